@@ -1,0 +1,1 @@
+//! Alluvium's sources and sinks.

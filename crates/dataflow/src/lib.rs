@@ -1,0 +1,3 @@
+//! Alluvium's change: deltas, exchange, arrangements and the operators over them.
+pub mod aggregate;
+pub mod delta;

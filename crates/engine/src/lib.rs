@@ -1,0 +1,1 @@
+//! Alluvium: an embeddable, incremental SQL engine whose views are always exactly right.

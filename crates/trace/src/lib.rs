@@ -1,0 +1,1 @@
+//! Alluvium's state: pages, batches, merges and spines of sorted Z-sets.

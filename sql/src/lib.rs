@@ -1,0 +1,2 @@
+//! Alluvium's SQL: text to statements, to an incremental plan, to a dataflow.
+pub mod plan;

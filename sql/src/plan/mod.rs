@@ -1,0 +1,88 @@
+//! The incremental plan: what a view becomes before it becomes a dataflow.
+
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::Aggregate;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_physical_expr::PhysicalExpr;
+
+/// A node of an incremental plan, with what is known of its rows.
+#[derive(Clone, Debug)]
+pub struct IncrementalPlan {
+    /// What it does.
+    pub node: Node,
+    /// The columns it puts out.
+    pub schema: SchemaRef,
+    /// Sets of output columns, each of which no two rows share (NULLs counted as equal).
+    pub unique: Vec<Vec<usize>>,
+}
+
+/// What a node of an incremental plan does.
+///
+/// Columns are numbers into the input's schema. Only [`Node::Map`] evaluates expressions; whatever
+/// other nodes need computed, a map below them computes.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// The rows of a table or of a materialized view.
+    Scan {
+        /// Its name in the catalog.
+        relation: String,
+        /// Which of its columns, in output order.
+        columns: Vec<usize>,
+    },
+    /// Rows that never change.
+    Constant {
+        /// The rows.
+        rows: RecordBatch,
+    },
+    /// A filter, then a projection, fused.
+    Map {
+        /// Where the rows come from.
+        input: Box<IncrementalPlan>,
+        /// Over the input's columns; keeps the rows for which it is true.
+        filter: Option<Arc<dyn PhysicalExpr>>,
+        /// Over the input's columns; one per output column.
+        project: Vec<Arc<dyn PhysicalExpr>>,
+    },
+    /// Pairs of rows that agree on their keys; the output is all left columns, then all right ones.
+    ///
+    /// NULL keys are equal here: for an `=` join the planner filters NULL keys out below. No key at
+    /// all makes a cross product. A residual condition is the filter of a map above.
+    Join {
+        /// The left rows.
+        left: Box<IncrementalPlan>,
+        /// The right rows.
+        right: Box<IncrementalPlan>,
+        /// Pairs of a left and a right column of the same type.
+        on: Vec<(usize, usize)>,
+    },
+    /// One row per group: the keys, then the aggregates. Without keys there is always one row.
+    Aggregate {
+        /// The rows to aggregate.
+        input: Box<IncrementalPlan>,
+        /// The columns that name the group.
+        keys: Vec<usize>,
+        /// What is computed for each group.
+        aggregates: Vec<Aggregate>,
+    },
+    /// Each row once.
+    Distinct {
+        /// The rows.
+        input: Box<IncrementalPlan>,
+    },
+    /// All rows of all inputs, whose column types agree.
+    Union {
+        /// The inputs.
+        inputs: Vec<IncrementalPlan>,
+    },
+    /// A view that is not materialized, written out in place.
+    ///
+    /// Its rows are its input's; its errors are reported where the view itself is built.
+    View {
+        /// The view's name.
+        name: String,
+        /// What it selects.
+        input: Box<IncrementalPlan>,
+    },
+}
