@@ -1,3 +1,5 @@
 //! Alluvium's change: deltas, exchange, arrangements and the operators over them.
 pub mod aggregate;
 pub mod delta;
+pub mod contents;
+pub mod input;
