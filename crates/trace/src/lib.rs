@@ -1,4 +1,45 @@
-//! Alluvium's state: pages, batches, merges and spines of sorted Z-sets.
+//! Alluvium's state: sorted byte rows with times and weights, kept in pages, batches and spines.
+//!
+//! A *row* is a key and a value, both byte strings whose meaning this crate does not know: keys and
+//! values are compared as bytes, and nothing else. An *update* is a row, a time and a weight, and the
+//! contents of a collection at a time are the sums of the weights of all updates at or before it.
+//!
+//! Read the chapters in this order:
+//!
+//! - [`time`]: which times a page can hold;
+//! - [`page`]: a sorted run of updates as one self-contained block of bytes;
+//! - [`batch`] and [`builder`]: an immutable run of pages, and how one is made from sorted updates;
+//! - [`buffer`]: unsorted updates on their way into a batch;
+//! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;
+//! - [`merge`]: several batches into one, with times advanced and weights added up;
+//! - [`spine`] and [`nothing`]: the traces, which keep a history of batches or none at all.
+//!
+//! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
+//! drivers, and tactics written for them, work on this state directly.
+//!
+//! Weights are `i64`. A sum of weights that leaves that range is an error and never wraps: it panics,
+//! and the message says so.
 
-/// The time of a plain dataflow: a set of whole transactions that become visible together.
-pub type Epoch = u64;
+pub mod batch;
+pub mod buffer;
+pub mod builder;
+pub mod cursor;
+pub mod cursors;
+pub mod merge;
+pub mod nothing;
+pub mod page;
+pub mod spine;
+pub mod time;
+
+mod prefix;
+mod weight;
+
+pub use batch::Batch;
+pub use buffer::RowBuffer;
+pub use builder::BatchBuilder;
+pub use cursor::Cursor;
+pub use cursors::Cursors;
+pub use merge::merge;
+pub use nothing::Nothing;
+pub use spine::Spine;
+pub use time::{Epoch, PageTime};

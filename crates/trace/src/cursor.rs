@@ -1,0 +1,220 @@
+//! Reading a batch.
+
+use std::ops::Range;
+
+use crate::batch::Batch;
+use crate::page::Page;
+use crate::time::PageTime;
+
+/// A place in a batch: a key, and one of its values.
+///
+/// A cursor starts at the first key and its first value, and whenever it comes to a key it is at the first
+/// value of it. It moves forward only, but for [`rewind_vals`](Cursor::rewind_vals). A key whose values
+/// span several pages is one key, and a value whose updates span several pages is one value.
+pub struct Cursor<T> {
+    batch: Batch<T>,
+    /// The first page that has the current key; the number of pages when there are no more keys.
+    key_page: usize,
+    /// The number of the key on that page.
+    key: usize,
+    /// The first page that has the current value.
+    page: usize,
+    /// The current value and those of the same key behind it, on that page; empty when there are no more
+    /// values of the key.
+    values: Range<usize>,
+}
+
+impl<T: PageTime> Cursor<T> {
+    /// A cursor at the first key of the batch.
+    pub fn new(batch: Batch<T>) -> Self {
+        let mut cursor = Cursor {
+            batch,
+            key_page: 0,
+            key: 0,
+            page: 0,
+            values: 0..0,
+        };
+        cursor.rewind_vals();
+        cursor
+    }
+
+    /// The current key; `None` past the last one.
+    #[inline]
+    pub fn key(&self) -> Option<&[u8]> {
+        let page = self.batch.pages().get(self.key_page)?;
+        Some(page.key(self.key))
+    }
+
+    /// Moves to the next key.
+    pub fn step_key(&mut self) {
+        let Some(key) = self.key() else {
+            return;
+        };
+        let pages = self.batch.pages();
+        let mut page = self.page;
+        let mut next = self.key_on(page) + 1;
+        while next == pages[page].keys() {
+            page += 1;
+            next = match pages.get(page) {
+                Some(page) if page.key(0) == key => 1,
+                _ => 0,
+            };
+            if next == 0 {
+                break;
+            }
+        }
+        self.place(page, next);
+    }
+
+    /// Moves forward to the first key that is not below `key`; stays when the current key is not.
+    pub fn seek_key(&mut self, key: &[u8]) {
+        match self.key() {
+            Some(current) if current < key => {}
+            _ => return,
+        }
+        let pages = self.batch.pages();
+        let from = self.key_on(self.page);
+        let here = pages[self.page].seek_key(from, key);
+        if here < pages[self.page].keys() {
+            let page = self.page;
+            return self.place(page, here);
+        }
+        // The key is on the last page that starts below it, or else it is where the page behind that starts.
+        let page = self.batch.seek_page(self.page + 1, key);
+        if page - 1 > self.page {
+            let before = pages[page - 1].seek_key(0, key);
+            if before < pages[page - 1].keys() {
+                return self.place(page - 1, before);
+            }
+        }
+        self.place(page, 0);
+    }
+
+    /// The current value; `None` past the last one of the current key.
+    #[inline]
+    pub fn val(&self) -> Option<&[u8]> {
+        if self.values.is_empty() {
+            return None;
+        }
+        Some(self.batch.pages()[self.page].value(self.values.start))
+    }
+
+    /// Moves to the next value of the current key.
+    pub fn step_val(&mut self) {
+        if self.values.is_empty() {
+            return;
+        }
+        if self.values.len() > 1 {
+            self.values.start += 1;
+            return;
+        }
+        let value = self.batch.pages()[self.page].value(self.values.start);
+        let mut page = self.page;
+        while let Some(mut values) = self.continued(page) {
+            page += 1;
+            if self.batch.pages()[page].value(values.start) == value {
+                values.start += 1;
+            }
+            if !values.is_empty() {
+                self.page = page;
+                self.values = values;
+                return;
+            }
+        }
+        self.page = page;
+        self.values = 0..0;
+    }
+
+    /// Moves forward to the first value of the current key that is not below `val`; stays when the current
+    /// value is not.
+    pub fn seek_val(&mut self, val: &[u8]) {
+        if self.values.is_empty() {
+            return;
+        }
+        let mut page = self.page;
+        let mut values = self.values.clone();
+        loop {
+            values.start = self.batch.pages()[page].seek_value(values.clone(), val);
+            if !values.is_empty() {
+                break;
+            }
+            let Some(more) = self.continued(page) else {
+                break;
+            };
+            page += 1;
+            values = more;
+        }
+        self.page = page;
+        self.values = values;
+    }
+
+    /// Moves back to the first value of the current key.
+    #[inline]
+    pub fn rewind_vals(&mut self) {
+        self.place(self.key_page, self.key);
+    }
+
+    /// The updates of the current key and value, by time; none where there is no value.
+    pub fn updates(&self) -> impl Iterator<Item = (T, i64)> + '_ {
+        let mut page = self.page;
+        let mut updates = match self.values.is_empty() {
+            true => 0..0,
+            false => self.batch.pages()[page].updates_of(self.values.start),
+        };
+        let mut last = self.values.len() == 1;
+        std::iter::from_fn(move || {
+            if updates.is_empty() {
+                if !last {
+                    return None;
+                }
+                let values = self.continued(page)?;
+                let value = self.batch.pages()[page].value(self.value_before(page));
+                page += 1;
+                let next = &self.batch.pages()[page];
+                if next.value(values.start) != value {
+                    last = false;
+                    return None;
+                }
+                last = values.len() == 1;
+                updates = next.updates_of(values.start);
+            }
+            let update = updates.next()?;
+            let page = &self.batch.pages()[page];
+            Some((page.time(update), page.weight(update)))
+        })
+    }
+
+    /// Puts the cursor at a key and its first value.
+    #[inline]
+    fn place(&mut self, page: usize, key: usize) {
+        self.key_page = page;
+        self.key = key;
+        self.page = page;
+        self.values = match self.batch.pages().get(page) {
+            Some(page) => page.values_of(key),
+            None => 0..0,
+        };
+    }
+
+    /// The number of the current key on this page, which has it.
+    #[inline]
+    fn key_on(&self, page: usize) -> usize {
+        if page == self.key_page { self.key } else { 0 }
+    }
+
+    /// The last value on a page whose last key is the current one.
+    fn value_before(&self, page: usize) -> usize {
+        self.batch.pages()[page].values() - 1
+    }
+
+    /// The values of the current key on the page behind this one, if it goes on there.
+    #[inline]
+    fn continued(&self, page: usize) -> Option<Range<usize>> {
+        let pages: &[Page] = self.batch.pages();
+        if self.key_on(page) + 1 < pages[page].keys() {
+            return None;
+        }
+        let next = pages.get(page + 1)?;
+        (next.key(0) == self.key()?).then(|| next.values_of(0))
+    }
+}

@@ -1,0 +1,80 @@
+//! A trace that keeps nothing.
+
+use differential_dataflow::logging::Logger;
+use differential_dataflow::trace::{ExertionLogic, Trace, TraceReader};
+use timely::dataflow::operators::generic::OperatorInfo;
+use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
+use timely::scheduling::Activator;
+
+use crate::batch::Batch;
+use crate::time::PageTime;
+
+/// A trace that keeps nothing: for a driver that wants a trace where no one reads one.
+///
+/// It knows how far its batches have come and which compaction was asked for, and always has no batches.
+pub struct Nothing<T> {
+    upper: Antichain<T>,
+    logical: Antichain<T>,
+    physical: Antichain<T>,
+}
+
+impl<T: PageTime> TraceReader for Nothing<T> {
+    type Time = T;
+    type Batch = Batch<T>;
+
+    fn batches_through(&mut self, _upper: AntichainRef<'_, T>) -> Option<Vec<Batch<T>>> {
+        Some(Vec::new())
+    }
+
+    fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, T>) {
+        self.logical = frontier.to_owned();
+    }
+
+    fn get_logical_compaction(&mut self) -> AntichainRef<'_, T> {
+        self.logical.borrow()
+    }
+
+    fn set_physical_compaction(&mut self, frontier: AntichainRef<'_, T>) {
+        self.physical = frontier.to_owned();
+    }
+
+    fn get_physical_compaction(&mut self) -> AntichainRef<'_, T> {
+        self.physical.borrow()
+    }
+
+    fn map_batches<F: FnMut(&Batch<T>)>(&self, _visit: F) {}
+
+    fn read_upper(&mut self, target: &mut Antichain<T>) {
+        target.clone_from(&self.upper);
+    }
+}
+
+impl<T: PageTime> Trace for Nothing<T> {
+    fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
+        let minimum = Antichain::from_elem(T::minimum());
+        Nothing {
+            upper: minimum.clone(),
+            logical: minimum.clone(),
+            physical: minimum,
+        }
+    }
+
+    fn exert(&mut self) {}
+
+    fn set_exert_logic(&mut self, _logic: ExertionLogic) {}
+
+    fn insert(&mut self, batch: Batch<T>) {
+        let description = batch.description();
+        assert_eq!(
+            description.lower(),
+            &self.upper,
+            "a batch starts where the last one ended"
+        );
+        self.upper.clone_from(description.upper());
+    }
+
+    fn close(&mut self) {
+        self.upper.clear();
+    }
+}

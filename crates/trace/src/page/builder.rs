@@ -1,0 +1,391 @@
+//! Filling a page.
+
+use super::layout::{HEADER, Layout, PageLimits};
+use super::view::Page;
+use crate::time::{MAXIMUM_LANES, PageTime};
+use crate::weight;
+
+/// Fills pages with sorted updates, one after the other.
+///
+/// Updates come in order of key, value and time. Neighbours that are equal in all three are added up, and an
+/// update that comes to zero is left out; the last update can still change until the next one comes. The
+/// builder keeps its memory from page to page.
+pub struct PageBuilder<T> {
+    limits: PageLimits,
+    keys: Strings,
+    values: Strings,
+    /// For each key, the number of values before it.
+    value_starts: Vec<u32>,
+    /// For each value, the number of updates before it.
+    update_starts: Vec<u32>,
+    times: Vec<T>,
+    weights: Vec<i64>,
+    /// What holds of all updates but the last, which can still change: one time, and weights of +1.
+    one_time: bool,
+    unit_weights: bool,
+    distinct: Vec<T>,
+}
+
+/// A column of byte strings being filled.
+#[derive(Default)]
+struct Strings {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    /// Whether all strings are as long as the first.
+    uniform: bool,
+}
+
+/// What of an update its predecessor already holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Shared {
+    Nothing,
+    Key,
+    Value,
+    Time,
+}
+
+impl<T: PageTime> PageBuilder<T> {
+    /// A builder with an empty page.
+    pub fn new(limits: PageLimits) -> Self {
+        assert!(
+            (1..=MAXIMUM_LANES).contains(&T::LANES),
+            "a time has between one and {MAXIMUM_LANES} lanes"
+        );
+        PageBuilder {
+            limits: PageLimits {
+                bytes: limits.bytes,
+                updates: limits.updates.clamp(1, PageLimits::MAXIMUM_UPDATES),
+            },
+            keys: Strings::new(),
+            values: Strings::new(),
+            value_starts: Vec::new(),
+            update_starts: Vec::new(),
+            times: Vec::new(),
+            weights: Vec::new(),
+            one_time: true,
+            unit_weights: true,
+            distinct: Vec::new(),
+        }
+    }
+
+    /// Adds an update, and returns the page before it if that page was full.
+    ///
+    /// # Panics
+    ///
+    /// If the sum of the weights of one row at one time leaves the range of an `i64`, or if a row is too long
+    /// for the offsets of a page, which have 32 bits.
+    pub fn push(&mut self, key: &[u8], value: &[u8], time: &T, weight: i64) -> Option<Page> {
+        if weight == 0 {
+            return None;
+        }
+        let mut shared = self.shared(key, value, time);
+        if shared == Shared::Time {
+            let last = self
+                .weights
+                .last_mut()
+                .expect("a shared time is a last one");
+            *last = weight::add(*last, weight);
+            return None;
+        }
+        shared = shared.min(self.settle());
+        let mut full = None;
+        if !self.times.is_empty() && !self.fits(key, value, shared) {
+            full = self.close();
+            shared = Shared::Nothing;
+        }
+        if shared == Shared::Nothing {
+            self.value_starts.push(index(self.values.len()));
+            self.keys.push(key);
+        }
+        if shared <= Shared::Key {
+            self.update_starts.push(index(self.times.len()));
+            self.values.push(value);
+        }
+        self.times.push(*time);
+        self.weights.push(weight);
+        full
+    }
+
+    /// Completes the page and starts an empty one; `None` if there is nothing on it.
+    pub fn finish(&mut self) -> Option<Page> {
+        self.settle();
+        self.close()
+    }
+
+    /// How much of this update the last one on the page holds already.
+    fn shared(&self, key: &[u8], value: &[u8], time: &T) -> Shared {
+        let Some(last) = self.times.last() else {
+            return Shared::Nothing;
+        };
+        let (last_key, last_value) = (self.keys.last(), self.values.last());
+        debug_assert!(
+            (last_key, last_value, last) <= (key, value, time),
+            "updates come sorted by key, value and time"
+        );
+        if last_key != key {
+            Shared::Nothing
+        } else if last_value != value {
+            Shared::Key
+        } else if last != time {
+            Shared::Value
+        } else {
+            Shared::Time
+        }
+    }
+
+    /// Makes the last update final: leaves it out if its weight is zero, with its value and key if it was
+    /// their only one. Returns how much of the last update, as it was, is still there.
+    fn settle(&mut self) -> Shared {
+        let Some(&weight) = self.weights.last() else {
+            return Shared::Nothing;
+        };
+        if weight != 0 {
+            self.unit_weights &= weight == 1;
+            self.one_time &= self.times.last() == self.times.first();
+            return Shared::Time;
+        }
+        self.weights.pop();
+        self.times.pop();
+        if self.update_starts.last() != Some(&index(self.times.len())) {
+            return Shared::Value;
+        }
+        self.update_starts.pop();
+        self.values.pop();
+        if self.value_starts.last() != Some(&index(self.values.len())) {
+            return Shared::Key;
+        }
+        self.value_starts.pop();
+        self.keys.pop();
+        Shared::Nothing
+    }
+
+    /// Whether one more update has room on the page.
+    fn fits(&self, key: &[u8], value: &[u8], shared: Shared) -> bool {
+        if self.times.len() >= self.limits.updates {
+            return false;
+        }
+        let mut size = HEADER + self.keys.size() + self.values.size();
+        if self.keys.len() < self.values.len() {
+            size += 4 * self.keys.len();
+        }
+        if self.values.len() < self.times.len() {
+            size += 4 * self.values.len();
+        }
+        if !self.unit_weights {
+            size += 8 * self.times.len();
+        }
+        if !self.one_time {
+            // A value has distinct times: those it has beyond its first are at least as many on the page.
+            let more = self.times.len() - self.values.len();
+            size += 2 * self.times.len() + 8 * T::LANES * more;
+        }
+        if shared == Shared::Nothing {
+            size += key.len() + 8;
+        }
+        if shared <= Shared::Key {
+            size += value.len() + 8;
+        }
+        size <= self.limits.bytes
+    }
+
+    /// Writes the page out, its last update being final, and starts an empty one.
+    fn close(&mut self) -> Option<Page> {
+        if self.times.is_empty() {
+            return None;
+        }
+        self.distinct.clear();
+        self.distinct.extend_from_slice(&self.times);
+        self.distinct.dedup();
+        if self.distinct.len() > 1 {
+            self.distinct.sort_unstable();
+            self.distinct.dedup();
+        }
+        let layout = self.layout();
+        let bytes = self.write(&layout);
+        self.keys.clear();
+        self.values.clear();
+        self.value_starts.clear();
+        self.update_starts.clear();
+        self.times.clear();
+        self.weights.clear();
+        self.one_time = true;
+        self.unit_weights = true;
+        Some(Page::built(bytes, layout))
+    }
+
+    /// Gives each column that has to be there its place.
+    fn layout(&self) -> Layout {
+        let (keys, values, updates) = (self.keys.len(), self.values.len(), self.times.len());
+        let times = self.distinct.len();
+        let mut end = HEADER;
+        let mut place = |size: usize| {
+            let start = end;
+            end += size;
+            index(start)
+        };
+        let mut layout = Layout {
+            lanes: index(T::LANES),
+            keys: index(keys),
+            values: index(values),
+            updates: index(updates),
+            times: index(times),
+            key_stride: self.keys.stride(),
+            value_stride: self.values.stride(),
+            ..Layout::default()
+        };
+        // Wide columns first: so each is aligned to its own width without padding.
+        layout.times_at = place(8 * T::LANES * times);
+        if !self.unit_weights {
+            layout.weights = place(8 * updates);
+        }
+        if keys < values {
+            layout.value_starts = place(4 * (keys + 1));
+        }
+        if values < updates {
+            layout.update_starts = place(4 * (values + 1));
+        }
+        if !self.keys.uniform {
+            layout.key_offsets = place(4 * (keys + 1));
+        }
+        if !self.values.uniform {
+            layout.value_offsets = place(4 * (values + 1));
+        }
+        if times > 256 {
+            layout.time_indexes = place(2 * updates);
+        } else if times > 1 {
+            layout.time_indexes = place(updates);
+        }
+        layout.keys_at = place(self.keys.bytes.len());
+        layout.values_at = place(self.values.bytes.len());
+        layout.length = index(end.next_multiple_of(8));
+        layout
+    }
+
+    /// Writes the columns in the order in which they were placed.
+    fn write(&self, layout: &Layout) -> Box<[u8]> {
+        let mut bytes = Vec::with_capacity(layout.length as usize);
+        bytes.extend_from_slice(&layout.header());
+        let mut lanes = [0; MAXIMUM_LANES];
+        for time in &self.distinct {
+            time.store(&mut lanes[..T::LANES]);
+            for lane in &lanes[..T::LANES] {
+                bytes.extend_from_slice(&lane.to_le_bytes());
+            }
+        }
+        if layout.weights != 0 {
+            for weight in &self.weights {
+                bytes.extend_from_slice(&weight.to_le_bytes());
+            }
+        }
+        if layout.value_starts != 0 {
+            write_numbers(&mut bytes, &self.value_starts, Some(layout.values));
+        }
+        if layout.update_starts != 0 {
+            write_numbers(&mut bytes, &self.update_starts, Some(layout.updates));
+        }
+        if layout.key_offsets != 0 {
+            bytes.extend_from_slice(&0u32.to_le_bytes());
+            write_numbers(&mut bytes, &self.keys.ends, None);
+        }
+        if layout.value_offsets != 0 {
+            bytes.extend_from_slice(&0u32.to_le_bytes());
+            write_numbers(&mut bytes, &self.values.ends, None);
+        }
+        if layout.time_indexes != 0 {
+            for time in &self.times {
+                let found = self.distinct.binary_search(time);
+                let place = found.expect("all times of the page are among its distinct times");
+                if layout.times > 256 {
+                    bytes.extend_from_slice(&(place as u16).to_le_bytes());
+                } else {
+                    bytes.push(place as u8);
+                }
+            }
+        }
+        bytes.extend_from_slice(&self.keys.bytes);
+        bytes.extend_from_slice(&self.values.bytes);
+        bytes.resize(layout.length as usize, 0);
+        bytes.into_boxed_slice()
+    }
+}
+
+impl Strings {
+    fn new() -> Self {
+        Strings {
+            uniform: true,
+            ..Strings::default()
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Where the string at `index` starts.
+    fn start(&self, index: usize) -> usize {
+        match index {
+            0 => 0,
+            index => self.ends[index - 1] as usize,
+        }
+    }
+
+    /// The last string; empty if there is none.
+    fn last(&self) -> &[u8] {
+        match self.len() {
+            0 => &[],
+            length => &self.bytes[self.start(length - 1)..],
+        }
+    }
+
+    fn push(&mut self, string: &[u8]) {
+        if let Some(&first) = self.ends.first() {
+            self.uniform &= string.len() == first as usize;
+        }
+        self.bytes.extend_from_slice(string);
+        self.ends.push(index(self.bytes.len()));
+    }
+
+    fn pop(&mut self) {
+        if self.ends.pop().is_some() {
+            self.bytes.truncate(self.start(self.ends.len()));
+        }
+        // Strings that differ in length may be alike again without the last: then the page has offsets it
+        // could do without, but not when there is at most one.
+        self.uniform |= self.len() <= 1;
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.uniform = true;
+    }
+
+    /// The length of all strings, or zero if they differ.
+    fn stride(&self) -> u32 {
+        match self.ends.first() {
+            Some(&first) if self.uniform => first,
+            _ => 0,
+        }
+    }
+
+    /// The bytes this column takes on a page.
+    fn size(&self) -> usize {
+        if self.uniform {
+            self.bytes.len()
+        } else {
+            self.bytes.len() + 4 * self.len()
+        }
+    }
+}
+
+fn write_numbers(bytes: &mut Vec<u8>, numbers: &[u32], end: Option<u32>) {
+    for number in numbers.iter().chain(&end) {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// A count or an offset as it is stored.
+#[inline]
+fn index(number: usize) -> u32 {
+    u32::try_from(number).expect("a row does not fit the four gigabytes that a page can address")
+}

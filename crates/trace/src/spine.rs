@@ -1,0 +1,236 @@
+//! A trace: the history of a collection as a few batches.
+//!
+//! # Design
+//!
+//! Batches are contiguous in time. Those that no reader can ask to see apart, because their upper frontier is
+//! at or before the physical compaction frontier, are *settled in layers*, from the oldest and largest to the
+//! youngest and smallest; the others wait in line behind them.
+//!
+//! A batch that comes to the layers is merged with the one before it as long as that has no more than twice
+//! its updates, so that there are at most a logarithmic number of layers and an update is copied a logarithmic
+//! number of times. An empty batch only extends the description of its neighbour.
+//!
+//! This alone would not give memory back: an insertion in a large layer and its deletion in a small one meet
+//! late, and even when they have met they cancel only if logical compaction had come that far. So each layer
+//! counts its *fresh* updates, those that have not yet been merged with all that is older under a frontier at
+//! or past all of them. When a third of the updates in the layers that logical compaction has passed
+//! are fresh, these layers are merged to one. It then holds one update per row (in a totally ordered time), and
+//! each fresh update has paid for three.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use differential_dataflow::logging::Logger;
+use differential_dataflow::trace::{
+    Batch as _, BatchReader, Description, ExertionLogic, Trace, TraceReader,
+};
+use timely::PartialOrder;
+use timely::dataflow::operators::generic::OperatorInfo;
+use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
+use timely::scheduling::Activator;
+
+use crate::batch::Batch;
+use crate::merge::{merge, merged_description};
+use crate::time::PageTime;
+
+/// A trace: the history of a collection as a logarithmic number of batches.
+///
+/// Merges are done at once, by the call that makes them possible.
+pub struct Spine<T> {
+    /// Batches free to be merged, oldest first.
+    layers: Vec<Layer<T>>,
+    /// Batches that readers may still ask to see apart, oldest first.
+    waiting: VecDeque<Batch<T>>,
+    upper: Antichain<T>,
+    logical: Antichain<T>,
+    physical: Antichain<T>,
+}
+
+struct Layer<T> {
+    batch: Batch<T>,
+    /// How many updates have not yet met all that is older in a merge that had advanced past them.
+    fresh: usize,
+}
+
+impl<T: PageTime> Default for Spine<T> {
+    fn default() -> Self {
+        let minimum = Antichain::from_elem(T::minimum());
+        Spine {
+            layers: Vec::new(),
+            waiting: VecDeque::new(),
+            upper: minimum.clone(),
+            logical: minimum.clone(),
+            physical: minimum,
+        }
+    }
+}
+
+impl<T: PageTime> Spine<T> {
+    /// Does all maintenance that the frontiers allow.
+    fn maintain(&mut self) {
+        while let Some(batch) = self.waiting.front()
+            && PartialOrder::less_equal(batch.upper(), &self.physical)
+            && let Some(batch) = self.waiting.pop_front()
+        {
+            self.admit(batch);
+        }
+        self.compact();
+    }
+
+    /// Makes a batch the youngest layer, merging where sizes call for it.
+    fn admit(&mut self, batch: Batch<T>) {
+        let fresh = batch.len();
+        self.layers.push(Layer { batch, fresh });
+        while let [.., older, younger] = &self.layers[..]
+            && (younger.batch.is_empty()
+                || older.batch.len() <= younger.batch.len().saturating_mul(2))
+        {
+            self.merge_layers(self.layers.len() - 2..self.layers.len());
+        }
+    }
+
+    /// Merges the layers that logical compaction has passed, once enough of their updates are fresh.
+    fn compact(&mut self) {
+        let passed = self
+            .layers
+            .iter()
+            .take_while(|layer| PartialOrder::less_equal(layer.batch.upper(), &self.logical));
+        let (mut count, mut fresh, mut updates) = (0, 0, 0);
+        for layer in passed {
+            count += 1;
+            fresh += layer.fresh;
+            updates += layer.batch.len();
+        }
+        if fresh == 0 || fresh.saturating_mul(3) < updates {
+            return;
+        }
+        if count == 1 && self.layers[0].batch.has_one_time() {
+            self.layers[0].fresh = 0;
+            return;
+        }
+        self.merge_layers(0..count);
+    }
+
+    /// Replaces these layers, of which there is at least one, by one.
+    fn merge_layers(&mut self, range: Range<usize>) {
+        let since = self.logical.borrow();
+        let layers = &self.layers[range.clone()];
+        let sources: Vec<Batch<T>> = layers.iter().map(|layer| layer.batch.clone()).collect();
+        let mut fresh = layers.iter().map(|layer| layer.fresh).sum();
+        let mut full = sources.iter().filter(|source| !source.is_empty());
+        let batch = match (full.next(), full.next()) {
+            // Nothing to meet: the updates stay as they are, for a longer interval.
+            (Some(only), None) if sources.len() > 1 => {
+                let whole = merged_description(&sources, since);
+                let since = only.description().since().clone();
+                let (lower, upper) = (whole.lower().clone(), whole.upper().clone());
+                only.described(Description::new(lower, upper, since))
+            }
+            _ => {
+                let batch = merge(&sources, since, merged_description(&sources, since));
+                if range.start == 0 && PartialOrder::less_equal(&batch.upper().borrow(), &since) {
+                    fresh = 0;
+                }
+                batch
+            }
+        };
+        let fresh = fresh.min(batch.len());
+        self.layers.splice(range, [Layer { batch, fresh }]);
+    }
+
+    /// All batches, oldest first.
+    fn batches(&self) -> impl Iterator<Item = &Batch<T>> {
+        let layers = self.layers.iter().map(|layer| &layer.batch);
+        layers.chain(&self.waiting)
+    }
+}
+
+impl<T: PageTime> TraceReader for Spine<T> {
+    type Time = T;
+    type Batch = Batch<T>;
+
+    /// The batches, without empty ones, that hold all updates before `upper` and none at or beyond it.
+    ///
+    /// `None` if a batch has some of both: when `upper` was never a bound of a batch, or is one that physical
+    /// compaction has passed.
+    fn batches_through(&mut self, upper: AntichainRef<'_, T>) -> Option<Vec<Batch<T>>> {
+        let mut through = Vec::new();
+        // Reduce asks for what is before all times, and this no merge can have covered.
+        if upper.less_equal(&T::minimum()) {
+            return Some(through);
+        }
+        for batch in self.batches().filter(|batch| !batch.is_empty()) {
+            if PartialOrder::less_equal(&batch.upper().borrow(), &upper) {
+                through.push(batch.clone());
+            } else if !PartialOrder::less_equal(&upper, &batch.lower().borrow()) {
+                return None;
+            }
+        }
+        Some(through)
+    }
+
+    fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, T>) {
+        debug_assert!(
+            PartialOrder::less_equal(&self.logical.borrow(), &frontier),
+            "logical compaction goes forward"
+        );
+        self.logical = frontier.to_owned();
+    }
+
+    fn get_logical_compaction(&mut self) -> AntichainRef<'_, T> {
+        self.logical.borrow()
+    }
+
+    fn set_physical_compaction(&mut self, frontier: AntichainRef<'_, T>) {
+        debug_assert!(
+            PartialOrder::less_equal(&self.physical.borrow(), &frontier),
+            "physical compaction goes forward"
+        );
+        self.physical = frontier.to_owned();
+        self.maintain();
+    }
+
+    fn get_physical_compaction(&mut self) -> AntichainRef<'_, T> {
+        self.physical.borrow()
+    }
+
+    fn map_batches<F: FnMut(&Batch<T>)>(&self, visit: F) {
+        self.batches().for_each(visit);
+    }
+}
+
+impl<T: PageTime> Trace for Spine<T> {
+    fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
+        Self::default()
+    }
+
+    fn exert(&mut self) {
+        self.maintain();
+    }
+
+    /// Does nothing: maintenance is due when frontiers allow it and is never put off.
+    fn set_exert_logic(&mut self, _logic: ExertionLogic) {}
+
+    fn insert(&mut self, batch: Batch<T>) {
+        assert_eq!(
+            batch.lower(),
+            &self.upper,
+            "a batch starts where the last one ended"
+        );
+        assert_ne!(
+            batch.lower(),
+            batch.upper(),
+            "a batch covers some interval of time"
+        );
+        self.upper.clone_from(batch.upper());
+        self.waiting.push_back(batch);
+        self.maintain();
+    }
+
+    fn close(&mut self) {
+        if !self.upper.is_empty() {
+            self.insert(Batch::empty(self.upper.clone(), Antichain::new()));
+        }
+    }
+}

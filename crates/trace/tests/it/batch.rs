@@ -1,0 +1,107 @@
+use alluvium_trace::{BatchBuilder, PageTime};
+use proptest::prelude::*;
+use timely::order::Product;
+
+use crate::reference::*;
+
+fn a_batch_holds_what_was_pushed<T: TestTime>(
+    updates: Vec<Update<T>>,
+    limits: alluvium_trace::page::PageLimits,
+) {
+    let batch = batch(&updates, limits);
+    assert_eq!(contents(&batch), reference(&updates));
+    for page in batch.pages() {
+        assert!(page.updates() <= limits.updates);
+        assert_eq!(page.bytes().len(), page.layout().length as usize);
+    }
+    assert_eq!(batch.is_empty(), batch.pages().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn a_batch_of_epochs_holds_what_was_pushed(
+        updates in any_updates::<u64>(60), limits in any_limits(),
+    ) {
+        a_batch_holds_what_was_pushed(updates, limits);
+    }
+
+    #[test]
+    fn a_batch_of_iterations_holds_what_was_pushed(
+        updates in any_updates::<Product<u64, u64>>(60), limits in any_limits(),
+    ) {
+        a_batch_holds_what_was_pushed(updates, limits);
+    }
+}
+
+#[test]
+fn full_pages_are_about_as_large_as_asked() {
+    let mut builder = BatchBuilder::with_page_size(4096);
+    for number in 0..10_000u64 {
+        let key = (number / 3).to_be_bytes();
+        builder.push(
+            &key,
+            &number.to_be_bytes(),
+            &(number % 2),
+            1 + (number as i64 % 2),
+        );
+    }
+    let batch = builder.finish(all_times());
+    assert_eq!(batch.len(), 10_000);
+    let (last, full) = batch.pages().split_last().unwrap();
+    assert!(last.bytes().len() <= 4096 + 512);
+    for page in full {
+        assert!(
+            (3072..=4096 + 512).contains(&page.bytes().len()),
+            "{}",
+            page.bytes().len()
+        );
+    }
+    assert!(batch.bytes() >= full.iter().map(|page| page.bytes().len()).sum());
+}
+
+#[test]
+fn a_row_larger_than_a_page_has_a_page_of_its_own() {
+    let large = vec![1; 100_000];
+    let updates = [
+        (vec![0], vec![0], 0, 1),
+        (vec![0], large.clone(), 0, 1),
+        (vec![0], vec![2], 0, 1),
+        (large.clone(), large, 0, 1),
+        (vec![2], vec![0], 0, 1),
+    ];
+    let batch = batch(&updates, Default::default());
+    assert_eq!(batch.pages().len(), 5);
+    assert_eq!(contents(&batch), reference(&updates));
+}
+
+#[test]
+fn a_page_has_more_times_than_a_byte_can_number() {
+    let updates: Vec<Update<u64>> = (0..1000u64)
+        .map(|number| (vec![(number % 5) as u8], vec![], number * 7, 1))
+        .collect();
+    let batch = batch(
+        &updates,
+        alluvium_trace::page::PageLimits {
+            bytes: 1 << 20,
+            updates: 1 << 16,
+        },
+    );
+    assert_eq!(batch.pages().len(), 1);
+    assert_eq!(batch.pages()[0].layout().times, 1000);
+    assert_eq!(contents(&batch), reference(&updates));
+}
+
+#[test]
+#[should_panic(expected = "left the range of a 64-bit integer")]
+fn a_weight_that_overflows_is_an_error() {
+    let mut builder = BatchBuilder::new();
+    builder.push(b"key", b"val", &0u64, i64::MAX);
+    builder.push(b"key", b"val", &0u64, 1);
+}
+
+#[test]
+fn a_time_is_loaded_as_it_was_stored() {
+    let mut lanes = [0; 2];
+    Product::new(3, u64::MAX).store(&mut lanes);
+    assert_eq!(Product::load(&lanes), Product::new(3, u64::MAX));
+}

@@ -1,0 +1,75 @@
+use alluvium_trace::RowBuffer;
+use alluvium_trace::page::PageLimits;
+use differential_dataflow::trace::Description;
+use proptest::prelude::*;
+use timely::order::Product;
+use timely::progress::Antichain;
+
+use crate::reference::*;
+
+/// Seals at each of these uppers in turn, pushing some updates before each, and at last at the end of time.
+fn seals_take_what_is_before_their_upper<T: TestTime>(
+    rounds: Vec<(Vec<Update<T>>, Antichain<T>)>,
+    limits: PageLimits,
+) {
+    let mut buffer = RowBuffer::with_limits(limits);
+    let mut inside: Vec<Update<T>> = Vec::new();
+    let end = (Vec::new(), Antichain::new());
+    for (updates, upper) in rounds.into_iter().chain([end]) {
+        for (key, val, time, weight) in &updates {
+            buffer.push(key, val, time, *weight);
+        }
+        inside.extend(updates);
+        assert_eq!(buffer.len(), inside.len());
+        let minimum = Antichain::from_elem(T::minimum());
+        let batch = buffer.seal(Description::new(minimum.clone(), upper.clone(), minimum));
+        let (kept, taken): (Vec<_>, Vec<_>) = inside
+            .into_iter()
+            .partition(|update| upper.less_equal(&update.2));
+        inside = kept;
+        assert_eq!(contents(&batch), reference(&taken));
+        assert_eq!(buffer.len(), inside.len());
+        assert_eq!(buffer.is_empty(), inside.is_empty());
+        assert_eq!(
+            buffer.frontier(),
+            inside.iter().map(|update| update.2).collect()
+        );
+    }
+    assert_eq!(buffer.bytes(), 0);
+}
+
+proptest! {
+    #[test]
+    fn seals_of_epochs_take_what_is_before_their_upper(
+        rounds in prop::collection::vec((any_updates::<u64>(30), any_frontier()), 0..4),
+        limits in any_limits(),
+    ) {
+        seals_take_what_is_before_their_upper(rounds, limits);
+    }
+
+    #[test]
+    fn seals_of_iterations_take_what_is_before_their_upper(
+        rounds in prop::collection::vec((any_updates::<Product<u64, u64>>(30), any_frontier()), 0..4),
+        limits in any_limits(),
+    ) {
+        seals_take_what_is_before_their_upper(rounds, limits);
+    }
+}
+
+#[test]
+fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
+    let keys: [&[u8]; 5] = [
+        b"",
+        b"\0",
+        b"\0\0",
+        b"\0\0\0\0\0\0\0\0",
+        b"\0\0\0\0\0\0\0\0\0",
+    ];
+    let mut buffer = RowBuffer::new();
+    for key in keys.iter().rev() {
+        buffer.push(key, b"", &0u64, 1);
+    }
+    let batch = buffer.seal(all_times());
+    let found: Vec<_> = contents(&batch).into_keys().map(|row| row.0).collect();
+    assert_eq!(found, keys);
+}

@@ -1,0 +1,135 @@
+use alluvium_trace::merge;
+use alluvium_trace::page::PageLimits;
+use differential_dataflow::trace::{Batch as _, Description, Merger};
+use proptest::prelude::*;
+use timely::order::Product;
+use timely::progress::Antichain;
+
+use crate::reference::*;
+
+/// Merged batches come to what their updates come to, at each time at or beyond `since`, and are consolidated.
+fn a_merge_comes_to_the_same<T: TestTime>(
+    batches: Vec<(Vec<Update<T>>, PageLimits)>,
+    since: Antichain<T>,
+) {
+    let all: Vec<Update<T>> = batches
+        .iter()
+        .flat_map(|(updates, _)| updates.clone())
+        .collect();
+    let sources: Vec<_> = batches
+        .iter()
+        .map(|(updates, limits)| batch(updates, *limits))
+        .collect();
+    let merged = merge(&sources, since.borrow(), all_times());
+    let (merged, expected) = (contents(&merged), reference(&all));
+    for time in times::<T>().filter(|time| since.less_equal(time)) {
+        assert_eq!(at(&merged, &time), at(&expected, &time), "at {time:?}");
+    }
+    for (_, _, time) in merged.keys() {
+        let mut advanced = *time;
+        differential_dataflow::lattice::Lattice::advance_by(&mut advanced, since.borrow());
+        assert_eq!(advanced, *time, "times are advanced");
+    }
+}
+
+/// A merge done in small steps gives what one done at once gives, and says when it is done.
+fn fuel_makes_no_difference<T: TestTime>(
+    earlier: Vec<Update<T>>,
+    later: Vec<Update<T>>,
+    limits: PageLimits,
+    since: Antichain<T>,
+    portion: isize,
+) {
+    let minimum = Antichain::from_elem(T::minimum());
+    let middle = Antichain::from_elem(T::time(T::RANGE));
+    let describe =
+        |lower: &Antichain<T>, upper| Description::new(lower.clone(), upper, minimum.clone());
+    let earlier = batch(&earlier, limits).described(describe(&minimum, middle.clone()));
+    let later = batch(&later, limits).described(describe(&middle, Antichain::new()));
+    let mut merger = earlier.begin_merge(&later, since.borrow());
+    let mut calls = 0;
+    loop {
+        let mut fuel = portion;
+        merger.work(&earlier, &later, &mut fuel);
+        if fuel > 0 {
+            break;
+        }
+        calls += 1;
+        assert!(
+            calls <= earlier.len() + later.len(),
+            "each call makes some progress"
+        );
+    }
+    let merged = merger.done();
+    assert_eq!(merged.description().lower(), &minimum);
+    assert_eq!(merged.description().upper(), &Antichain::new());
+    assert_eq!(merged.description().since(), &since);
+    let at_once = merge(&[earlier, later], since.borrow(), all_times());
+    assert_eq!(contents(&merged), contents(&at_once));
+}
+
+proptest! {
+    #[test]
+    fn a_merge_of_epochs_comes_to_the_same(
+        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5), since in any_frontier(),
+    ) {
+        a_merge_comes_to_the_same::<u64>(batches, since);
+    }
+
+    #[test]
+    fn a_merge_of_iterations_comes_to_the_same(
+        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5), since in any_frontier(),
+    ) {
+        a_merge_comes_to_the_same::<Product<u64, u64>>(batches, since);
+    }
+
+    #[test]
+    fn fuel_makes_no_difference_to_epochs(
+        earlier in any_updates(30), later in any_updates(30), limits in any_limits(), since in any_frontier(),
+        portion in 1isize..20,
+    ) {
+        fuel_makes_no_difference::<u64>(earlier, later, limits, since, portion);
+    }
+
+    #[test]
+    fn fuel_makes_no_difference_to_iterations(
+        earlier in any_updates(30), later in any_updates(30), limits in any_limits(), since in any_frontier(),
+        portion in 1isize..20,
+    ) {
+        fuel_makes_no_difference::<Product<u64, u64>>(earlier, later, limits, since, portion);
+    }
+}
+
+#[test]
+fn rows_that_cancel_leave_no_page() {
+    let insert = batch(
+        &[(vec![1], vec![], 1u64, 1), (vec![2], vec![], 1, 1)],
+        Default::default(),
+    );
+    let delete = batch(
+        &[(vec![1], vec![], 2u64, -1), (vec![2], vec![], 3, -1)],
+        Default::default(),
+    );
+    let merged = merge(
+        &[insert, delete],
+        Antichain::from_elem(3).borrow(),
+        all_times(),
+    );
+    assert!(merged.is_empty() && merged.pages().is_empty());
+}
+
+#[test]
+fn with_no_since_times_stay() {
+    let updates = [(vec![1], vec![], 1u64, 1), (vec![1], vec![], 2, -1)];
+    let source = batch(&updates, Default::default());
+    let merged = merge(&[source], Antichain::new().borrow(), all_times());
+    assert_eq!(contents(&merged), reference(&updates));
+}
+
+#[test]
+#[should_panic(expected = "left the range of a 64-bit integer")]
+fn a_weight_that_overflows_in_a_merge_is_an_error() {
+    let one = batch(&[(vec![], vec![], 1u64, i64::MIN)], Default::default());
+    let other = batch(&[(vec![], vec![], 2u64, -1)], Default::default());
+    merge(&[one, other], Antichain::from_elem(5).borrow(), all_times());
+}
