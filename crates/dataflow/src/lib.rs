@@ -1,5 +1,6 @@
 //! Alluvium's change: deltas, exchange, arrangements and the operators over them.
 pub mod aggregate;
-pub mod delta;
+pub mod codec;
 pub mod contents;
+pub mod delta;
 pub mod input;

@@ -1,0 +1,66 @@
+//! Values as dense bytes, equal exactly when rows are.
+//!
+//! The layout is ours and is specified in `docs/value-format.md`: NULL bits, then the columns of
+//! fixed width, then where each column of variable width ends, then their bytes. Any column is found
+//! without reading the others, so decoding touches only what is asked for.
+
+mod decode;
+mod encode;
+mod layout;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use self::layout::Layout;
+use super::{CodecError, Encoded};
+
+/// Encodes rows to dense bytes that are equal exactly when the rows are, to the bit of every float.
+///
+/// Rows without columns encode to no bytes. Clones share what they hold.
+#[derive(Clone, Debug)]
+pub struct ValueCodec {
+    layout: Layout,
+}
+
+impl ValueCodec {
+    /// A codec for rows of these column types.
+    ///
+    /// Fails with [`CodecError::Unsupported`] for a type that has no place in the format yet.
+    pub fn new(types: &[DataType]) -> Result<Self, CodecError> {
+        Ok(Self { layout: Layout::new(types)? })
+    }
+
+    /// The types of the columns.
+    pub fn types(&self) -> &[DataType] {
+        &self.layout.types
+    }
+
+    /// Appends the `rows` rows of `columns` to `out`.
+    ///
+    /// On an error `out` holds what it held before.
+    pub fn encode(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        out: &mut Encoded,
+    ) -> Result<(), CodecError> {
+        super::check(columns, rows, &self.layout.types)?;
+        encode::encode(&self.layout, columns, rows, out)
+    }
+
+    /// The columns numbered `columns`, in that order, of `rows`.
+    ///
+    /// Bytes that no row encodes to give [`CodecError::Corrupt`] or a wrong row; nested columns, which
+    /// are arrow-row's inside, may panic on them instead.
+    pub fn decode<'a>(
+        &self,
+        rows: impl IntoIterator<Item = &'a [u8]>,
+        columns: &[usize],
+    ) -> Result<Vec<ArrayRef>, CodecError> {
+        let rows: Vec<&[u8]> = rows.into_iter().collect();
+        decode::decode(&self.layout, &rows, columns)
+    }
+}
+
+#[cfg(test)]
+mod tests;
