@@ -45,7 +45,7 @@ impl Encoded {
     }
 
     /// The rows in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + DoubleEndedIterator + Clone {
         (0..self.len()).map(|row| self.get(row))
     }
 
