@@ -35,10 +35,7 @@ struct Contents {
 
 impl<T> Clone for Batch<T> {
     fn clone(&self) -> Self {
-        Batch {
-            description: Arc::clone(&self.description),
-            contents: Arc::clone(&self.contents),
-        }
+        Batch { description: Arc::clone(&self.description), contents: Arc::clone(&self.contents) }
     }
 }
 
@@ -86,10 +83,7 @@ impl<T> Batch<T> {
 
     /// The same updates, said to describe another interval.
     pub fn described(&self, description: Description<T>) -> Batch<T> {
-        Batch {
-            description: Arc::new(description),
-            contents: Arc::clone(&self.contents),
-        }
+        Batch { description: Arc::new(description), contents: Arc::clone(&self.contents) }
     }
 
     /// A batch of these pages.
@@ -107,10 +101,7 @@ impl<T> Batch<T> {
             fences,
             limits,
         };
-        Batch {
-            description: Arc::new(description),
-            contents: Arc::new(contents),
-        }
+        Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
 
     /// The first of the pages `from..` whose first key is not below `target`, or the number of pages.

@@ -58,11 +58,7 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// An empty buffer that seals batches whose pages stay within these limits.
     pub fn with_limits(limits: PageLimits) -> Self {
-        RowBuffer {
-            arena: Vec::new(),
-            updates: Vec::new(),
-            limits,
-        }
+        RowBuffer { arena: Vec::new(), updates: Vec::new(), limits }
     }
 
     /// Adds an update.

@@ -29,19 +29,12 @@ impl<T: PageTime> BatchBuilder<T> {
 
     /// A builder of pages of about `target_bytes` bytes.
     pub fn with_page_size(target_bytes: usize) -> Self {
-        Self::with_limits(PageLimits {
-            bytes: target_bytes,
-            ..PageLimits::default()
-        })
+        Self::with_limits(PageLimits { bytes: target_bytes, ..PageLimits::default() })
     }
 
     /// A builder of pages within these limits.
     pub fn with_limits(limits: PageLimits) -> Self {
-        BatchBuilder {
-            open: PageBuilder::new(limits),
-            full: Vec::new(),
-            limits,
-        }
+        BatchBuilder { open: PageBuilder::new(limits), full: Vec::new(), limits }
     }
 
     /// Adds an update, which must not sort before the last one.

@@ -27,13 +27,7 @@ pub struct Cursor<T> {
 impl<T: PageTime> Cursor<T> {
     /// A cursor at the first key of the batch.
     pub fn new(batch: Batch<T>) -> Self {
-        let mut cursor = Cursor {
-            batch,
-            key_page: 0,
-            key: 0,
-            page: 0,
-            values: 0..0,
-        };
+        let mut cursor = Cursor { batch, key_page: 0, key: 0, page: 0, values: 0..0 };
         cursor.rewind_vals();
         cursor
     }
@@ -156,31 +150,43 @@ impl<T: PageTime> Cursor<T> {
 
     /// The updates of the current key and value, by time; none where there is no value.
     pub fn updates(&self) -> impl Iterator<Item = (T, i64)> + '_ {
-        let mut page = self.page;
-        let mut updates = match self.values.is_empty() {
-            true => 0..0,
-            false => self.batch.pages()[page].updates_of(self.values.start),
-        };
-        let mut last = self.values.len() == 1;
-        std::iter::from_fn(move || {
-            if updates.is_empty() {
-                if !last {
-                    return None;
-                }
-                let values = self.continued(page)?;
-                let value = self.batch.pages()[page].value(self.value_before(page));
-                page += 1;
-                let next = &self.batch.pages()[page];
-                if next.value(values.start) != value {
-                    last = false;
-                    return None;
-                }
-                last = values.len() == 1;
-                updates = next.updates_of(values.start);
+        self.runs().flat_map(|(page, updates)| {
+            updates.map(|update| (page.time(update), page.weight(update)))
+        })
+    }
+
+    /// Calls `visit` with each of [`updates`](Cursor::updates).
+    #[inline]
+    pub(crate) fn visit_updates(&self, visit: &mut impl FnMut(T, i64)) {
+        if self.values.len() > 1 {
+            let page = &self.batch.pages()[self.page];
+            for update in page.updates_of(self.values.start) {
+                visit(page.time(update), page.weight(update));
             }
-            let update = updates.next()?;
-            let page = &self.batch.pages()[page];
-            Some((page.time(update), page.weight(update)))
+            return;
+        }
+        for (page, updates) in self.runs() {
+            for update in updates {
+                visit(page.time(update), page.weight(update));
+            }
+        }
+    }
+
+    /// The updates of the current key and value, page by page.
+    #[inline]
+    fn runs(&self) -> impl Iterator<Item = (&Page, Range<usize>)> + '_ {
+        let pages = self.batch.pages();
+        let mut next = (!self.values.is_empty()).then(|| (self.page, self.values.clone()));
+        std::iter::from_fn(move || {
+            let (page, values) = next.take()?;
+            let (this, value) = (&pages[page], values.start);
+            if values.len() == 1
+                && let Some(more) = self.continued(page)
+                && pages[page + 1].value(more.start) == this.value(value)
+            {
+                next = Some((page + 1, more));
+            }
+            Some((this, this.updates_of(value)))
         })
     }
 
@@ -200,11 +206,6 @@ impl<T: PageTime> Cursor<T> {
     #[inline]
     fn key_on(&self, page: usize) -> usize {
         if page == self.key_page { self.key } else { 0 }
-    }
-
-    /// The last value on a page whose last key is the current one.
-    fn value_before(&self, page: usize) -> usize {
-        self.batch.pages()[page].values() - 1
     }
 
     /// The values of the current key on the page behind this one, if it goes on there.

@@ -1,20 +1,31 @@
 //! Reading several batches as if they were one.
 
+use std::cmp::Ordering;
+
 use crate::batch::Batch;
 use crate::cursor::Cursor;
+use crate::prefix::prefix;
 use crate::time::PageTime;
 
 /// A place in several batches: a key that one or more of them have, and a value.
 ///
-/// It moves as a [`Cursor`] does. The number of batches is taken to be small, as it is in a spine: each move
-/// to another key looks at all of them. A key that only one batch has costs no more than it does there.
+/// It moves as a [`Cursor`] does. A run of keys that only one batch has costs little more than it does there.
 pub struct Cursors<T> {
     cursors: Vec<Cursor<T>>,
-    /// The cursors that are at the current key, the smallest.
-    at_key: Vec<usize>,
+    /// The cursors that have a key, by key, the smallest last.
+    heads: Vec<Head>,
+    /// How many of them, from the last, are at the current key.
+    at_key: usize,
     /// Those of them that are at the current value, the smallest; where one cursor has the key it is here
     /// even past its last value.
     at_val: Vec<usize>,
+}
+
+/// A cursor that has a key, and what it takes to compare most keys.
+#[derive(Clone, Copy)]
+struct Head {
+    prefix: u64,
+    cursor: usize,
 }
 
 impl<T: PageTime> Cursors<T> {
@@ -23,9 +34,13 @@ impl<T: PageTime> Cursors<T> {
         let batches = batches.into_iter().filter(|batch| !batch.is_empty());
         let mut cursors = Cursors {
             cursors: batches.map(Cursor::new).collect(),
-            at_key: Vec::new(),
+            heads: Vec::new(),
+            at_key: 0,
             at_val: Vec::new(),
         };
+        for cursor in 0..cursors.cursors.len() {
+            cursors.arrive(cursor);
+        }
         cursors.find_key();
         cursors
     }
@@ -33,27 +48,34 @@ impl<T: PageTime> Cursors<T> {
     /// The current key; `None` past the last one.
     #[inline]
     pub fn key(&self) -> Option<&[u8]> {
-        self.cursors[*self.at_key.first()?].key()
+        self.cursors[self.heads.last()?.cursor].key()
     }
 
     /// Moves to the next key.
     pub fn step_key(&mut self) {
-        for &at in &self.at_key {
-            self.cursors[at].step_key();
+        if self.at_key == 1
+            && let Some(Head { cursor, .. }) = self.heads.pop()
+        {
+            self.cursors[cursor].step_key();
+            self.arrive(cursor);
+        } else {
+            self.leave(self.at_key, Cursor::step_key);
         }
         self.find_key();
     }
 
     /// Moves forward to the first key that is not below `key`; stays when the current key is not.
     pub fn seek_key(&mut self, key: &[u8]) {
-        match self.key() {
-            Some(current) if current < key => {}
-            _ => return,
+        let prefix = prefix(key);
+        let heads = self.heads.iter().rev();
+        let behind = heads.take_while(|head| self.compare(**head, prefix, key).is_lt());
+        match behind.count() {
+            0 => {}
+            behind => {
+                self.leave(behind, |cursor| cursor.seek_key(key));
+                self.find_key();
+            }
         }
-        for cursor in &mut self.cursors {
-            cursor.seek_key(key);
-        }
-        self.find_key();
     }
 
     /// The current value; `None` past the last one of the current key.
@@ -68,24 +90,20 @@ impl<T: PageTime> Cursors<T> {
         for &at in &self.at_val {
             self.cursors[at].step_val();
         }
-        self.find_val();
+        if self.at_key > 1 {
+            self.find_val();
+        }
     }
 
     /// Moves forward to the first value of the current key that is not below `val`; stays when the current
     /// value is not.
     pub fn seek_val(&mut self, val: &[u8]) {
-        for &at in &self.at_key {
-            self.cursors[at].seek_val(val);
-        }
-        self.find_val();
+        self.move_vals(|cursor| cursor.seek_val(val));
     }
 
     /// Moves back to the first value of the current key.
     pub fn rewind_vals(&mut self) {
-        for &at in &self.at_key {
-            self.cursors[at].rewind_vals();
-        }
-        self.find_val();
+        self.move_vals(Cursor::rewind_vals);
     }
 
     /// Calls `visit` with all updates of the current key and value, of all batches, in no promised order; a
@@ -93,53 +111,92 @@ impl<T: PageTime> Cursors<T> {
     #[inline]
     pub fn updates(&self, mut visit: impl FnMut(T, i64)) {
         for &at in &self.at_val {
-            for (time, weight) in self.cursors[at].updates() {
-                visit(time, weight);
-            }
+            self.cursors[at].visit_updates(&mut visit);
         }
     }
 
-    /// Finds the smallest key and the cursors that have it.
-    fn find_key(&mut self) {
-        let cursors = &self.cursors;
-        let keys = cursors.iter().enumerate();
-        smallest(
-            keys.map(|(at, cursor)| (at, cursor.key())),
-            &mut self.at_key,
-        );
+    /// Moves all cursors at the current key among its values.
+    fn move_vals(&mut self, go: impl Fn(&mut Cursor<T>)) {
+        for head in self.heads.iter().rev().take(self.at_key) {
+            go(&mut self.cursors[head.cursor]);
+        }
         self.find_val();
     }
 
-    /// Finds the smallest value of the current key and the cursors that have it.
-    #[inline]
-    fn find_val(&mut self) {
-        if let [only] = self.at_key[..] {
-            self.at_val.clear();
-            self.at_val.push(only);
-            return;
+    /// Moves the cursors with the `count` smallest keys forward.
+    fn leave(&mut self, count: usize, go: impl Fn(&mut Cursor<T>)) {
+        let moved = self.heads.split_off(self.heads.len() - count);
+        for Head { cursor, .. } in moved {
+            go(&mut self.cursors[cursor]);
+            self.arrive(cursor);
         }
-        let (cursors, keys) = (&self.cursors, self.at_key.iter());
-        smallest(keys.map(|&at| (at, cursors[at].val())), &mut self.at_val);
     }
-}
 
-/// Collects into `found` those that have the smallest of the strings.
-#[inline]
-fn smallest<'a>(strings: impl Iterator<Item = (usize, Option<&'a [u8]>)>, found: &mut Vec<usize>) {
-    found.clear();
-    let mut least: Option<&[u8]> = None;
-    for (at, string) in strings {
-        let Some(string) = string else {
-            continue;
+    /// Puts a cursor in its place among the heads; leaves it out when it has no more keys.
+    #[inline]
+    fn arrive(&mut self, cursor: usize) {
+        let Some(key) = self.cursors[cursor].key() else {
+            return;
         };
-        match least.map_or(std::cmp::Ordering::Less, |least| string.cmp(least)) {
-            std::cmp::Ordering::Less => {
-                least = Some(string);
-                found.clear();
-                found.push(at);
+        let prefix = prefix(key);
+        let place = match self.heads.last() {
+            Some(last) if self.compare(*last, prefix, key).is_lt() => {
+                let above = |head: &Head| self.compare(*head, prefix, key).is_ge();
+                self.heads.partition_point(above)
             }
-            std::cmp::Ordering::Equal => found.push(at),
-            std::cmp::Ordering::Greater => {}
+            _ => self.heads.len(),
+        };
+        self.heads.insert(place, Head { prefix, cursor });
+    }
+
+    /// Compares the key of a head with another key and its prefix.
+    #[inline]
+    fn compare(&self, head: Head, prefix: u64, key: &[u8]) -> Ordering {
+        let keys = || self.cursors[head.cursor].key().cmp(&Some(key));
+        head.prefix.cmp(&prefix).then_with(keys)
+    }
+
+    /// Counts the cursors that have the smallest key, and finds the smallest value.
+    #[inline]
+    fn find_key(&mut self) {
+        self.at_key = 0;
+        self.at_val.clear();
+        let Some((first, others)) = self.heads.split_last() else {
+            return;
+        };
+        self.at_key = 1;
+        if let Some(next) = others.last()
+            && next.prefix == first.prefix
+        {
+            let key = self.cursors[first.cursor].key();
+            let same = |head: &&Head| self.cursors[head.cursor].key() == key;
+            self.at_key += others.iter().rev().take_while(same).count();
+        }
+        if self.at_key == 1 {
+            self.at_val.push(first.cursor);
+        } else {
+            self.find_val();
+        }
+    }
+
+    /// Finds the smallest value of the current key and the cursors that have it.
+    fn find_val(&mut self) {
+        self.at_val.clear();
+        let mut least: Option<&[u8]> = None;
+        for head in self.heads.iter().rev().take(self.at_key) {
+            let val = self.cursors[head.cursor].val();
+            if self.at_key > 1 && val.is_none() {
+                continue;
+            }
+            match least.map_or(Ordering::Less, |least| val.cmp(&Some(least))) {
+                Ordering::Less => {
+                    least = val;
+                    self.at_val.clear();
+                    self.at_val.push(head.cursor);
+                }
+                Ordering::Equal => self.at_val.push(head.cursor),
+                Ordering::Greater => {}
+            }
         }
     }
 }

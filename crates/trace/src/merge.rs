@@ -14,7 +14,6 @@ use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::page::PageLimits;
 use crate::time::PageTime;
-use crate::weight::consolidate;
 
 /// All updates of `sources`, advanced to `since` and added up, as a batch of this description.
 ///
@@ -46,15 +45,11 @@ pub(crate) fn merged_description<T: PageTime>(
     };
     for pair in sources.windows(2) {
         let (earlier, later) = (pair[0].description(), pair[1].description());
-        assert_eq!(
-            earlier.upper(),
-            later.lower(),
-            "merged batches have to be consecutive"
-        );
+        assert_eq!(earlier.upper(), later.lower(), "merged batches have to be consecutive");
     }
-    let since = sources.iter().fold(since.to_owned(), |since, source| {
-        since.join(source.description().since())
-    });
+    let since = sources
+        .iter()
+        .fold(since.to_owned(), |since, source| since.join(source.description().since()));
     Description::new(first.lower().clone(), last.upper().clone(), since)
 }
 
@@ -74,9 +69,7 @@ impl<T: PageTime> BatchMerger<T> {
         since: AntichainRef<'_, T>,
         description: Description<T>,
     ) -> BatchMerger<T> {
-        let limits = sources
-            .first()
-            .map_or_else(PageLimits::default, Batch::limits);
+        let limits = sources.first().map_or_else(PageLimits::default, Batch::limits);
         BatchMerger {
             sources: Cursors::new(sources.iter().cloned()),
             since: since.to_owned(),
@@ -103,7 +96,8 @@ impl<T: PageTime> BatchMerger<T> {
                 updates.push((time, weight));
             });
             *fuel = fuel.saturating_sub_unsigned(updates.len());
-            consolidate(updates);
+            // The builder adds up equal times.
+            updates.sort_unstable_by_key(|update| update.0);
             for (time, weight) in updates {
                 self.builder.push(key, val, time, *weight);
             }

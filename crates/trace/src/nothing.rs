@@ -53,11 +53,7 @@ impl<T: PageTime> TraceReader for Nothing<T> {
 impl<T: PageTime> Trace for Nothing<T> {
     fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
         let minimum = Antichain::from_elem(T::minimum());
-        Nothing {
-            upper: minimum.clone(),
-            logical: minimum.clone(),
-            physical: minimum,
-        }
+        Nothing { upper: minimum.clone(), logical: minimum.clone(), physical: minimum }
     }
 
     fn exert(&mut self) {}
@@ -66,11 +62,7 @@ impl<T: PageTime> Trace for Nothing<T> {
 
     fn insert(&mut self, batch: Batch<T>) {
         let description = batch.description();
-        assert_eq!(
-            description.lower(),
-            &self.upper,
-            "a batch starts where the last one ended"
-        );
+        assert_eq!(description.lower(), &self.upper, "a batch starts where the last one ended");
         self.upper.clone_from(description.upper());
     }
 

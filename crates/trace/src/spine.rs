@@ -6,9 +6,10 @@
 //! at or before the physical compaction frontier, are *settled in layers*, from the oldest and largest to the
 //! youngest and smallest; the others wait in line behind them.
 //!
-//! A batch that comes to the layers is merged with the one before it as long as that has no more than twice
-//! its updates, so that there are at most a logarithmic number of layers and an update is copied a logarithmic
-//! number of times. An empty batch only extends the description of its neighbour.
+//! A batch that comes to the layers is merged, all at once, with those before it that have less than twice
+//! the updates of what is merged behind them. So each layer has at least twice the updates of the next, there
+//! are a logarithmic number of layers, and an update is copied a logarithmic number of times. An empty batch
+//! only extends the description of its neighbour.
 //!
 //! This alone would not give memory back: an insertion in a large layer and its deletion in a small one meet
 //! late, and even when they have met they cancel only if logical compaction had come that far. So each layer
@@ -78,15 +79,20 @@ impl<T: PageTime> Spine<T> {
         self.compact();
     }
 
-    /// Makes a batch the youngest layer, merging where sizes call for it.
+    /// Makes a batch the youngest layer, and merges it with those before it where sizes call for it.
     fn admit(&mut self, batch: Batch<T>) {
-        let fresh = batch.len();
-        self.layers.push(Layer { batch, fresh });
-        while let [.., older, younger] = &self.layers[..]
-            && (younger.batch.is_empty()
-                || older.batch.len() <= younger.batch.len().saturating_mul(2))
+        let mut updates = batch.len();
+        let fresh = updates;
+        let mut start = self.layers.len();
+        while let Some(older) = start.checked_sub(1)
+            && (updates == 0 || self.layers[older].batch.len() < updates.saturating_mul(2))
         {
-            self.merge_layers(self.layers.len() - 2..self.layers.len());
+            start = older;
+            updates += self.layers[older].batch.len();
+        }
+        self.layers.push(Layer { batch, fresh });
+        if start + 1 < self.layers.len() {
+            self.merge_layers(start..self.layers.len());
         }
     }
 
@@ -213,16 +219,8 @@ impl<T: PageTime> Trace for Spine<T> {
     fn set_exert_logic(&mut self, _logic: ExertionLogic) {}
 
     fn insert(&mut self, batch: Batch<T>) {
-        assert_eq!(
-            batch.lower(),
-            &self.upper,
-            "a batch starts where the last one ended"
-        );
-        assert_ne!(
-            batch.lower(),
-            batch.upper(),
-            "a batch covers some interval of time"
-        );
+        assert_eq!(batch.lower(), &self.upper, "a batch starts where the last one ended");
+        assert_ne!(batch.lower(), batch.upper(), "a batch covers some interval of time");
         self.upper.clone_from(batch.upper());
         self.waiting.push_back(batch);
         self.maintain();

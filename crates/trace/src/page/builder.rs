@@ -80,10 +80,7 @@ impl<T: PageTime> PageBuilder<T> {
         }
         let mut shared = self.shared(key, value, time);
         if shared == Shared::Time {
-            let last = self
-                .weights
-                .last_mut()
-                .expect("a shared time is a last one");
+            let last = self.weights.last_mut().expect("a shared time is a last one");
             *last = weight::add(*last, weight);
             return None;
         }
@@ -311,10 +308,7 @@ impl<T: PageTime> PageBuilder<T> {
 
 impl Strings {
     fn new() -> Self {
-        Strings {
-            uniform: true,
-            ..Strings::default()
-        }
+        Strings { uniform: true, ..Strings::default() }
     }
 
     fn len(&self) -> usize {
@@ -370,11 +364,7 @@ impl Strings {
 
     /// The bytes this column takes on a page.
     fn size(&self) -> usize {
-        if self.uniform {
-            self.bytes.len()
-        } else {
-            self.bytes.len() + 4 * self.len()
-        }
+        if self.uniform { self.bytes.len() } else { self.bytes.len() + 4 * self.len() }
     }
 }
 

@@ -30,10 +30,7 @@ impl PageLimits {
 
 impl Default for PageLimits {
     fn default() -> Self {
-        PageLimits {
-            bytes: 16 << 10,
-            updates: Self::MAXIMUM_UPDATES,
-        }
+        PageLimits { bytes: 16 << 10, updates: Self::MAXIMUM_UPDATES }
     }
 }
 
@@ -82,9 +79,7 @@ pub struct Layout {
 impl Layout {
     /// Reads the header of a page, or says why these bytes have none.
     pub fn read(bytes: &[u8]) -> Result<Layout, &'static str> {
-        let header = bytes
-            .first_chunk::<HEADER>()
-            .ok_or("it is shorter than a header")?;
+        let header = bytes.first_chunk::<HEADER>().ok_or("it is shorter than a header")?;
         if u16::from_le_bytes([header[0], header[1]]) != KIND {
             return Err("it is not a page of updates");
         }

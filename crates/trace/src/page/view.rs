@@ -53,12 +53,7 @@ impl Page {
     /// The bytes of a key.
     #[inline]
     pub fn key(&self, key: usize) -> &[u8] {
-        let Layout {
-            key_stride,
-            key_offsets,
-            keys_at,
-            ..
-        } = self.layout;
+        let Layout { key_stride, key_offsets, keys_at, .. } = self.layout;
         &self.bytes[self.string(key, key_stride, key_offsets, keys_at)]
     }
 
@@ -71,12 +66,7 @@ impl Page {
     /// The bytes of a value.
     #[inline]
     pub fn value(&self, value: usize) -> &[u8] {
-        let Layout {
-            value_stride,
-            value_offsets,
-            values_at,
-            ..
-        } = self.layout;
+        let Layout { value_stride, value_offsets, values_at, .. } = self.layout;
         &self.bytes[self.string(value, value_stride, value_offsets, values_at)]
     }
 
@@ -159,9 +149,7 @@ impl Page {
 
     #[inline]
     fn chunk<const N: usize>(&self, at: usize) -> [u8; N] {
-        *self.bytes[at..]
-            .first_chunk::<N>()
-            .expect("the columns of a page end within it")
+        *self.bytes[at..].first_chunk::<N>().expect("the columns of a page end within it")
     }
 }
 

@@ -38,23 +38,14 @@ fn full_pages_are_about_as_large_as_asked() {
     let mut builder = BatchBuilder::with_page_size(4096);
     for number in 0..10_000u64 {
         let key = (number / 3).to_be_bytes();
-        builder.push(
-            &key,
-            &number.to_be_bytes(),
-            &(number % 2),
-            1 + (number as i64 % 2),
-        );
+        builder.push(&key, &number.to_be_bytes(), &(number % 2), 1 + (number as i64 % 2));
     }
     let batch = builder.finish(all_times());
     assert_eq!(batch.len(), 10_000);
     let (last, full) = batch.pages().split_last().unwrap();
     assert!(last.bytes().len() <= 4096 + 512);
     for page in full {
-        assert!(
-            (3072..=4096 + 512).contains(&page.bytes().len()),
-            "{}",
-            page.bytes().len()
-        );
+        assert!((3072..=4096 + 512).contains(&page.bytes().len()), "{}", page.bytes().len());
     }
     assert!(batch.bytes() >= full.iter().map(|page| page.bytes().len()).sum());
 }
@@ -76,16 +67,10 @@ fn a_row_larger_than_a_page_has_a_page_of_its_own() {
 
 #[test]
 fn a_page_has_more_times_than_a_byte_can_number() {
-    let updates: Vec<Update<u64>> = (0..1000u64)
-        .map(|number| (vec![(number % 5) as u8], vec![], number * 7, 1))
-        .collect();
-    let batch = batch(
-        &updates,
-        alluvium_trace::page::PageLimits {
-            bytes: 1 << 20,
-            updates: 1 << 16,
-        },
-    );
+    let updates: Vec<Update<u64>> =
+        (0..1000u64).map(|number| (vec![(number % 5) as u8], vec![], number * 7, 1)).collect();
+    let batch =
+        batch(&updates, alluvium_trace::page::PageLimits { bytes: 1 << 20, updates: 1 << 16 });
     assert_eq!(batch.pages().len(), 1);
     assert_eq!(batch.pages()[0].layout().times, 1000);
     assert_eq!(contents(&batch), reference(&updates));

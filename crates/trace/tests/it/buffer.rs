@@ -23,17 +23,13 @@ fn seals_take_what_is_before_their_upper<T: TestTime>(
         assert_eq!(buffer.len(), inside.len());
         let minimum = Antichain::from_elem(T::minimum());
         let batch = buffer.seal(Description::new(minimum.clone(), upper.clone(), minimum));
-        let (kept, taken): (Vec<_>, Vec<_>) = inside
-            .into_iter()
-            .partition(|update| upper.less_equal(&update.2));
+        let (kept, taken): (Vec<_>, Vec<_>) =
+            inside.into_iter().partition(|update| upper.less_equal(&update.2));
         inside = kept;
         assert_eq!(contents(&batch), reference(&taken));
         assert_eq!(buffer.len(), inside.len());
         assert_eq!(buffer.is_empty(), inside.is_empty());
-        assert_eq!(
-            buffer.frontier(),
-            inside.iter().map(|update| update.2).collect()
-        );
+        assert_eq!(buffer.frontier(), inside.iter().map(|update| update.2).collect());
     }
     assert_eq!(buffer.bytes(), 0);
 }
@@ -58,13 +54,7 @@ proptest! {
 
 #[test]
 fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
-    let keys: [&[u8]; 5] = [
-        b"",
-        b"\0",
-        b"\0\0",
-        b"\0\0\0\0\0\0\0\0",
-        b"\0\0\0\0\0\0\0\0\0",
-    ];
+    let keys: [&[u8]; 5] = [b"", b"\0", b"\0\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0"];
     let mut buffer = RowBuffer::new();
     for key in keys.iter().rev() {
         buffer.push(key, b"", &0u64, 1);

@@ -52,11 +52,7 @@ impl<T: TestTime> Moves<T> for Cursor<T> {
         for (time, weight) in self.updates() {
             assert_eq!(updates.insert(time, weight), None, "a time comes once");
         }
-        (
-            self.key().map(Into::into),
-            self.val().map(Into::into),
-            updates,
-        )
+        (self.key().map(Into::into), self.val().map(Into::into), updates)
     }
 }
 
@@ -74,11 +70,7 @@ impl<T: TestTime> Moves<T> for Cursors<T> {
     fn shown(&self) -> Shown<T> {
         let mut updates = BTreeMap::new();
         self.updates(|time, weight| *updates.entry(time).or_default() += weight);
-        (
-            self.key().map(Into::into),
-            self.val().map(Into::into),
-            updates,
-        )
+        (self.key().map(Into::into), self.val().map(Into::into), updates)
     }
 }
 
@@ -92,11 +84,7 @@ struct Model<T> {
 impl<T: TestTime> Model<T> {
     /// All rows named, at their first; sums of updates may be zero.
     fn new(rows: BTreeMap<Row, BTreeMap<T, i64>>) -> Self {
-        let mut model = Model {
-            rows,
-            key: None,
-            val: None,
-        };
+        let mut model = Model { rows, key: None, val: None };
         model.arrive(|_| true);
         model
     }
@@ -108,10 +96,7 @@ impl<T: TestTime> Model<T> {
     }
 
     fn arrive_val(&mut self, accept: impl Fn(&[u8]) -> bool) {
-        let mut rows = self
-            .rows
-            .keys()
-            .filter(|row| Some(&row.0) == self.key.as_ref());
+        let mut rows = self.rows.keys().filter(|row| Some(&row.0) == self.key.as_ref());
         self.val = rows.find(|row| accept(&row.1)).map(|row| row.1.clone());
     }
 
@@ -190,16 +175,9 @@ proptest! {
 #[test]
 fn a_key_is_found_among_many_pages() {
     let key = |number: u32| [b"common ".as_slice(), &(2 * number).to_be_bytes()].concat();
-    let updates: Vec<Update<u64>> = (0..3000)
-        .map(|number| (key(number), vec![0; 20], 0, 1))
-        .collect();
-    let batch = batch(
-        &updates,
-        PageLimits {
-            bytes: 512,
-            updates: 100,
-        },
-    );
+    let updates: Vec<Update<u64>> =
+        (0..3000).map(|number| (key(number), vec![0; 20], 0, 1)).collect();
+    let batch = batch(&updates, PageLimits { bytes: 512, updates: 100 });
     assert!(batch.pages().len() > 100);
     for start in [0, 1, 700, 2998] {
         for target in (start..3000).step_by(37) {

@@ -10,13 +10,8 @@ fn cursors_move_as_the_model<T: TestTime>(
     batches: Vec<(Vec<Update<T>>, PageLimits)>,
     moves: Vec<Move>,
 ) {
-    let built = batches
-        .iter()
-        .map(|(updates, limits)| batch(updates, *limits));
-    let references: Vec<_> = batches
-        .iter()
-        .map(|(updates, _)| reference(updates))
-        .collect();
+    let built = batches.iter().map(|(updates, limits)| batch(updates, *limits));
+    let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
     agrees(&mut Cursors::new(built), &references, &moves);
 }
 

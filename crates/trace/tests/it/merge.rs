@@ -12,14 +12,8 @@ fn a_merge_comes_to_the_same<T: TestTime>(
     batches: Vec<(Vec<Update<T>>, PageLimits)>,
     since: Antichain<T>,
 ) {
-    let all: Vec<Update<T>> = batches
-        .iter()
-        .flat_map(|(updates, _)| updates.clone())
-        .collect();
-    let sources: Vec<_> = batches
-        .iter()
-        .map(|(updates, limits)| batch(updates, *limits))
-        .collect();
+    let all: Vec<Update<T>> = batches.iter().flat_map(|(updates, _)| updates.clone()).collect();
+    let sources: Vec<_> = batches.iter().map(|(updates, limits)| batch(updates, *limits)).collect();
     let merged = merge(&sources, since.borrow(), all_times());
     let (merged, expected) = (contents(&merged), reference(&all));
     for time in times::<T>().filter(|time| since.less_equal(time)) {
@@ -55,10 +49,7 @@ fn fuel_makes_no_difference<T: TestTime>(
             break;
         }
         calls += 1;
-        assert!(
-            calls <= earlier.len() + later.len(),
-            "each call makes some progress"
-        );
+        assert!(calls <= earlier.len() + later.len(), "each call makes some progress");
     }
     let merged = merger.done();
     assert_eq!(merged.description().lower(), &minimum);
@@ -102,19 +93,10 @@ proptest! {
 
 #[test]
 fn rows_that_cancel_leave_no_page() {
-    let insert = batch(
-        &[(vec![1], vec![], 1u64, 1), (vec![2], vec![], 1, 1)],
-        Default::default(),
-    );
-    let delete = batch(
-        &[(vec![1], vec![], 2u64, -1), (vec![2], vec![], 3, -1)],
-        Default::default(),
-    );
-    let merged = merge(
-        &[insert, delete],
-        Antichain::from_elem(3).borrow(),
-        all_times(),
-    );
+    let insert = batch(&[(vec![1], vec![], 1u64, 1), (vec![2], vec![], 1, 1)], Default::default());
+    let delete =
+        batch(&[(vec![1], vec![], 2u64, -1), (vec![2], vec![], 3, -1)], Default::default());
+    let merged = merge(&[insert, delete], Antichain::from_elem(3).borrow(), all_times());
     assert!(merged.is_empty() && merged.pages().is_empty());
 }
 

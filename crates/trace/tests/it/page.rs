@@ -20,11 +20,7 @@ fn a_page_shows_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>) {
     for key in 0..page.keys() {
         for value in page.values_of(key) {
             for update in page.updates_of(value) {
-                let row = (
-                    page.key(key).to_vec(),
-                    page.value(value).to_vec(),
-                    page.time(update),
-                );
+                let row = (page.key(key).to_vec(), page.value(value).to_vec(), page.time(update));
                 found.insert(row, page.weight(update));
             }
         }
@@ -70,11 +66,7 @@ fn hash(bytes: &[u8]) -> u64 {
 fn bytes_of<T: TestTime>(updates: &[(&str, &str, T, i64)]) -> Vec<u8> {
     let mut builder = PageBuilder::new(Default::default());
     for (key, val, time, weight) in updates {
-        assert!(
-            builder
-                .push(key.as_bytes(), val.as_bytes(), time, *weight)
-                .is_none()
-        );
+        assert!(builder.push(key.as_bytes(), val.as_bytes(), time, *weight).is_none());
     }
     builder.finish().unwrap().bytes().to_vec()
 }
@@ -104,12 +96,6 @@ fn the_bytes_of_a_page_with_all_columns_have_not_changed() {
         ("a", "y", Product::new(1, 3), 1),
         ("b", "z", Product::new(0, 9), 1),
     ]);
-    assert_eq!(
-        (epochs.len(), hash(&epochs)),
-        (200, 245_113_058_566_198_041)
-    );
-    assert_eq!(
-        (iterations.len(), hash(&iterations)),
-        (144, 8_342_506_946_331_041_408)
-    );
+    assert_eq!((epochs.len(), hash(&epochs)), (200, 245_113_058_566_198_041));
+    assert_eq!((iterations.len(), hash(&iterations)), (144, 8_342_506_946_331_041_408));
 }

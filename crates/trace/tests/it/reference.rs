@@ -125,10 +125,7 @@ pub fn contents<T: TestTime>(batch: &Batch<T>) -> Reference<T> {
         }
         cursor.step_key();
     }
-    assert!(
-        found.is_sorted_by(|a, b| a.0 < b.0),
-        "updates are sorted and distinct"
-    );
+    assert!(found.is_sorted_by(|a, b| a.0 < b.0), "updates are sorted and distinct");
     assert_eq!(found.len(), batch.len());
     found.into_iter().collect()
 }

@@ -64,23 +64,11 @@ fn check(
     for &bound in bounds.iter().filter(|bound| **bound >= physical) {
         let through = spine.batches_through(until(bound).borrow());
         let through = through.expect("a bound at or beyond physical compaction is a clean cut");
-        assert!(
-            through
-                .iter()
-                .all(|batch| batch.upper().borrow()[0] <= bound)
-        );
-        let before: Vec<_> = history
-            .iter()
-            .filter(|update| update.2 < bound)
-            .cloned()
-            .collect();
+        assert!(through.iter().all(|batch| batch.upper().borrow()[0] <= bound));
+        let before: Vec<_> = history.iter().filter(|update| update.2 < bound).cloned().collect();
         let (through, expected) = (contents_of(&through), reference(&before));
         for time in logical..upper + 2 {
-            assert_eq!(
-                at(&through, &time),
-                at(&expected, &time),
-                "through {bound} at {time}"
-            );
+            assert_eq!(at(&through, &time), at(&expected, &time), "through {bound} at {time}");
         }
     }
 }
@@ -124,9 +112,8 @@ proptest! {
 
 /// A batch of one epoch that gives a weight to each of these numbers as a key.
 fn numbers(epoch: u64, numbers: std::ops::Range<u32>, weight: i64) -> Batch<u64> {
-    let updates: Vec<_> = numbers
-        .map(|number| (number.to_be_bytes().to_vec(), vec![0; 8], epoch, weight))
-        .collect();
+    let updates: Vec<_> =
+        numbers.map(|number| (number.to_be_bytes().to_vec(), vec![0; 8], epoch, weight)).collect();
     sealed(epoch, epoch + 1, &updates, PageLimits::default())
 }
 
@@ -225,12 +212,7 @@ fn before_all_times_there_are_no_batches() {
 #[test]
 fn no_batch_straddles_the_bound_asked_for() {
     let mut spine = Spine::default();
-    spine.insert(sealed(
-        0,
-        4,
-        &[(vec![], vec![], 1, 1)],
-        PageLimits::default(),
-    ));
+    spine.insert(sealed(0, 4, &[(vec![], vec![], 1, 1)], PageLimits::default()));
     assert!(spine.batches_through(until(2).borrow()).is_none());
     assert_eq!(spine.batches_through(until(4).borrow()).unwrap().len(), 1);
 }
