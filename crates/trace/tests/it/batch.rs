@@ -90,3 +90,11 @@ fn a_time_is_loaded_as_it_was_stored() {
     Product::new(3, u64::MAX).store(&mut lanes);
     assert_eq!(Product::load(&lanes), Product::new(3, u64::MAX));
 }
+
+#[test]
+fn batches_go_from_thread_to_thread() {
+    let batch = batch(&[(vec![1], vec![2], 3u64, 4)], Default::default());
+    let clone = batch.clone();
+    let read = std::thread::spawn(move || contents(&clone)).join().unwrap();
+    assert_eq!(read, contents(&batch));
+}

@@ -18,7 +18,10 @@ pub type Reference<T> = BTreeMap<(Vec<u8>, Vec<u8>, T), i64>;
 /// A time that tests are run with: small, so that times meet.
 pub trait TestTime: PageTime {
     const RANGE: u64;
+    /// The times of the test world, numbered so that a later number is never an earlier time.
     fn time(number: u64) -> Self;
+    /// The frontier that has the times of all smaller numbers before it, and those alone.
+    fn until(number: u64) -> Antichain<Self>;
 }
 
 impl TestTime for u64 {
@@ -26,12 +29,18 @@ impl TestTime for u64 {
     fn time(number: u64) -> Self {
         number
     }
+    fn until(number: u64) -> Antichain<Self> {
+        Antichain::from_elem(number)
+    }
 }
 
 impl TestTime for Product<u64, u64> {
     const RANGE: u64 = 16;
     fn time(number: u64) -> Self {
         Product::new(number / 4, number % 4)
+    }
+    fn until(number: u64) -> Antichain<Self> {
+        Antichain::from(vec![Self::time(number), Product::new(number / 4 + 1, 0)])
     }
 }
 

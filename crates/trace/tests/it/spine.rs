@@ -2,24 +2,27 @@ use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, RowBuffer, Spine};
 use differential_dataflow::trace::{Batch as _, BatchReader, Description, Trace, TraceReader};
 use proptest::prelude::*;
+use timely::PartialOrder;
+use timely::order::Product;
 use timely::progress::Antichain;
 
 use crate::reference::*;
 
 #[derive(Clone, Debug)]
 enum Operation {
-    /// Inserts a batch over so many epochs; each update's time is taken into them.
+    /// Inserts a batch over so many times; each update's time, a number, is taken into them.
     Insert(u64, Vec<Update<u64>>),
-    /// Lets logical or physical compaction follow to so far behind the upper frontier.
+    /// Lets logical or physical compaction follow to so many times behind the upper frontier.
     Logical(u64),
     Physical(u64),
     Exert,
 }
 
 fn any_operation() -> impl Strategy<Value = Operation> {
+    let updates = || any_updates(12);
     prop_oneof![
-        4 => (1..4u64, any_updates(12)).prop_map(|(epochs, updates)| Operation::Insert(epochs, updates)),
-        1 => (1..3u64).prop_map(|epochs| Operation::Insert(epochs, vec![])),
+        4 => (1..4u64, updates()).prop_map(|(times, updates)| Operation::Insert(times, updates)),
+        1 => (1..3u64).prop_map(|times| Operation::Insert(times, vec![])),
         2 => (0..4u64).prop_map(Operation::Logical),
         2 => (0..4u64).prop_map(Operation::Physical),
         1 => Just(Operation::Exert),
@@ -31,82 +34,128 @@ fn until(epoch: u64) -> Antichain<u64> {
 }
 
 /// Seals these updates, which lie in the interval, into a batch.
-fn sealed(lower: u64, upper: u64, updates: &[Update<u64>], limits: PageLimits) -> Batch<u64> {
+fn sealed<T: TestTime>(
+    lower: u64,
+    upper: u64,
+    updates: &[Update<T>],
+    limits: PageLimits,
+) -> Batch<T> {
     let mut buffer = RowBuffer::with_limits(limits);
     for (key, val, time, weight) in updates {
         buffer.push(key, val, time, *weight);
     }
-    buffer.seal(Description::new(until(lower), until(upper), until(0)))
+    buffer.seal(Description::new(T::until(lower), T::until(upper), T::until(0)))
 }
 
-fn batches(spine: &Spine<u64>) -> Vec<Batch<u64>> {
+fn batches<T: TestTime>(spine: &Spine<T>) -> Vec<Batch<T>> {
     let mut batches = Vec::new();
     spine.map_batches(|batch| batches.push(batch.clone()));
     batches
 }
 
-/// The spine shows every bound it may be asked for, and at all times at or beyond its compaction the sums.
-fn check(
-    spine: &mut Spine<u64>,
-    history: &[Update<u64>],
-    bounds: &[u64],
+/// A spine, and all that was done to it. Frontiers are told by the number of the first time beyond them.
+struct Story<T> {
+    spine: Spine<T>,
+    history: Vec<Update<T>>,
+    bounds: Vec<u64>,
     logical: u64,
     physical: u64,
-) {
-    let upper = *bounds.last().unwrap();
-    let found = batches(spine);
-    let mut edge = until(0);
-    for batch in &found {
-        assert_eq!(batch.lower(), &edge, "batches are contiguous");
-        edge = batch.upper().clone();
+}
+
+impl<T: TestTime> Story<T> {
+    fn upper(&self) -> u64 {
+        self.bounds.last().copied().unwrap_or(0)
     }
-    assert_eq!(edge, until(upper));
-    for &bound in bounds.iter().filter(|bound| **bound >= physical) {
-        let through = spine.batches_through(until(bound).borrow());
-        let through = through.expect("a bound at or beyond physical compaction is a clean cut");
-        assert!(through.iter().all(|batch| batch.upper().borrow()[0] <= bound));
-        let before: Vec<_> = history.iter().filter(|update| update.2 < bound).cloned().collect();
-        let (through, expected) = (contents_of(&through), reference(&before));
-        for time in logical..upper + 2 {
-            assert_eq!(at(&through, &time), at(&expected, &time), "through {bound} at {time}");
+
+    fn go(&mut self, operation: Operation, limits: PageLimits) {
+        let upper = self.upper();
+        match operation {
+            Operation::Insert(times, updates) => {
+                let updates: Vec<Update<T>> = updates
+                    .into_iter()
+                    .map(|(key, val, time, weight)| {
+                        (key, val, T::time(upper + time % times), weight)
+                    })
+                    .collect();
+                self.spine.insert(sealed(upper, upper + times, &updates, limits));
+                self.history.extend(updates);
+                self.bounds.push(upper + times);
+            }
+            Operation::Logical(behind) => {
+                self.logical = self.logical.max(upper.saturating_sub(behind));
+                self.spine.set_logical_compaction(T::until(self.logical).borrow());
+            }
+            Operation::Physical(behind) => {
+                self.physical = self.physical.max(upper.saturating_sub(behind));
+                self.spine.set_physical_compaction(T::until(self.physical).borrow());
+            }
+            Operation::Exert => self.spine.exert(),
+        }
+    }
+
+    /// The spine has every bound it may be asked for, and through each, at all times at or beyond its
+    /// compaction, what the history before that bound comes to.
+    fn check(&mut self) {
+        let upper = self.upper();
+        let mut edge = T::until(0);
+        for batch in batches(&self.spine) {
+            assert_eq!(batch.lower(), &edge, "batches are contiguous");
+            edge = batch.upper().clone();
+        }
+        assert_eq!(edge, T::until(upper));
+        for &bound in self.bounds.iter().filter(|bound| **bound >= self.physical) {
+            let bound = T::until(bound);
+            let through = self.spine.batches_through(bound.borrow());
+            let through = through.expect("a bound at or beyond physical compaction is a clean cut");
+            let inside = |batch: &Batch<T>| PartialOrder::less_equal(batch.upper(), &bound);
+            assert!(through.iter().all(inside));
+            let history = self.history.iter();
+            let before: Vec<_> =
+                history.filter(|update| !bound.less_equal(&update.2)).cloned().collect();
+            let (through, expected) = (contents_of(&through), reference(&before));
+            for time in (0..upper + 5).map(T::time) {
+                if T::until(self.logical).less_equal(&time) {
+                    let (found, expected) = (at(&through, &time), at(&expected, &time));
+                    assert_eq!(found, expected, "through {bound:?} at {time:?}");
+                }
+            }
         }
     }
 }
 
+fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, limits: PageLimits) {
+    let mut story = Story::<T> {
+        spine: Spine::default(),
+        history: Vec::new(),
+        bounds: vec![0],
+        logical: 0,
+        physical: 0,
+    };
+    for operation in operations {
+        story.go(operation, limits);
+        story.check();
+    }
+    let mut spine = story.spine;
+    spine.close();
+    assert!(spine.batches_through(Antichain::new().borrow()).is_some());
+    let closed = batches(&spine).len();
+    spine.close();
+    assert_eq!(batches(&spine).len(), closed, "a trace is closed once");
+}
+
 proptest! {
     #[test]
-    fn a_spine_shows_its_history_whatever_was_merged(
+    fn a_spine_of_epochs_shows_its_history_whatever_was_merged(
         operations in prop::collection::vec(any_operation(), 0..30), limits in any_limits(),
     ) {
-        let mut spine = Spine::default();
-        let (mut history, mut bounds) = (Vec::new(), vec![0]);
-        let (mut logical, mut physical) = (0, 0);
-        for operation in operations {
-            let upper = *bounds.last().unwrap();
-            match operation {
-                Operation::Insert(epochs, mut updates) => {
-                    for update in &mut updates {
-                        update.2 = upper + update.2 % epochs;
-                    }
-                    spine.insert(sealed(upper, upper + epochs, &updates, limits));
-                    history.extend(updates);
-                    bounds.push(upper + epochs);
-                }
-                Operation::Logical(behind) => {
-                    logical = logical.max(upper.saturating_sub(behind));
-                    spine.set_logical_compaction(until(logical).borrow());
-                }
-                Operation::Physical(behind) => {
-                    physical = physical.max(upper.saturating_sub(behind));
-                    spine.set_physical_compaction(until(physical).borrow());
-                }
-                Operation::Exert => spine.exert(),
-            }
-            check(&mut spine, &history, &bounds, logical, physical);
-        }
-        spine.close();
-        prop_assert!(spine.batches_through(Antichain::new().borrow()).is_some());
-        spine.close();
+        a_spine_shows_its_history::<u64>(operations, limits);
+    }
+
+    #[test]
+    fn a_spine_of_iterations_shows_its_history_whatever_was_merged(
+        operations in prop::collection::vec(any_operation(), 0..30), limits in any_limits(),
+    ) {
+        a_spine_shows_its_history::<Product<u64, u64>>(operations, limits);
     }
 }
 
@@ -221,4 +270,16 @@ fn no_batch_straddles_the_bound_asked_for() {
 #[should_panic(expected = "a batch starts where the last one ended")]
 fn a_gap_is_refused() {
     Spine::default().insert(Batch::<u64>::empty(until(1), until(5)));
+}
+
+#[test]
+fn batches_of_any_sizes_come_to_few_layers() {
+    let mut spine = Spine::default();
+    // Each a little smaller than the last: no two neighbours are alike, yet they must not pile up.
+    for epoch in 0..100u64 {
+        let start = epoch as u32 * 1000;
+        spine.insert(numbers(epoch, start..start + 200 - epoch as u32, 1));
+        spine.set_physical_compaction(until(epoch + 1).borrow());
+        assert!(batches(&spine).len() <= 10);
+    }
 }
