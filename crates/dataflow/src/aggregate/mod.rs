@@ -1,5 +1,9 @@
 //! Aggregates: one row per group, from what its rows add up to.
 
+pub mod accumulator;
+mod decimal_sum;
+pub mod float_sum;
+
 use arrow::datatypes::DataType;
 
 /// What an aggregate computes over the rows of its group.

@@ -3,12 +3,24 @@
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
+use crate::aggregate::Function;
+
 /// Why rows could not be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// Rows with a column of this type cannot be kept as bytes.
     #[error("columns of type {0} cannot be kept in state yet")]
     Unsupported(DataType),
+    /// An aggregate over such an input cannot be kept as totals with such a result.
+    #[error("{function:?} over {input} with a result of type {result} is not supported yet")]
+    Aggregate {
+        /// What is computed.
+        function: Function,
+        /// The type it is computed over.
+        input: DataType,
+        /// The type of the result.
+        result: DataType,
+    },
     /// The columns are not the ones the codec was made for.
     #[error("column {column} is {found} where {expected} was announced")]
     Type {

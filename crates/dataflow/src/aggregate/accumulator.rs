@@ -1,0 +1,478 @@
+//! What COUNT, SUM and AVG keep of a group: totals, in bytes.
+//!
+//! Totals are exact and so are changes to them: what was added can be taken away again, in any order,
+//! and the same rows leave the same bytes however they came. Whether a total fits the result's type
+//! is asked when it is read.
+//!
+//! A state is the number of rows, then per aggregate the number of inputs that are not NULL (not for
+//! `COUNT(*)`) and, for SUM and AVG, their sum. An integer is a byte that says how many bytes follow,
+//! then that many of its two's complement, the fewest that tell it, least byte first; a sum of floats
+//! is as [`FloatSum::encode_into`] says.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Decimal128Array, Decimal256Array, Float64Array, Int64Array, UInt64Array};
+use arrow::compute::cast;
+use arrow::datatypes::*;
+use arrow::error::ArrowError;
+
+use super::decimal_sum::DecimalSum;
+use super::float_sum::FloatSum;
+use super::{Aggregate, Function};
+use crate::codec::CodecError;
+
+/// The linear aggregates of a GROUP BY: how their states are kept, changed and read.
+#[derive(Clone, Debug)]
+pub struct Accumulators {
+    kinds: Arc<[Kind]>,
+}
+
+/// What one aggregate keeps and what becomes of it.
+#[derive(Clone, Debug)]
+struct Kind {
+    function: Function,
+    /// Which of the input columns, and what is in it; `None` for `COUNT(*)`.
+    input: Option<(usize, Number)>,
+    result: DataType,
+}
+
+/// How the inputs of an aggregate are read.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// Only whether it is NULL matters.
+    Any,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Duration(TimeUnit),
+    Float32,
+    Float64,
+    Decimal128(i8),
+    Decimal256(i8),
+}
+
+/// The totals of one group, decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    rows: i64,
+    totals: Vec<Total>,
+}
+
+/// What is kept for one aggregate.
+#[derive(Clone, Debug, PartialEq)]
+struct Total {
+    /// How many inputs are not NULL.
+    count: i64,
+    sum: Sum,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Sum {
+    None,
+    Integer(i128),
+    Float(Box<FloatSum>),
+    Decimal(DecimalSum),
+}
+
+impl State {
+    /// The number of rows in the group; a group of none is not there.
+    pub fn rows(&self) -> i64 {
+        self.rows
+    }
+}
+
+impl Accumulators {
+    /// The accumulators of `aggregates`, which are COUNT, SUM and AVG; `inputs` are the types of the
+    /// input columns of those that have one, in order.
+    ///
+    /// Fails with [`CodecError::Aggregate`] for what does not add up, such as intervals.
+    pub fn new(aggregates: &[Aggregate], inputs: &[DataType]) -> Result<Self, CodecError> {
+        let mut inputs = inputs.iter().enumerate();
+        let kinds = aggregates
+            .iter()
+            .map(|aggregate| {
+                let input = aggregate.input.and_then(|_| inputs.next());
+                let kind = Kind::new(aggregate, input);
+                kind.ok_or_else(|| CodecError::Aggregate {
+                    function: aggregate.function,
+                    input: input.map_or(DataType::Null, |(_, data_type)| data_type.clone()),
+                    result: aggregate.result.clone(),
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { kinds })
+    }
+
+    /// The state of a group without rows.
+    pub fn fresh(&self) -> State {
+        State { rows: 0, totals: self.kinds.iter().map(Kind::fresh).collect() }
+    }
+
+    /// Makes `state`, which is of these accumulators, what `bytes` say.
+    ///
+    /// Panics unless the bytes were encoded by accumulators of the same aggregates.
+    pub fn decode(&self, bytes: &[u8], state: &mut State) {
+        let mut rest = bytes;
+        self.decode_from(&mut rest, state)
+            .filter(|()| rest.is_empty())
+            .expect("a state was encoded by accumulators of the same aggregates");
+    }
+
+    fn decode_from(&self, bytes: &mut &[u8], state: &mut State) -> Option<()> {
+        state.rows = i64::from_le_bytes(take_integer(bytes)?);
+        for (kind, total) in self.kinds.iter().zip(&mut state.totals) {
+            if kind.input.is_none() {
+                continue;
+            }
+            total.count = i64::from_le_bytes(take_integer(bytes)?);
+            match &mut total.sum {
+                Sum::None => {}
+                Sum::Integer(sum) => *sum = i128::from_le_bytes(take_integer(bytes)?),
+                Sum::Float(sum) => sum.decode_from(bytes)?,
+                Sum::Decimal(sum) => *sum = DecimalSum::from_le_bytes(take_integer(bytes)?),
+            }
+        }
+        Some(())
+    }
+
+    /// Appends `state` to `out`; equal states are equal bytes.
+    pub fn encode(&self, state: &State, out: &mut Vec<u8>) {
+        push_integer(&state.rows.to_le_bytes(), out);
+        for (kind, total) in self.kinds.iter().zip(&state.totals) {
+            if kind.input.is_none() {
+                continue;
+            }
+            push_integer(&total.count.to_le_bytes(), out);
+            match &total.sum {
+                Sum::None => {}
+                Sum::Integer(sum) => push_integer(&sum.to_le_bytes(), out),
+                Sum::Float(sum) => sum.encode_into(out),
+                Sum::Decimal(sum) => push_integer(&sum.to_le_bytes(), out),
+            }
+        }
+    }
+
+    /// Adds row `row` of `columns` as often as `weight` says; below zero, takes it away.
+    ///
+    /// `columns` are the input columns of the aggregates that have one, in order. Panics if a group
+    /// comes to have 2^63 rows.
+    pub fn add(&self, state: &mut State, columns: &[ArrayRef], row: usize, weight: i64) {
+        const FEW: &str = "a group has fewer than 2^63 rows";
+        state.rows = state.rows.checked_add(weight).expect(FEW);
+        for (kind, total) in self.kinds.iter().zip(&mut state.totals) {
+            let Some((column, number)) = kind.input else { continue };
+            let column = &*columns[column];
+            if column.is_null(row) {
+                continue;
+            }
+            total.count = total.count.checked_add(weight).expect(FEW);
+            match &mut total.sum {
+                Sum::None => {}
+                Sum::Integer(sum) => {
+                    let product = number.integer(column, row) * i128::from(weight);
+                    *sum = sum.checked_add(product).expect(FEW);
+                }
+                Sum::Float(sum) => sum.add(number.float(column, row), weight),
+                Sum::Decimal(sum) => match number {
+                    Number::Decimal256(_) => {
+                        sum.add_256(column.as_primitive::<Decimal256Type>().value(row), weight);
+                    }
+                    _ => sum.add_128(column.as_primitive::<Decimal128Type>().value(row), weight),
+                },
+            }
+        }
+    }
+
+    /// What `states` come to: a column per aggregate, and what has no result.
+    ///
+    /// A failure names the state, the aggregate, and says why in words; its place in the column is
+    /// NULL. Panics as [`Accumulators::decode`] does.
+    pub fn finish<'a>(
+        &self,
+        states: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (Vec<ArrayRef>, Vec<(usize, usize, String)>) {
+        let mut columns: Vec<Results> = self.kinds.iter().map(Kind::results).collect();
+        let mut failures = Vec::new();
+        let mut state = self.fresh();
+        for (row, bytes) in states.into_iter().enumerate() {
+            self.decode(bytes, &mut state);
+            for (number, (kind, column)) in self.kinds.iter().zip(&mut columns).enumerate() {
+                if let Err(message) = kind.finish(&state, number, column) {
+                    failures.push((row, number, message));
+                    column.push_null();
+                }
+            }
+        }
+        let columns = self.kinds.iter().zip(columns);
+        (columns.map(|(kind, column)| column.into_array(&kind.result)).collect(), failures)
+    }
+}
+
+impl Kind {
+    /// `None` if the aggregate of such an input has no such result.
+    fn new(aggregate: &Aggregate, input: Option<(usize, &DataType)>) -> Option<Self> {
+        let Aggregate { function, result, .. } = aggregate;
+        let input = match (function, input) {
+            (Function::Count, None) => None,
+            (Function::Count, Some((column, _))) => Some((column, Number::Any)),
+            (Function::Sum | Function::Avg, Some((column, data_type))) => {
+                Some((column, Number::new(data_type)?))
+            }
+            _ => return None,
+        };
+        let fits = match (function, input.map(|(_, number)| number)) {
+            (Function::Count, _) => *result == DataType::Int64,
+            (_, Some(Number::Duration(unit))) => *result == DataType::Duration(unit),
+            (_, Some(Number::Float32 | Number::Float64)) => *result == DataType::Float64,
+            (Function::Sum, Some(Number::Decimal128(from))) => {
+                matches!(result, DataType::Decimal128(_, to) if *to == from)
+            }
+            (Function::Sum, Some(Number::Decimal256(from))) => {
+                matches!(result, DataType::Decimal256(_, to) if *to == from)
+            }
+            (_, Some(Number::Decimal128(from))) => {
+                matches!(result, DataType::Decimal128(_, to) if *to >= from)
+            }
+            (_, Some(Number::Decimal256(from))) => {
+                matches!(result, DataType::Decimal256(_, to) if *to >= from)
+            }
+            (Function::Sum, _) => matches!(result, DataType::Int64 | DataType::UInt64),
+            (_, _) => *result == DataType::Float64,
+        };
+        fits.then(|| Self { function: *function, input, result: result.clone() })
+    }
+
+    fn fresh(&self) -> Total {
+        let sum = match self.input {
+            None | Some((_, Number::Any)) => Sum::None,
+            Some((_, Number::Float32 | Number::Float64)) => Sum::Float(Box::default()),
+            Some((_, Number::Decimal128(_) | Number::Decimal256(_))) => {
+                Sum::Decimal(DecimalSum::default())
+            }
+            Some(_) => Sum::Integer(0),
+        };
+        Total { count: 0, sum }
+    }
+
+    fn results(&self) -> Results {
+        match self.result {
+            DataType::Float64 => Results::Floats(Vec::new()),
+            DataType::Decimal128(..) | DataType::Decimal256(..) => Results::Decimals(Vec::new()),
+            _ => Results::Integers(Vec::new()),
+        }
+    }
+
+    /// Appends the result of aggregate `number` to `column`, or says why there is none.
+    fn finish(&self, state: &State, number: usize, column: &mut Results) -> Result<(), String> {
+        let total = &state.totals[number];
+        let is_mean = self.function == Function::Avg;
+        match (column, &total.sum) {
+            (Results::Integers(column), Sum::None) => {
+                column
+                    .push(Some(if self.input.is_none() { state.rows } else { total.count }.into()));
+            }
+            (column, _) if total.count == 0 => column.push_null(),
+            (Results::Integers(column), Sum::Integer(sum)) => {
+                let result = if is_mean { sum / i128::from(total.count) } else { *sum };
+                let fits = match self.result {
+                    DataType::UInt64 => u64::try_from(result).is_ok(),
+                    _ => i64::try_from(result).is_ok(),
+                };
+                if !fits {
+                    return Err(format!("the sum {result} is outside {}", name(&self.result)));
+                }
+                column.push(Some(result));
+            }
+            (Results::Floats(column), Sum::Integer(sum)) => {
+                column.push(Some(*sum as f64 / total.count as f64));
+            }
+            (Results::Floats(column), Sum::Float(sum)) => {
+                column.push(Some(if is_mean { sum.mean(total.count) } else { sum.value() }));
+            }
+            (Results::Decimals(column), Sum::Decimal(sum)) => {
+                column.push(Some(self.decimal(sum, total.count)?));
+            }
+            _ => unreachable!("new() has paired sums and results"),
+        }
+        Ok(())
+    }
+
+    /// The sum, or the mean cut off behind the last digit of the result's scale.
+    fn decimal(&self, sum: &DecimalSum, count: i64) -> Result<i256, String> {
+        let (DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale)) =
+            self.result
+        else {
+            unreachable!("decimals have decimal results");
+        };
+        let from = match self.input {
+            Some((_, Number::Decimal128(from) | Number::Decimal256(from))) => from,
+            _ => scale,
+        };
+        let what = if self.function == Function::Avg { "mean" } else { "sum" };
+        let outside = || format!("the {what} is outside {}", name(&self.result));
+        let mut result = sum.total().ok_or_else(outside)?;
+        if self.function == Function::Avg {
+            result = i256::from_i128(10)
+                .checked_pow((scale - from) as u32)
+                .and_then(|factor| result.checked_mul(factor))
+                .and_then(|scaled| scaled.checked_div(i256::from_i128(count.into())))
+                .ok_or_else(outside)?;
+        }
+        if Decimal256Type::is_valid_decimal_precision(result, precision) {
+            Ok(result)
+        } else {
+            let digits = Decimal256Type::format_decimal(result, DECIMAL256_MAX_PRECISION, scale);
+            Err(format!("the {what} {digits} is outside {}", name(&self.result)))
+        }
+    }
+}
+
+impl Number {
+    fn new(data_type: &DataType) -> Option<Self> {
+        Some(match data_type {
+            DataType::Int8 => Self::Int8,
+            DataType::Int16 => Self::Int16,
+            DataType::Int32 => Self::Int32,
+            DataType::Int64 => Self::Int64,
+            DataType::UInt8 => Self::UInt8,
+            DataType::UInt16 => Self::UInt16,
+            DataType::UInt32 => Self::UInt32,
+            DataType::UInt64 => Self::UInt64,
+            DataType::Duration(unit) => Self::Duration(*unit),
+            DataType::Float32 => Self::Float32,
+            DataType::Float64 => Self::Float64,
+            DataType::Decimal128(_, scale) => Self::Decimal128(*scale),
+            DataType::Decimal256(_, scale) => Self::Decimal256(*scale),
+            _ => return None,
+        })
+    }
+
+    #[inline]
+    fn integer(self, column: &dyn Array, row: usize) -> i128 {
+        fn read<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &dyn Array, row: usize) -> i128 {
+            column.as_primitive::<T>().value(row).into()
+        }
+        match self {
+            Self::Int8 => read::<Int8Type>(column, row),
+            Self::Int16 => read::<Int16Type>(column, row),
+            Self::Int32 => read::<Int32Type>(column, row),
+            Self::Int64 => read::<Int64Type>(column, row),
+            Self::UInt8 => read::<UInt8Type>(column, row),
+            Self::UInt16 => read::<UInt16Type>(column, row),
+            Self::UInt32 => read::<UInt32Type>(column, row),
+            Self::UInt64 => read::<UInt64Type>(column, row),
+            Self::Duration(TimeUnit::Second) => read::<DurationSecondType>(column, row),
+            Self::Duration(TimeUnit::Millisecond) => read::<DurationMillisecondType>(column, row),
+            Self::Duration(TimeUnit::Microsecond) => read::<DurationMicrosecondType>(column, row),
+            Self::Duration(TimeUnit::Nanosecond) => read::<DurationNanosecondType>(column, row),
+            Self::Any
+            | Self::Float32
+            | Self::Float64
+            | Self::Decimal128(_)
+            | Self::Decimal256(_) => unreachable!("only integers are summed as integers"),
+        }
+    }
+
+    #[inline]
+    fn float(self, column: &dyn Array, row: usize) -> f64 {
+        match self {
+            Self::Float32 => column.as_primitive::<Float32Type>().value(row).into(),
+            _ => column.as_primitive::<Float64Type>().value(row),
+        }
+    }
+}
+
+/// The results of one aggregate, a place per state.
+enum Results {
+    Integers(Vec<Option<i128>>),
+    Floats(Vec<Option<f64>>),
+    Decimals(Vec<Option<i256>>),
+}
+
+impl Results {
+    fn push_null(&mut self) {
+        match self {
+            Self::Integers(column) => column.push(None),
+            Self::Floats(column) => column.push(None),
+            Self::Decimals(column) => column.push(None),
+        }
+    }
+
+    /// As a column of `data_type`, which every result fits.
+    fn into_array(self, data_type: &DataType) -> ArrayRef {
+        let array = match (self, data_type) {
+            (Self::Integers(column), DataType::UInt64) => {
+                let column = column.into_iter().map(|x| x.map(|x| x as u64));
+                Ok(Arc::new(UInt64Array::from_iter(column)) as ArrayRef)
+            }
+            (Self::Integers(column), _) => {
+                let column = column.into_iter().map(|x| x.map(|x| x as i64));
+                // To itself, or to a duration, which is the same number.
+                cast(&Int64Array::from_iter(column), data_type)
+            }
+            (Self::Floats(column), _) => Ok(Arc::new(Float64Array::from(column)) as ArrayRef),
+            (Self::Decimals(column), DataType::Decimal128(..)) => {
+                let column = column.into_iter().map(|x| x.and_then(i256::to_i128));
+                retyped(Decimal128Array::from_iter(column), data_type)
+            }
+            (Self::Decimals(column), _) => retyped(Decimal256Array::from_iter(column), data_type),
+        };
+        array.expect("results are of their type")
+    }
+}
+
+/// Decimals with the precision and scale of `data_type`.
+fn retyped<T: DecimalType>(
+    column: arrow::array::PrimitiveArray<T>,
+    data_type: &DataType,
+) -> Result<ArrayRef, ArrowError> {
+    Ok(Arc::new(column.with_data_type(data_type.clone())))
+}
+
+/// What a type is called in SQL.
+fn name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Int64 => "BIGINT".to_owned(),
+        DataType::UInt64 => "BIGINT UNSIGNED".to_owned(),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            format!("DECIMAL({precision}, {scale})")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Appends an integer, given in two's complement: a length and the fewest bytes that tell it.
+fn push_integer(bytes: &[u8], out: &mut Vec<u8>) {
+    let is_negative = bytes.last().is_some_and(|byte| byte >> 7 == 1);
+    let fill = if is_negative { 0xff } else { 0 };
+    let mut length = bytes.len();
+    while length > 0 && bytes[length - 1] == fill {
+        // The byte that becomes the last must have the sign; nothing at all is zero.
+        let sign = if length == 1 { 0 } else { bytes[length - 2] >> 7 };
+        if sign != fill & 1 {
+            break;
+        }
+        length -= 1;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(&bytes[..length]);
+}
+
+/// The integer at the front of `bytes`, which moves behind it, in two's complement.
+fn take_integer<const WIDTH: usize>(bytes: &mut &[u8]) -> Option<[u8; WIDTH]> {
+    let length = usize::from(*bytes.split_off_first()?);
+    let given = bytes.split_off(..length)?;
+    let is_negative = given.last().is_some_and(|byte| byte >> 7 == 1);
+    let mut integer = [if is_negative { 0xff } else { 0 }; WIDTH];
+    integer.get_mut(..length)?.copy_from_slice(given);
+    Some(integer)
+}
+
+#[cfg(test)]
+mod tests;
