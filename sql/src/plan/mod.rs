@@ -1,4 +1,13 @@
 //! The incremental plan: what a view becomes before it becomes a dataflow.
+//!
+//! [`build`] makes one of an optimized logical plan, out of the nodes of [`construct`], which know
+//! their columns and unique keys; [`prune`] then drops the columns that nobody needs; [`explain`]
+//! prints it. [`expression`] makes the expressions that maps evaluate.
+mod build;
+mod construct;
+mod explain;
+mod expression;
+mod prune;
 
 use std::sync::Arc;
 
@@ -6,6 +15,11 @@ use alluvium_dataflow::aggregate::Aggregate;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
+
+pub(crate) use self::build::build;
+pub(crate) use self::explain::explain;
+pub use self::expression::checked;
+pub(crate) use self::expression::one_row;
 
 /// A node of an incremental plan, with what is known of its rows.
 #[derive(Clone, Debug)]

@@ -1,0 +1,178 @@
+//! What is wrong with the user's SQL, and where.
+
+use std::fmt;
+
+use datafusion_common::{DataFusionError, SchemaError};
+use sqlparser::ast::Spanned;
+use sqlparser::tokenizer::{Location, Span};
+
+/// A place in the text that was given: both numbers count from one, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
+}
+
+impl Position {
+    /// Where a span starts; `None` for a span that was made up rather than read.
+    pub(crate) fn of_span(span: Span) -> Option<Position> {
+        Position::of_location(span.start)
+    }
+
+    /// Where a node of the syntax tree starts.
+    pub(crate) fn of(node: &impl Spanned) -> Option<Position> {
+        Position::of_span(node.span())
+    }
+
+    pub(crate) fn of_location(location: Location) -> Option<Position> {
+        (location.line > 0).then_some(Position { line: location.line, column: location.column })
+    }
+}
+
+/// An error in the user's SQL. It displays as its message alone: a caller that knows the file's name
+/// puts file and position in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong and, where possible, what to do about it.
+    pub message: String,
+    /// Where, in the text that was given.
+    pub position: Option<Position>,
+}
+
+/// The result of reading or planning SQL.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// An error at a position, if one is known.
+    pub fn new(message: impl Into<String>, position: impl Into<Option<Position>>) -> Error {
+        Error { message: message.into(), position: position.into() }
+    }
+
+    /// What is called `name` is valid SQL that does not work yet.
+    pub(crate) fn not_supported(
+        name: impl fmt::Display,
+        position: impl Into<Option<Position>>,
+    ) -> Error {
+        Error::new(format!("{name} is not supported yet"), position)
+    }
+
+    /// The same error, at `position` unless it already has one.
+    pub(crate) fn at(mut self, position: Option<Position>) -> Error {
+        self.position = self.position.or(position);
+        self
+    }
+
+    /// An error of DataFusion's, in the words and at the place that help the user most.
+    ///
+    pub(crate) fn from_datafusion(error: &DataFusionError) -> Error {
+        let position = error
+            .diagnostic()
+            .and_then(|diagnostic| diagnostic.span)
+            .map(|span| Position { line: span.start.line, column: span.start.column });
+        let root = error.find_root();
+        if let DataFusionError::External(inner) = root
+            && let Some(error) = inner.downcast_ref::<Error>()
+        {
+            return error.clone().at(position);
+        }
+        match root {
+            DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
+                SchemaError::FieldNotFound { field, valid_fields } => {
+                    let place =
+                        field.relation.as_ref().map(|relation| relation.to_string()).or_else(
+                            || {
+                                let mut relations =
+                                    valid_fields.iter().map(|field| field.relation.as_ref());
+                                let first = relations.next()??;
+                                relations
+                                    .all(|relation| relation == Some(first))
+                                    .then(|| first.to_string())
+                            },
+                        );
+                    let in_place = valid_fields
+                        .iter()
+                        .filter(|valid| {
+                            field.relation.is_none() || valid.relation == field.relation
+                        })
+                        .map(|valid| valid.name.as_str());
+                    let position = position.or_else(|| {
+                        field.spans.first().map(|span| Position {
+                            line: span.start.line,
+                            column: span.start.column,
+                        })
+                    });
+                    no_column(&field.name, place.as_deref(), in_place).at(position)
+                }
+                SchemaError::AmbiguousReference { field } => {
+                    let position = position.or_else(|| {
+                        field.spans.first().map(|span| Position {
+                            line: span.start.line,
+                            column: span.start.column,
+                        })
+                    });
+                    Error::new(
+                        format!(
+                            "column \"{}\" is ambiguous; put its table's name in front",
+                            field.name
+                        ),
+                        position,
+                    )
+                }
+                SchemaError::DuplicateQualifiedField { name, .. }
+                | SchemaError::DuplicateUnqualifiedField { name } => Error::new(
+                    format!("column \"{name}\" appears twice; name them apart with AS"),
+                    position,
+                ),
+            },
+            root => {
+                let message = error.diagnostic().map_or_else(
+                    || root.message().into_owned(),
+                    |diagnostic| diagnostic.message.clone(),
+                );
+                let message = message.split("\n\nbacktrace:").next().unwrap_or_default();
+                Error::new(message.trim_end_matches(['.', '\n']), position)
+            }
+        }
+    }
+}
+
+/// There is no column of this name in `place`.
+pub(crate) fn no_column<'a>(
+    name: &str,
+    place: Option<&str>,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Error {
+    let place = place.map(|place| format!(" in \"{place}\"")).unwrap_or_default();
+    Error::new(format!("no column \"{name}\"{place}{}", did_you_mean(name, candidates)), None)
+}
+
+/// `; did you mean "…"?` with the candidate nearest to `name`, or nothing if none is near.
+pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+    let near = 1 + name.chars().count() / 3;
+    candidates
+        .map(|candidate| (nearness(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= near)
+        .min()
+        .map(|(_, candidate)| format!("; did you mean \"{candidate}\"?"))
+        .unwrap_or_default()
+}
+
+/// How far two names are apart. A name that is the whole start of the other, as `dep` is of
+/// `dep_time`, counts as near; otherwise the edit distance, without regard to case.
+fn nearness(name: &str, candidate: &str) -> usize {
+    let (name, candidate) = (name.to_lowercase(), candidate.to_lowercase());
+    let prefix = name.len() >= 3 && candidate.starts_with(&name)
+        || candidate.len() >= 3 && name.starts_with(&candidate);
+    let distance = datafusion_common::utils::datafusion_strsim::levenshtein(&name, &candidate);
+    if prefix { distance.min(1) } else { distance }
+}

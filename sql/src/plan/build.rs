@@ -1,0 +1,372 @@
+//! From an optimized logical plan to an incremental plan.
+//!
+//! Each node's output has exactly the columns of the logical node it stands for; what a node needs
+//! computed is computed in a map below it, and pruned at the end.
+
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::{Aggregate, Function};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion_common::{DFSchema, DataFusionError, JoinType, NullEquality};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::logical_plan as logical;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_physical_expr::create_physical_expr;
+use datafusion_physical_expr::expressions::CastExpr;
+
+use super::IncrementalPlan;
+use super::expression::{self, Expression};
+use super::prune::prune;
+use crate::catalog::Relation;
+use crate::error::{Error, Result};
+use crate::planner::{Landmarks, OPTIONS, source_of};
+use crate::statement::is_column_type;
+
+/// The incremental plan of a view's optimized plan.
+pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
+    let mut properties = ExecutionProps::new();
+    properties.config_options = Some(Arc::clone(&OPTIONS));
+    let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
+    let built = builder.build(plan)?;
+    let all: Vec<usize> = (0..built.schema.fields().len()).collect();
+    let pruned = prune(built, &all)?;
+    check_columns(&pruned.schema)?;
+    Ok(pruned)
+}
+
+struct Builder<'a> {
+    landmarks: &'a Landmarks,
+    properties: ExecutionProps,
+    context: PhysicalPlanningContext,
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Error {
+        Error::from_datafusion(&error)
+    }
+}
+
+impl Builder<'_> {
+    fn build(&self, plan: &LogicalPlan) -> Result<IncrementalPlan> {
+        match plan {
+            LogicalPlan::TableScan(scan) => self.scan(scan),
+            LogicalPlan::SubqueryAlias(alias) => {
+                let input = self.build(&alias.input)?;
+                renamed(input, &alias.schema)
+            }
+            // The order of a view's rows means nothing.
+            LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.build(&sort.input),
+            LogicalPlan::Repartition(repartition) => self.build(&repartition.input),
+            LogicalPlan::Projection(projection) => {
+                let input = self.build(&projection.input)?;
+                let below = projection.input.schema();
+                let names = projection.schema.fields().iter().map(|field| field.name().clone());
+                let project: Result<Vec<_>> = projection
+                    .expr
+                    .iter()
+                    .zip(names)
+                    .map(|(expr, name)| Ok((self.expression(expr, below)?, name)))
+                    .collect();
+                Ok(IncrementalPlan::map(input, None, project?)?)
+            }
+            LogicalPlan::Filter(filter) => {
+                let input = self.build(&filter.input)?;
+                let predicate = self.expression(&filter.predicate, filter.input.schema())?;
+                Ok(IncrementalPlan::filter(input, predicate)?)
+            }
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Distinct(logical::Distinct::All(input)) => {
+                let input = self.build(input)?;
+                check_columns(&input.schema)?;
+                Ok(IncrementalPlan::distinct(input))
+            }
+            LogicalPlan::Union(union) => {
+                let inputs: Result<Vec<_>> =
+                    union.inputs.iter().map(|input| self.build(input)).collect();
+                Ok(IncrementalPlan::union(inputs?, union.schema.as_arrow())?)
+            }
+            LogicalPlan::Values(values) => self.values(values),
+            LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
+                Ok(IncrementalPlan::constant(expression::one_row()))
+            }
+            LogicalPlan::EmptyRelation(empty) => {
+                let columns = empty
+                    .schema
+                    .fields()
+                    .iter()
+                    .map(|field| new_empty_array(field.data_type()))
+                    .collect();
+                let options = RecordBatchOptions::new().with_row_count(Some(0));
+                let rows = RecordBatch::try_new_with_options(
+                    Arc::clone(empty.schema.inner()),
+                    columns,
+                    &options,
+                );
+                Ok(IncrementalPlan::constant(rows.map_err(DataFusionError::from)?))
+            }
+            LogicalPlan::Window(_) => self.refuse("OVER"),
+            LogicalPlan::Limit(_) | LogicalPlan::Sort(_) => self.refuse("LIMIT"),
+            LogicalPlan::Distinct(logical::Distinct::On(_)) => self.refuse("DISTINCT ON"),
+            LogicalPlan::Subquery(_) => self.refuse("a subquery in an expression"),
+            LogicalPlan::Unnest(_) => self.refuse("UNNEST"),
+            LogicalPlan::RecursiveQuery(_) => self.refuse("WITH RECURSIVE"),
+            other => {
+                let text = other.display().to_string();
+                self.refuse(text.split([':', ' ']).next().unwrap_or_default())
+            }
+        }
+    }
+
+    fn refuse<T>(&self, name: &str) -> Result<T> {
+        Err(Error::not_supported(format!("{name} in a view"), self.landmarks.start))
+    }
+
+    fn expression(&self, expression: &Expr, schema: &DFSchema) -> Result<Expression> {
+        let physical = create_physical_expr(expression, schema, &self.properties, &self.context)?;
+        Ok(expression::checked_over(physical, schema.as_arrow())?)
+    }
+
+    fn scan(&self, scan: &logical::TableScan) -> Result<IncrementalPlan> {
+        let Some(source) = source_of(scan.source.as_ref()) else {
+            return self.refuse("this relation");
+        };
+        let all = || (0..scan.source.schema().fields().len()).collect();
+        let columns = scan.projection.clone().unwrap_or_else(all);
+        match source.relation() {
+            Relation::Table { schema, primary_key, .. } => {
+                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, primary_key)?)
+            }
+            Relation::MaterializedView { schema } => {
+                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[])?)
+            }
+            Relation::View { plan, .. } => {
+                let view = IncrementalPlan::view(source.name().to_string(), self.build(plan)?);
+                Ok(IncrementalPlan::columns(view, &columns)?)
+            }
+            Relation::System { .. } => self.refuse("a system relation"),
+        }
+    }
+
+    fn join(&self, join: &logical::Join) -> Result<IncrementalPlan> {
+        let named = match join.join_type {
+            JoinType::Inner => None,
+            JoinType::Left => Some("LEFT JOIN"),
+            JoinType::Right => Some("RIGHT JOIN"),
+            JoinType::Full => Some("FULL JOIN"),
+            JoinType::LeftSemi | JoinType::RightSemi => Some("a semi join"),
+            JoinType::LeftAnti | JoinType::RightAnti => Some("an anti join"),
+            JoinType::LeftMark | JoinType::RightMark => Some("a subquery in an expression"),
+        };
+        if let Some(name) = named {
+            let (name, position) = self.landmarks.outer_join.unwrap_or((name, None));
+            return Err(Error::not_supported(format!("{name} in a view"), position));
+        }
+        let drop_null = join.null_equality == NullEquality::NullEqualsNothing;
+        let (left_keys, right_keys): (Vec<&Expr>, Vec<&Expr>) =
+            join.on.iter().map(|(left, right)| (left, right)).unzip();
+        let (left, left_keys) = self.keyed(&join.left, &left_keys, drop_null)?;
+        let (right, right_keys) = self.keyed(&join.right, &right_keys, drop_null)?;
+        let width = left.schema.fields().len();
+        let kept = (0..join.left.schema().fields().len())
+            .chain((0..join.right.schema().fields().len()).map(|column| width + column));
+        let kept: Vec<usize> = kept.collect();
+        let on = left_keys.into_iter().zip(right_keys).collect();
+        check_columns(&left.schema)?;
+        check_columns(&right.schema)?;
+        let joined = IncrementalPlan::columns(IncrementalPlan::join(left, right, on)?, &kept)?;
+        match &join.filter {
+            None => Ok(joined),
+            Some(filter) => {
+                Ok(IncrementalPlan::filter(joined, self.expression(filter, &join.schema)?)?)
+            }
+        }
+    }
+
+    /// One side of a join: its columns, then the keys that are not among them; and where the keys are.
+    fn keyed(
+        &self,
+        input: &LogicalPlan,
+        keys: &[&Expr],
+        drop_null: bool,
+    ) -> Result<(IncrementalPlan, Vec<usize>)> {
+        let plan = self.build(input)?;
+        let mut project = plan.identity();
+        let mut places = Vec::with_capacity(keys.len());
+        let mut present = None;
+        for key in keys {
+            let key = self.expression(key, input.schema())?;
+            if drop_null && expression::is_nullable(&key, &plan.schema)? {
+                present = expression::and(present, Some(expression::is_not_null(&key)));
+            }
+            places.push(expression::as_column(&key).unwrap_or_else(|| {
+                project.push((key, format!("key{}", project.len())));
+                project.len() - 1
+            }));
+        }
+        let keyed = IncrementalPlan::map(plan, present, project)?;
+        Ok((keyed, places))
+    }
+
+    fn aggregate(&self, aggregate: &logical::Aggregate) -> Result<IncrementalPlan> {
+        let input = self.build(&aggregate.input)?;
+        let below = aggregate.input.schema();
+        let names: Vec<&String> =
+            aggregate.schema.fields().iter().map(|field| field.name()).collect();
+        let mut project: Vec<(Expression, String)> = Vec::new();
+        let mut keys = Vec::with_capacity(aggregate.group_expr.len());
+        for (group, name) in aggregate.group_expr.iter().zip(&names) {
+            if matches!(group, Expr::GroupingSet(_)) {
+                return self.refuse("GROUPING SETS");
+            }
+            project.push((self.expression(group, below)?, (*name).clone()));
+            keys.push(project.len() - 1);
+        }
+        let mut aggregates = Vec::with_capacity(aggregate.aggr_expr.len());
+        let results = aggregate.schema.fields().iter().skip(keys.len());
+        for (expr, field) in aggregate.aggr_expr.iter().zip(results) {
+            let (function, argument) = self.aggregate_function(expr, below, &input.schema)?;
+            let place = argument.map(|argument| {
+                if let Some(same) = project
+                    .iter()
+                    .position(|(expression, _)| expression.as_ref() == argument.as_ref())
+                {
+                    return same;
+                }
+                let name = match expression::as_column(&argument) {
+                    Some(column) => input.schema.field(column).name().clone(),
+                    None => format!("input{}", project.len()),
+                };
+                project.push((argument, name));
+                project.len() - 1
+            });
+            let result = field.data_type().clone();
+            aggregates.push((Aggregate { function, input: place, result }, field.name().clone()));
+        }
+        if project.is_empty() {
+            project = input.identity();
+        }
+        let mapped = IncrementalPlan::map(input, None, project)?;
+        check_columns(&mapped.schema)?;
+        Ok(IncrementalPlan::aggregate(mapped, keys, aggregates)?)
+    }
+
+    /// What an aggregate computes, and over what; over nothing where all rows count.
+    fn aggregate_function(
+        &self,
+        expr: &Expr,
+        below: &DFSchema,
+        schema: &Schema,
+    ) -> Result<(Function, Option<Expression>)> {
+        let Expr::AggregateFunction(AggregateFunction { func, params }) = expr.clone().unalias()
+        else {
+            return self.refuse("this aggregate");
+        };
+        let function = match func.name() {
+            "count" => Function::Count,
+            "sum" => Function::Sum,
+            "avg" => Function::Avg,
+            "min" => Function::Min,
+            "max" => Function::Max,
+            name => return self.refuse(&format!("the aggregate {name}")),
+        };
+        if params.distinct && !matches!(function, Function::Min | Function::Max) {
+            let name =
+                format!("{}(DISTINCT …) beside other aggregates", func.name().to_uppercase());
+            let position = self.landmarks.distinct_aggregate.or(self.landmarks.start);
+            return Err(Error::not_supported(format!("{name} in a view"), position));
+        }
+        if params.filter.is_some() {
+            return self.refuse("FILTER");
+        }
+        let [argument] = params.args.as_slice() else {
+            return self.refuse(&format!("{} of several columns", func.name().to_uppercase()));
+        };
+        let argument = self.expression(argument, below)?;
+        if function == Function::Count && !expression::is_nullable(&argument, schema)? {
+            return Ok((function, None));
+        }
+        let argument = match function {
+            Function::Sum => without_widening(argument, schema, false)?,
+            Function::Avg => without_widening(argument, schema, true)?,
+            Function::Count | Function::Min | Function::Max => argument,
+        };
+        let data_type = argument.data_type(schema).map_err(Error::from)?;
+        let numeric = data_type.is_integer()
+            || matches!(
+                data_type,
+                DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _)
+            );
+        if matches!(function, Function::Sum | Function::Avg) && !numeric {
+            return self.refuse(&format!("{} of {data_type}", func.name().to_uppercase()));
+        }
+        Ok((function, Some(argument)))
+    }
+
+    fn values(&self, values: &logical::Values) -> Result<IncrementalPlan> {
+        let nothing = DFSchema::empty();
+        let row = expression::one_row();
+        let width = values.schema.fields().len();
+        let mut cells: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(values.values.len()); width];
+        for expressions in &values.values {
+            for (column, expression) in cells.iter_mut().zip(expressions) {
+                let value = self.expression(expression, &nothing)?.evaluate(&row)?;
+                column.push(value.into_array(1)?);
+            }
+        }
+        let columns: std::result::Result<Vec<ArrayRef>, DataFusionError> = cells
+            .iter()
+            .map(|cells| Ok(concat(&cells.iter().map(AsRef::as_ref).collect::<Vec<_>>())?))
+            .collect();
+        let columns = columns?;
+        let fields = values.schema.fields().iter().zip(&columns);
+        let fields: Vec<Field> = fields
+            .map(|(field, column)| {
+                Field::new(field.name(), column.data_type().clone(), column.null_count() > 0)
+            })
+            .collect();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+            .map_err(DataFusionError::from)?;
+        Ok(IncrementalPlan::constant(rows))
+    }
+}
+
+/// The same rows under the names of another schema.
+fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<IncrementalPlan> {
+    let columns = input.identity().into_iter().zip(schema.fields());
+    let project = columns.map(|((column, _), field)| (column, field.name().clone())).collect();
+    Ok(IncrementalPlan::map(input, None, project)?)
+}
+
+/// The argument of SUM or AVG without a cast that only widens it: sums of integers are exact in any
+/// case, and narrow inputs are cheaper to keep. `to_float`: whether a float may stand for an integer.
+fn without_widening(argument: Expression, schema: &Schema, to_float: bool) -> Result<Expression> {
+    let Some(cast) = argument.downcast_ref::<CastExpr>() else { return Ok(argument) };
+    let from = cast.expr().data_type(schema).map_err(Error::from)?;
+    let widens = match cast.cast_type() {
+        DataType::Int64 => from.is_signed_integer(),
+        DataType::UInt64 => from.is_unsigned_integer(),
+        DataType::Float64 => to_float && from.is_integer() || from == DataType::Float32,
+        _ => false,
+    };
+    Ok(if widens { Arc::clone(cast.expr()) } else { argument })
+}
+
+/// Refuses columns of types that cannot be kept.
+fn check_columns(schema: &Schema) -> Result<()> {
+    match schema.fields().iter().find(|field| !is_column_type(field.data_type())) {
+        None => Ok(()),
+        Some(field) if field.data_type().is_null() => Err(Error::new(
+            format!("column \"{}\" is always NULL and has no type: CAST it", field.name()),
+            None,
+        )),
+        Some(field) => Err(Error::not_supported(
+            format!("column \"{}\" of type {} in a view", field.name(), field.data_type()),
+            None,
+        )),
+    }
+}

@@ -1,0 +1,165 @@
+//! Incremental plans as text.
+//!
+//! A node a line, its inputs indented below it; in brackets what is known of its rows and what it
+//! keeps. A column whose name its input has twice is written with its number, as `id#3`.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::{Aggregate, Function};
+use arrow::datatypes::Schema;
+use datafusion_physical_expr::expressions::Column;
+
+use super::expression::{self, Expression};
+use super::{IncrementalPlan, Node};
+
+/// The plan, a node a line.
+pub(crate) fn explain(plan: &IncrementalPlan) -> String {
+    let mut text = String::new();
+    write_node(plan, 0, &mut text).expect("a string takes any text");
+    text
+}
+
+fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::Result {
+    write!(text, "{:indent$}", "", indent = 2 * depth)?;
+    let names = Names(&plan.schema);
+    let state = match &plan.node {
+        Node::Scan { relation, columns } => {
+            let columns: Vec<usize> = (0..columns.len()).collect();
+            write!(text, "scan {relation} {}", names.list(&columns))?;
+            None
+        }
+        Node::Constant { rows } => {
+            let rows = rows.num_rows();
+            write!(text, "constant: {rows} row{}", if rows == 1 { "" } else { "s" })?;
+            None
+        }
+        Node::Map { input, filter, project } => {
+            let below = Names(&input.schema);
+            text.push_str("map");
+            for (number, expression) in project.iter().enumerate() {
+                text.push_str(if number == 0 { " " } else { ", " });
+                let shown = below.expression(expression)?;
+                let name = plan.schema.field(number).name();
+                match expression::as_column(expression) {
+                    Some(column) if input.schema.field(column).name() == name => {
+                        text.push_str(&shown)
+                    }
+                    _ if shown == *name => text.push_str(&shown),
+                    _ => write!(text, "{shown} AS {name}")?,
+                }
+            }
+            if let Some(filter) = filter {
+                write!(text, " where {}", below.expression(filter)?)?;
+            }
+            None
+        }
+        Node::Join { on, .. } if on.is_empty() => {
+            text.push_str("cross join");
+            Some("both sides".to_string())
+        }
+        Node::Join { left, right, on } => {
+            let (left, right) = (Names(&left.schema), Names(&right.schema));
+            let pairs: Vec<String> = on
+                .iter()
+                .map(|&(l, r)| format!("{} = {}", left.column(l), right.column(r)))
+                .collect();
+            let (l, r): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+            write!(text, "join on {}", pairs.join(" and "))?;
+            Some(format!("left by {}, right by {}", left.list(&l), right.list(&r)))
+        }
+        Node::Aggregate { input, keys, aggregates } => {
+            let below = Names(&input.schema);
+            let shown: Vec<String> =
+                aggregates.iter().map(|aggregate| below.aggregate(aggregate)).collect();
+            write!(text, "aggregate {}", shown.join(", "))?;
+            if !keys.is_empty() {
+                let keys: Vec<String> = keys.iter().map(|&key| below.column(key)).collect();
+                write!(text, " by {}", keys.join(", "))?;
+            }
+            let ordered = aggregates
+                .iter()
+                .any(|aggregate| matches!(aggregate.function, Function::Min | Function::Max));
+            let what = if ordered { "accumulators and ordered values" } else { "accumulators" };
+            Some(match keys.is_empty() {
+                true => format!("{what} of one group"),
+                false => format!("{what} by {}", below.list(keys)),
+            })
+        }
+        Node::Distinct { .. } => {
+            text.push_str("distinct");
+            Some("rows".to_string())
+        }
+        Node::Union { .. } => {
+            text.push_str("union");
+            None
+        }
+        Node::View { name, .. } => {
+            write!(text, "view {name}")?;
+            None
+        }
+    };
+    let unique = (!plan.unique.is_empty()).then(|| {
+        let keys: Vec<String> = plan.unique.iter().map(|key| names.key(key)).collect();
+        format!("unique: {}", keys.join(", "))
+    });
+    let properties: Vec<String> =
+        unique.into_iter().chain(state.map(|state| format!("keeps: {state}"))).collect();
+    if !properties.is_empty() {
+        write!(text, " [{}]", properties.join("; "))?;
+    }
+    text.push('\n');
+    plan.inputs().into_iter().try_for_each(|input| write_node(input, depth + 1, text))
+}
+
+/// The names of a node's columns.
+struct Names<'a>(&'a Schema);
+
+impl Names<'_> {
+    fn column(&self, column: usize) -> String {
+        let name = self.0.field(column).name();
+        match self.0.fields().iter().filter(|field| field.name() == name).count() {
+            1 => name.clone(),
+            _ => format!("{name}#{column}"),
+        }
+    }
+
+    fn list(&self, columns: &[usize]) -> String {
+        let names: Vec<String> = columns.iter().map(|&column| self.column(column)).collect();
+        format!("({})", names.join(", "))
+    }
+
+    fn key(&self, key: &[usize]) -> String {
+        if key.is_empty() { "at most one row".to_string() } else { self.list(key) }
+    }
+
+    fn aggregate(&self, aggregate: &Aggregate) -> String {
+        let function = match aggregate.function {
+            Function::Count => "count",
+            Function::Sum => "sum",
+            Function::Avg => "avg",
+            Function::Min => "min",
+            Function::Max => "max",
+        };
+        let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
+        format!("{function}({input})")
+    }
+
+    /// An expression over these columns.
+    fn expression(&self, expression: &Expression) -> Result<String, fmt::Error> {
+        let named = expression::replace_columns(Expression::clone(expression), |column| {
+            Arc::new(Column::new(&self.column(column), column))
+        });
+        let mut text = String::new();
+        write!(text, "{}", Sql(&named.unwrap_or_else(|_| Expression::clone(expression))))?;
+        Ok(text)
+    }
+}
+
+struct Sql<'a>(&'a Expression);
+
+impl fmt::Display for Sql<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_sql(formatter)
+    }
+}

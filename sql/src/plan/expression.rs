@@ -1,0 +1,144 @@
+//! The expressions that maps evaluate.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::Operator;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::{
+    BinaryExpr, CastExpr, Column, IsNotNullExpr, IsNullExpr, Literal, NegativeExpr, NotExpr,
+};
+
+/// An expression of the planner's.
+pub(crate) type Expression = Arc<dyn PhysicalExpr>;
+
+/// The same expression with integer arithmetic that fails where it would leave its type.
+///
+/// DataFusion's `+`, `-`, `*` and negation wrap around unless told otherwise, wherever they stand.
+///
+/// # Errors
+/// If a node of the expression cannot be rebuilt over its children.
+pub fn checked(expression: Expression) -> Result<Expression> {
+    let checked = expression.transform_up(|node| {
+        if let Some(binary) = node.downcast_ref::<BinaryExpr>()
+            && matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply)
+        {
+            let checked = BinaryExpr::new(
+                Arc::clone(binary.left()),
+                *binary.op(),
+                Arc::clone(binary.right()),
+            )
+            .with_fail_on_overflow(true);
+            return Ok(Transformed::yes(Arc::new(checked) as Expression));
+        }
+        Ok(Transformed::no(node))
+    })?;
+    Ok(checked.data)
+}
+
+/// As [`checked`], over rows of `schema`, with negation of integers as checked subtraction from zero.
+pub(crate) fn checked_over(expression: Expression, schema: &Schema) -> Result<Expression> {
+    let negated = expression.transform_up(|node| {
+        let Some(negative) = node.downcast_ref::<NegativeExpr>() else {
+            return Ok(Transformed::no(node));
+        };
+        let data_type = negative.arg().data_type(schema)?;
+        if !data_type.is_signed_integer() {
+            return Ok(Transformed::no(node));
+        }
+        let zero = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
+        let difference = BinaryExpr::new(zero, Operator::Minus, Arc::clone(negative.arg()));
+        Ok(Transformed::yes(Arc::new(difference) as Expression))
+    })?;
+    checked(negated.data)
+}
+
+/// Column `index` of `schema`.
+pub(crate) fn column(schema: &Schema, index: usize) -> Expression {
+    Arc::new(Column::new(schema.field(index).name(), index))
+}
+
+/// The column that an expression passes through unchanged, if it does.
+pub(crate) fn as_column(expression: &Expression) -> Option<usize> {
+    expression.downcast_ref::<Column>().map(Column::index)
+}
+
+/// Whether evaluating an expression twice costs no more than evaluating it once.
+pub(crate) fn is_free(expression: &Expression) -> bool {
+    expression.is::<Column>() || expression.is::<Literal>()
+}
+
+/// `left AND right`, evaluated in this order: what fails in `right` does not fail where `left` is false.
+pub(crate) fn and(left: Option<Expression>, right: Option<Expression>) -> Option<Expression> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(Arc::new(BinaryExpr::new(left, Operator::And, right))),
+        (left, right) => left.or(right),
+    }
+}
+
+/// Calls `visit` with every column an expression uses, as often as it is used.
+pub(crate) fn for_each_column(expression: &Expression, visit: &mut impl FnMut(usize)) {
+    let walked = expression.apply(|node| {
+        if let Some(column) = as_column(node) {
+            visit(column);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    debug_assert!(walked.is_ok(), "the visitor does not fail");
+}
+
+/// The expression with each column replaced.
+pub(crate) fn replace_columns(
+    expression: Expression,
+    replace: impl Fn(usize) -> Expression,
+) -> Result<Expression> {
+    let replaced = expression.transform_up(|node| match as_column(&node) {
+        Some(column) => Ok(Transformed::yes(replace(column))),
+        None => Ok(Transformed::no(node)),
+    })?;
+    Ok(replaced.data)
+}
+
+/// Whether a value of the expression can be NULL, over rows of `schema`.
+///
+/// Only what is plainly never NULL is taken at its word: a wrong `false` would make a batch invalid.
+pub(crate) fn is_nullable(expression: &Expression, schema: &Schema) -> Result<bool> {
+    Ok(!is_strict(expression) || expression.nullable(schema)?)
+}
+
+/// Whether an expression is made of nothing but columns, literals, and operators that give NULL for
+/// NULL or never.
+fn is_strict(expression: &Expression) -> bool {
+    let mut strict = true;
+    let walked = expression.apply(|node| {
+        strict &= is_free(node)
+            || node.is::<CastExpr>()
+            || node.is::<BinaryExpr>()
+            || node.is::<NegativeExpr>()
+            || node.is::<NotExpr>()
+            || node.is::<IsNullExpr>()
+            || node.is::<IsNotNullExpr>();
+        Ok(if strict { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    });
+    walked.is_ok() && strict
+}
+
+/// `expression IS NOT NULL`; where only one column can make it NULL, that column is looked at instead,
+/// so that the expression need not be evaluated for it.
+pub(crate) fn is_not_null(expression: &Expression) -> Expression {
+    let mut inner = expression;
+    while let Some(cast) = inner.downcast_ref::<CastExpr>() {
+        inner = cast.expr();
+    }
+    Arc::new(IsNotNullExpr::new(Arc::clone(inner)))
+}
+
+/// A row without meaning, over which constants are evaluated.
+pub(crate) fn one_row() -> RecordBatch {
+    let schema = Arc::new(Schema::new(vec![Field::new("row", DataType::Boolean, false)]));
+    RecordBatch::try_new(schema, vec![Arc::new(BooleanArray::from(vec![true]))])
+        .expect("one column of one row of its type is a batch")
+}

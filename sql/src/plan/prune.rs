@@ -1,0 +1,161 @@
+//! Dropping columns that nobody needs, so that no state keeps them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::Aggregate;
+use datafusion_common::Result;
+
+use super::expression::{self, Expression};
+use super::{IncrementalPlan, Node};
+
+/// The plan reduced to the columns `required`, in this order; `required` has at least one column.
+pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<IncrementalPlan> {
+    let IncrementalPlan { node, schema, unique } = plan;
+    match node {
+        Node::Scan { relation, columns } => {
+            let key = unique
+                .first()
+                .map(|key| key.iter().map(|&column| columns[column]).collect::<Vec<_>>());
+            let kept: Vec<usize> = required.iter().map(|&column| columns[column]).collect();
+            let scan = IncrementalPlan {
+                schema: Arc::new(schema.project(required)?),
+                unique: key
+                    .and_then(|key| {
+                        key.iter().map(|key| kept.iter().position(|column| column == key)).collect()
+                    })
+                    .into_iter()
+                    .collect(),
+                node: Node::Scan { relation, columns: kept },
+            };
+            Ok(scan)
+        }
+        Node::Constant { rows } => Ok(IncrementalPlan::constant(rows.project(required)?)),
+        Node::Map { input, filter, project } => {
+            let project: Vec<(Expression, String)> = required
+                .iter()
+                .map(|&column| (Arc::clone(&project[column]), schema.field(column).name().clone()))
+                .collect();
+            let passed: Option<Vec<usize>> =
+                project.iter().map(|(expression, _)| expression::as_column(expression)).collect();
+            if let (None, Some(passed)) = (&filter, passed)
+                && passed.iter().collect::<BTreeSet<_>>().len() == passed.len()
+            {
+                let input = prune(*input, &passed)?;
+                let named = input
+                    .identity()
+                    .into_iter()
+                    .zip(project)
+                    .map(|((column, _), (_, name))| (column, name));
+                let named = named.collect();
+                return IncrementalPlan::map(input, None, named);
+            }
+            let mut used = BTreeSet::new();
+            for expression in filter.iter().chain(project.iter().map(|(expression, _)| expression))
+            {
+                expression::for_each_column(expression, &mut |column| {
+                    used.insert(column);
+                });
+            }
+            let (input, used) = prune_to(*input, used)?;
+            let renumber = |expression| {
+                expression::replace_columns(expression, |column| {
+                    expression::column(&input.schema, place(&used, column))
+                })
+            };
+            let filter = filter.map(renumber).transpose()?;
+            let project: Result<Vec<_>> = project
+                .into_iter()
+                .map(|(expression, name)| Ok((renumber(expression)?, name)))
+                .collect();
+            IncrementalPlan::map(input, filter, project?)
+        }
+        Node::Join { left, right, on } => {
+            let width = left.schema.fields().len();
+            let (from_left, from_right): (Vec<usize>, Vec<usize>) =
+                required.iter().partition(|&&column| column < width);
+            let keys_left = on.iter().map(|&(l, _)| l);
+            let keys_right = on.iter().map(|&(_, r)| r);
+            let (left, used_left) =
+                prune_to(*left, from_left.into_iter().chain(keys_left).collect())?;
+            let (right, used_right) = prune_to(
+                *right,
+                from_right.into_iter().map(|column| column - width).chain(keys_right).collect(),
+            )?;
+            let on =
+                on.iter().map(|&(l, r)| (place(&used_left, l), place(&used_right, r))).collect();
+            let joined = IncrementalPlan::join(left, right, on)?;
+            let columns: Vec<usize> = required
+                .iter()
+                .map(|&column| match column < width {
+                    true => place(&used_left, column),
+                    false => used_left.len() + place(&used_right, column - width),
+                })
+                .collect();
+            IncrementalPlan::columns(joined, &columns)
+        }
+        Node::Aggregate { input, keys, aggregates } => {
+            let mut needed: Vec<usize> = (0..aggregates.len())
+                .filter(|number| required.contains(&(keys.len() + number)))
+                .collect();
+            if needed.is_empty() && keys.is_empty() {
+                needed.push(0);
+            }
+            let inputs = needed.iter().filter_map(|&number| aggregates[number].input);
+            let (input, used) = prune_to(*input, keys.iter().copied().chain(inputs).collect())?;
+            let renumbered = needed.iter().map(|&number| {
+                let aggregate = &aggregates[number];
+                let input = aggregate.input.map(|column| place(&used, column));
+                (
+                    Aggregate { input, ..aggregate.clone() },
+                    schema.field(keys.len() + number).name().clone(),
+                )
+            });
+            let columns: Vec<usize> = required
+                .iter()
+                .map(|&column| match column < keys.len() {
+                    true => column,
+                    false => keys.len() + place(&needed, column - keys.len()),
+                })
+                .collect();
+            let keys = keys.iter().map(|&key| place(&used, key)).collect();
+            let aggregated = IncrementalPlan::aggregate(input, keys, renumbered.collect())?;
+            IncrementalPlan::columns(aggregated, &columns)
+        }
+        Node::Distinct { input } => {
+            let all: Vec<usize> = (0..schema.fields().len()).collect();
+            let distinct = IncrementalPlan::distinct(prune(*input, &all)?);
+            IncrementalPlan::columns(distinct, required)
+        }
+        Node::Union { inputs } => {
+            let schema = schema.project(required)?;
+            let inputs: Result<Vec<_>> =
+                inputs.into_iter().map(|input| prune(input, required)).collect();
+            IncrementalPlan::union(inputs?, &schema)
+        }
+        Node::View { name, input } => Ok(IncrementalPlan::view(name, prune(*input, required)?)),
+    }
+}
+
+/// Prunes to the used columns in their order, and to one column where none is used: a batch needs
+/// one. Also gives the columns that are left.
+fn prune_to(
+    plan: IncrementalPlan,
+    mut used: BTreeSet<usize>,
+) -> Result<(IncrementalPlan, Vec<usize>)> {
+    if used.is_empty() {
+        let widths = plan
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.data_type().primitive_width().unwrap_or(usize::MAX));
+        used.extend(widths.enumerate().min_by_key(|(_, width)| *width).map(|(column, _)| column));
+    }
+    let used: Vec<usize> = used.into_iter().collect();
+    Ok((prune(plan, &used)?, used))
+}
+
+/// Where a column went.
+fn place(used: &[usize], column: usize) -> usize {
+    used.iter().position(|used| *used == column).expect("a column that is used is kept")
+}

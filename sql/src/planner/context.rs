@@ -1,0 +1,153 @@
+//! What DataFusion's SQL planner asks for while it resolves names.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::DataType;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DFSchema, DataFusionError, Result, TableReference};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::{
+    AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
+};
+use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+use sqlparser::ast::{self, ColumnDef};
+
+use super::functions::{FUNCTIONS, Functions};
+use super::refusal;
+use super::relation::RelationSource;
+use crate::catalog::{Catalog, Relation};
+use crate::error::{Error, did_you_mean};
+use crate::statement::is_column_type;
+
+/// How plans are made: one string type everywhere, and time zone UTC.
+pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
+    let mut options = ConfigOptions::new();
+    options.execution.time_zone = Some("+00:00".to_string());
+    options.sql_parser.map_string_types_to_utf8view = false;
+    options.sql_parser.collect_spans = true;
+    options.optimizer.skip_failed_rules = false;
+    options.optimizer.max_passes = 2;
+    Arc::new(options)
+});
+
+/// The relations of a catalog and all functions, for one statement.
+pub(crate) struct Context<'a> {
+    catalog: &'a dyn Catalog,
+    functions: &'static Functions,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog) -> Context<'a> {
+        Context { catalog, functions: &FUNCTIONS }
+    }
+
+    /// A planner of SQL that resolves names here.
+    pub(crate) fn planner(&self) -> SqlToRel<'_, Self> {
+        SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
+    }
+}
+
+impl ContextProvider for Context<'_> {
+    fn get_table_source(&self, reference: TableReference) -> Result<Arc<dyn TableSource>> {
+        let name = reference.to_string();
+        match self.catalog.relation(&name) {
+            Some(relation) => Ok(Arc::new(RelationSource::new(name, relation))),
+            None => Err(DataFusionError::External(Box::new(no_relation(&name, self.catalog)))),
+        }
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.functions.planners
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.functions.scalar.get(name).cloned()
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.functions.higher_order.get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.functions.aggregate.get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.functions.window.get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &OPTIONS
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.functions.scalar.keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.functions.higher_order.keys().cloned().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.functions.aggregate.keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.functions.window.keys().cloned().collect()
+    }
+}
+
+/// There is no relation of this name.
+pub(crate) fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
+    let names = catalog.names();
+    let near = did_you_mean(name, names.iter().map(String::as_str));
+    Error::new(format!("no table or view \"{name}\"{near}"), None)
+}
+
+/// A catalog of nothing: what a table's definition can refer to.
+struct Nothing;
+
+impl Catalog for Nothing {
+    fn relation(&self, _name: &str) -> Option<Relation> {
+        None
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The type of a table's column, if tables can hold it.
+pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
+    let context = Context::new(&Nothing);
+    let mut bare = column.clone();
+    bare.options.clear();
+    let schema = context
+        .planner()
+        .build_schema(vec![bare])
+        .map_err(|error| Error::from_datafusion(&error))?;
+    let data_type = schema.field(0).data_type().clone();
+    if !is_column_type(&data_type) {
+        return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
+    }
+    Ok(data_type)
+}
+
+/// A column's DEFAULT: an expression without columns, of the column's type.
+pub(crate) fn column_default(
+    expression: &ast::Expr,
+    data_type: &DataType,
+) -> crate::error::Result<Expr> {
+    refusal::check_default(expression)?;
+    let context = Context::new(&Nothing);
+    let nothing = DFSchema::empty();
+    context
+        .planner()
+        .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
+        .and_then(|default| default.cast_to(data_type, &nothing))
+        .map_err(|error| Error::from_datafusion(&error))
+}

@@ -1,0 +1,66 @@
+//! The functions that SQL can call: all of DataFusion's.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use datafusion_expr::planner::ExprPlanner;
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
+
+/// Functions by name, aliases included.
+pub(crate) struct Functions {
+    pub(crate) scalar: HashMap<String, Arc<ScalarUDF>>,
+    pub(crate) higher_order: HashMap<String, Arc<HigherOrderUDF>>,
+    pub(crate) aggregate: HashMap<String, Arc<AggregateUDF>>,
+    pub(crate) window: HashMap<String, Arc<WindowUDF>>,
+    /// What EXTRACT, SUBSTRING … FROM, `array[1]` and the like stand for.
+    pub(crate) planners: Vec<Arc<dyn ExprPlanner>>,
+}
+
+/// Built when first needed, and shared: nothing in it depends on a catalog.
+pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
+    let scalar = datafusion_functions::all_default_functions()
+        .into_iter()
+        .chain(datafusion_functions_nested::all_default_nested_functions());
+    Functions {
+        scalar: by_name(scalar, |function| function.name(), |function| function.aliases()),
+        higher_order: by_name(
+            datafusion_functions_nested::all_default_higher_order_functions(),
+            |function| function.name(),
+            |function| function.aliases(),
+        ),
+        aggregate: by_name(
+            datafusion_functions_aggregate::all_default_aggregate_functions(),
+            |function| function.name(),
+            |function| function.aliases(),
+        ),
+        window: by_name(
+            datafusion_functions_window::all_default_window_functions(),
+            |function| function.name(),
+            |function| function.aliases(),
+        ),
+        planners: vec![
+            Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
+            Arc::new(datafusion_functions_nested::planner::NestedFunctionPlanner),
+            Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
+            Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
+            Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
+            Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
+            Arc::new(datafusion_functions_window::planner::WindowFunctionPlanner),
+        ],
+    }
+});
+
+fn by_name<F>(
+    functions: impl IntoIterator<Item = Arc<F>>,
+    name: impl Fn(&F) -> &str,
+    aliases: impl Fn(&F) -> &[String],
+) -> HashMap<String, Arc<F>> {
+    let mut by_name = HashMap::new();
+    for function in functions {
+        for alias in aliases(&function) {
+            by_name.insert(alias.clone(), Arc::clone(&function));
+        }
+        by_name.insert(name(&function).to_string(), function);
+    }
+    by_name
+}

@@ -1,0 +1,94 @@
+//! From statements to plans.
+//!
+//! ```text
+//! query ─ refusal ─► datafusion-sql ─► analyzer, optimizer ─► validate ─► plan::build ─► IncrementalPlan   (views)
+//!                    datafusion-sql ─► views written out in place ─► LogicalPlan                            (statements)
+//! ```
+//!
+//! [`context`] resolves names, [`refusal`] says what a view cannot say yet, [`optimizer`] chooses rules
+//! that hold while the data changes, [`view`] and [`write`] plan, [`constant`] keeps constants from
+//! wrapping around.
+mod constant;
+mod context;
+mod functions;
+mod optimizer;
+mod refusal;
+mod relation;
+mod validate;
+mod view;
+mod write;
+
+use datafusion_expr::LogicalPlan;
+use sqlparser::ast;
+
+pub(crate) use self::context::{OPTIONS, column_default, column_type};
+pub(crate) use self::refusal::Landmarks;
+pub use self::relation::RelationSource;
+pub(crate) use self::relation::source_of;
+pub use self::view::PlannedView;
+pub use self::write::PlannedWrite;
+use crate::catalog::Catalog;
+use crate::error::{Error, Position, Result};
+use crate::plan::IncrementalPlan;
+use crate::statement::ViewDefinition;
+
+/// Plans statements against a catalog.
+///
+/// Plans for statements are logical plans that scan [`RelationSource`]s, neither analyzed nor
+/// optimized; they scan tables, materialized views and system relations only.
+#[derive(Debug)]
+pub struct Planner {
+    optimizer: optimizer::ViewOptimizer,
+}
+
+impl Default for Planner {
+    fn default() -> Self {
+        Planner::new()
+    }
+}
+
+impl Planner {
+    /// A planner; it can plan any number of statements, against any catalog.
+    pub fn new() -> Planner {
+        Planner { optimizer: optimizer::ViewOptimizer::new() }
+    }
+
+    /// The plan of a view, or why it cannot be maintained.
+    pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
+        view::plan(&self.optimizer, view, catalog)
+    }
+
+    /// The plan of a query that is answered once.
+    pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
+        let context = context::Context::new(catalog);
+        let start = Position::of(query);
+        context
+            .planner()
+            .sql_statement_to_plan(ast::Statement::Query(Box::new(query.clone())))
+            .and_then(relation::inline_views)
+            .map_err(|error| Error::from_datafusion(&error).at(start))
+            .and_then(|plan| constant::check(&plan).map(|()| plan).map_err(|error| error.at(start)))
+    }
+
+    /// The rows that an INSERT adds: exactly the table's columns in order, of their types, with defaults
+    /// filled in.
+    pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        write::insert(insert, catalog)
+    }
+
+    /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they
+    /// become, qualified `new`.
+    pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        write::update(update, catalog)
+    }
+
+    /// The rows that a DELETE removes: the table's columns.
+    pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        write::delete(delete, catalog)
+    }
+
+    /// A plan as text, a node a line, each node's inputs indented below it.
+    pub fn explain(&self, plan: &IncrementalPlan) -> String {
+        crate::plan::explain(plan)
+    }
+}

@@ -1,0 +1,99 @@
+//! The rules that views are optimized with.
+//!
+//! A rule is here only if it holds for multisets that change: none looks at statistics, at what data
+//! there is now, or at the time. Left out, of DataFusion's own: limits and subqueries (views have none
+//! yet); pruning of columns and DISTINCT as aggregation (done on the incremental plan, which knows
+//! both); and what merely tidies plans that are executed once.
+
+use std::sync::Arc;
+
+use datafusion_common::DFSchema;
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::expr_rewriter::FunctionRewrite;
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion_optimizer::analyzer::Analyzer;
+use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
+use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
+use datafusion_optimizer::eliminate_filter::EliminateFilter;
+use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
+use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion_optimizer::optimizer::OptimizerRule;
+use datafusion_optimizer::push_down_filter::PushDownFilter;
+use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
+use datafusion_optimizer::{Optimizer, OptimizerContext};
+
+use super::constant;
+use super::context::OPTIONS;
+use arrow::datatypes::DataType;
+
+/// Analyzer and optimizer of views.
+#[derive(Debug)]
+pub(crate) struct ViewOptimizer {
+    analyzer: Analyzer,
+    optimizer: Optimizer,
+}
+
+impl ViewOptimizer {
+    pub(crate) fn new() -> ViewOptimizer {
+        let mut analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
+        analyzer.add_function_rewrite(Arc::new(OneStringType));
+        let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(SimplifyExpressions::new()),
+            Arc::new(ExtractEquijoinPredicate::new()),
+            Arc::new(EliminateDuplicatedExpr::new()),
+            Arc::new(EliminateFilter::new()),
+            Arc::new(EliminateCrossJoin::new()),
+            Arc::new(EliminateOuterJoin::new()),
+            Arc::new(PushDownFilter::new()),
+            Arc::new(SingleDistinctToGroupBy::new()),
+            Arc::new(CommonSubexprEliminate::new()),
+        ];
+        ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules) }
+    }
+
+    /// The plan with all types explicit, optimized.
+    pub(crate) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let analyzed = self.analyzer.execute_and_check(plan, &OPTIONS, |_, _| {})?;
+        constant::check(&analyzed)
+            .map_err(|error| datafusion_common::DataFusionError::External(Box::new(error)))?;
+        let context = OptimizerContext::new_with_config_options(Arc::clone(&OPTIONS))
+            .without_query_execution_start_time();
+        self.optimizer.optimize(analyzed, &context, |_, _| {})
+    }
+}
+
+/// Functions whose result is a string of another layout give the one string type of tables.
+#[derive(Debug)]
+struct OneStringType;
+
+impl FunctionRewrite for OneStringType {
+    fn name(&self) -> &str {
+        "one_string_type"
+    }
+
+    fn rewrite(
+        &self,
+        expression: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        if !matches!(expression, Expr::ScalarFunction(_)) {
+            return Ok(Transformed::no(expression));
+        }
+        // A function whose arguments are not coerced yet may have no type: then the coercion says why.
+        let Ok(data_type) = expression.get_type(schema) else {
+            return Ok(Transformed::no(expression));
+        };
+        let plain = match data_type {
+            DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+            DataType::BinaryView | DataType::LargeBinary => DataType::Binary,
+            _ => return Ok(Transformed::no(expression)),
+        };
+        Ok(Transformed::yes(expression.cast_to(&plain, schema)?))
+    }
+}

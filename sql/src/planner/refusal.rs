@@ -1,0 +1,305 @@
+//! What a view cannot say yet, refused by name and position.
+//!
+//! These are constructs no rule of the optimizer turns into something a view can maintain, so the
+//! syntax tree is enough to know, and it knows positions.
+
+use std::ops::ControlFlow;
+
+use datafusion_expr::Volatility;
+use sqlparser::ast::{
+    self, DuplicateTreatment, Expr, FunctionArguments, GroupByExpr, JoinOperator, LimitClause,
+    Query, Select, SetExpr, SetOperator, Spanned, TableFactor, Visit, Visitor,
+};
+use sqlparser::tokenizer::Span;
+
+use super::functions::FUNCTIONS;
+use crate::error::{Error, Position};
+
+/// Where a query first uses constructs that the optimizer may or may not be able to replace.
+#[derive(Debug, Default)]
+pub(crate) struct Landmarks {
+    /// The query's start.
+    pub(crate) start: Option<Position>,
+    /// The first LEFT, RIGHT or FULL JOIN.
+    pub(crate) outer_join: Option<(&'static str, Option<Position>)>,
+    /// The first aggregate with DISTINCT.
+    pub(crate) distinct_aggregate: Option<Position>,
+}
+
+/// Refuses what a view's query cannot say; returns where it says what it perhaps cannot.
+pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
+    let mut check =
+        Check { landmarks: Landmarks { start: Position::of(query), ..Landmarks::default() } };
+    match query.visit(&mut check) {
+        ControlFlow::Break(error) => Err(error.at(check.landmarks.start)),
+        ControlFlow::Continue(()) => Ok(check.landmarks),
+    }
+}
+
+/// Refuses what a column's DEFAULT cannot say.
+pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
+    struct Default;
+    impl Visitor for Default {
+        type Break = Error;
+
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+            ControlFlow::Break(Error::not_supported("a query in DEFAULT", Position::of(query)))
+        }
+
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
+            match expression {
+                Expr::Function(function) => changing_function(function, "DEFAULT"),
+                Expr::Identifier(identifier) => ControlFlow::Break(Error::new(
+                    format!("DEFAULT cannot refer to a column: \"{identifier}\""),
+                    Position::of_span(identifier.span),
+                )),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match expression.visit(&mut Default) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Check {
+    landmarks: Landmarks,
+}
+
+fn refuse(name: impl std::fmt::Display, span: Span) -> ControlFlow<Error> {
+    ControlFlow::Break(Error::not_supported(format!("{name} in a view"), Position::of_span(span)))
+}
+
+fn function_name(function: &ast::Function) -> String {
+    function.name.to_string().to_lowercase()
+}
+
+/// Functions that give another result for the same arguments.
+fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error> {
+    let name = function_name(function);
+    let Some(scalar) = FUNCTIONS.scalar.get(&name) else { return ControlFlow::Continue(()) };
+    let position = Position::of(&function.name);
+    ControlFlow::Break(match scalar.signature().volatility {
+        Volatility::Immutable => return ControlFlow::Continue(()),
+        Volatility::Stable => Error::not_supported(format!("{name}() in {place}"), position),
+        Volatility::Volatile => Error::new(
+            format!("{name}() gives another value at each call and cannot be used in {place}"),
+            position,
+        ),
+    })
+}
+
+impl Check {
+    fn function(&mut self, function: &ast::Function) -> ControlFlow<Error> {
+        let name = function_name(function);
+        let span = function.name.span();
+        if function.over.is_some() {
+            return refuse("OVER", span);
+        }
+        changing_function(function, "a view")?;
+        let aggregate = FUNCTIONS.aggregate.get(&name).map(|aggregate| aggregate.name());
+        if let Some(aggregate) = aggregate
+            && !matches!(aggregate, "count" | "sum" | "avg" | "min" | "max")
+        {
+            return refuse(format_args!("the aggregate {name}"), span);
+        }
+        if let Some(filter) = &function.filter {
+            return refuse("FILTER", first_known(filter.span(), span));
+        }
+        if !function.within_group.is_empty() {
+            return refuse("WITHIN GROUP", span);
+        }
+        if let FunctionArguments::List(list) = &function.args {
+            if aggregate.is_some() && !list.clauses.is_empty() {
+                return refuse("ORDER BY in an aggregate", span);
+            }
+            if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
+                self.landmarks.distinct_aggregate =
+                    self.landmarks.distinct_aggregate.or_else(|| Position::of_span(span));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn set_expression(&mut self, body: &SetExpr) -> ControlFlow<Error> {
+        match body {
+            SetExpr::SetOperation { op, set_quantifier, left, right } => {
+                if *op != SetOperator::Union {
+                    let quantifier = set_quantifier.to_string();
+                    let name = format!("{op} {quantifier}");
+                    return refuse(name.trim_end(), right.span());
+                }
+                self.set_expression(left)?;
+                self.set_expression(right)
+            }
+            SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => {
+                ControlFlow::Continue(())
+            }
+            SetExpr::Table(_) => refuse("TABLE", body.span()),
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+                refuse("changing a table", body.span())
+            }
+        }
+    }
+
+    fn join(&mut self, join: &ast::Join) -> ControlFlow<Error> {
+        let span = join.relation.span();
+        let name = match &join.join_operator {
+            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => {
+                return ControlFlow::Continue(());
+            }
+            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => "LEFT JOIN",
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => "RIGHT JOIN",
+            JoinOperator::FullOuter(_) => "FULL JOIN",
+            JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::RightSemi(_) => {
+                return refuse("SEMI JOIN", span);
+            }
+            JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => {
+                return refuse("ANTI JOIN", span);
+            }
+            JoinOperator::AsOf { .. } => return refuse("ASOF JOIN", span),
+            _ => return refuse("this kind of join", span),
+        };
+        if self.landmarks.outer_join.is_none() {
+            self.landmarks.outer_join = Some((name, Position::of_span(span)));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The syntax tree does not know where every construct is: the nearest place it does know.
+fn first_known(span: Span, otherwise: Span) -> Span {
+    if span.start.line > 0 { span } else { otherwise }
+}
+
+impl Visitor for Check {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        let span = query.body.span();
+        if let Some(with) = &query.with
+            && with.recursive
+        {
+            return refuse("WITH RECURSIVE", with.span());
+        }
+        let ordered = if query.order_by.is_some() { "ORDER BY … " } else { "" };
+        match &query.limit_clause {
+            None => {}
+            Some(LimitClause::LimitOffset { limit: Some(limit), .. }) => {
+                return refuse(format_args!("{ordered}LIMIT"), first_known(limit.span(), span));
+            }
+            Some(LimitClause::LimitOffset { offset: Some(offset), .. }) => {
+                return refuse(
+                    format_args!("{ordered}OFFSET"),
+                    first_known(offset.value.span(), span),
+                );
+            }
+            Some(clause) => {
+                return refuse(format_args!("{ordered}LIMIT"), first_known(clause.span(), span));
+            }
+        }
+        if query.fetch.is_some() {
+            return refuse(format_args!("{ordered}FETCH"), span);
+        }
+        if !query.locks.is_empty() {
+            return refuse("FOR UPDATE", span);
+        }
+        if query.for_clause.is_some()
+            || query.settings.is_some()
+            || query.format_clause.is_some()
+            || !query.pipe_operators.is_empty()
+        {
+            return refuse("a clause after the query", span);
+        }
+        self.set_expression(&query.body)
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        let span = select.select_token.0.span;
+        if let Some(ast::Distinct::On(columns)) = &select.distinct {
+            return refuse(
+                "DISTINCT ON",
+                columns.first().map_or(span, |column| first_known(column.span(), span)),
+            );
+        }
+        if let Some(qualify) = &select.qualify {
+            return refuse("QUALIFY", first_known(qualify.span(), span));
+        }
+        if let GroupByExpr::Expressions(_, modifiers) | GroupByExpr::All(modifiers) =
+            &select.group_by
+            && let Some(modifier) = modifiers.first()
+        {
+            return refuse(modifier, span);
+        }
+        if select.top.is_some() {
+            return refuse("TOP", span);
+        }
+        if select.into.is_some() {
+            return refuse("INTO", span);
+        }
+        if !select.lateral_views.is_empty() {
+            return refuse("LATERAL VIEW", span);
+        }
+        if select.prewhere.is_some()
+            || !select.connect_by.is_empty()
+            || !select.cluster_by.is_empty()
+            || !select.distribute_by.is_empty()
+            || !select.sort_by.is_empty()
+            || select.value_table_mode.is_some()
+        {
+            return refuse("a clause of this SELECT", span);
+        }
+        for table in &select.from {
+            for join in &table.joins {
+                self.join(join)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        let span = factor.span();
+        match factor {
+            TableFactor::Table { args: Some(_), name, .. } => {
+                refuse(format_args!("the table function {name}"), span)
+            }
+            TableFactor::Table { sample: Some(_), .. }
+            | TableFactor::Derived { sample: Some(_), .. } => refuse("TABLESAMPLE", span),
+            TableFactor::Derived { lateral: true, .. } => refuse("LATERAL", span),
+            TableFactor::Table { .. } | TableFactor::Derived { .. } => ControlFlow::Continue(()),
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                for join in &table_with_joins.joins {
+                    self.join(join)?;
+                }
+                ControlFlow::Continue(())
+            }
+            TableFactor::UNNEST { .. } => refuse("UNNEST", span),
+            TableFactor::Pivot { .. } => refuse("PIVOT", span),
+            TableFactor::Unpivot { .. } => refuse("UNPIVOT", span),
+            TableFactor::MatchRecognize { .. } => refuse("MATCH_RECOGNIZE", span),
+            TableFactor::TableFunction { .. } | TableFactor::Function { .. } => {
+                refuse("a table function", span)
+            }
+            _ => refuse("this kind of relation", span),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
+        match expression {
+            Expr::Function(function) => self.function(function),
+            Expr::Subquery(query) => refuse("a scalar subquery", query.span()),
+            Expr::InSubquery { expr, .. } => refuse("IN (SELECT …)", expr.span()),
+            Expr::Exists { subquery, .. } => refuse("EXISTS", subquery.span()),
+            Expr::AnyOp { left, .. } => refuse("ANY", left.span()),
+            Expr::AllOp { left, .. } => refuse("ALL", left.span()),
+            Expr::GroupingSets(_) => refuse("GROUPING SETS", expression.span()),
+            Expr::Cube(_) => refuse("CUBE", expression.span()),
+            Expr::Rollup(_) => refuse("ROLLUP", expression.span()),
+            Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
+                refuse("a parameter", value.span)
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Relations as DataFusion's plans refer to them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
+
+use crate::catalog::Relation;
+
+/// What a scan in one of our logical plans reads.
+///
+/// It says what is read and not how: to execute a plan, replace the source of each of its scans by
+/// one that provides the rows of [`name`](RelationSource::name).
+#[derive(Debug)]
+pub struct RelationSource {
+    name: String,
+    relation: Relation,
+    schema: SchemaRef,
+}
+
+impl RelationSource {
+    pub(crate) fn new(name: String, relation: Relation) -> RelationSource {
+        let schema = match &relation {
+            Relation::Table { schema, .. }
+            | Relation::MaterializedView { schema }
+            | Relation::System { schema } => Arc::clone(schema),
+            // A plan's own opinion of what can be NULL: whatever is planned over it must agree with it.
+            Relation::View { plan, .. } => Arc::clone(plan.schema().inner()),
+        };
+        RelationSource { name, relation, schema }
+    }
+
+    /// The relation's name in the catalog.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn relation(&self) -> &Relation {
+        &self.relation
+    }
+}
+
+impl TableSource for RelationSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        match self.relation {
+            Relation::Table { .. } | Relation::System { .. } => TableType::Base,
+            Relation::MaterializedView { .. } | Relation::View { .. } => TableType::View,
+        }
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        match &self.relation {
+            Relation::Table { schema, defaults, .. } => {
+                defaults.get(schema.index_of(column).ok()?)?.as_ref()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The source of a scan in one of our plans.
+pub(crate) fn source_of(source: &dyn TableSource) -> Option<&RelationSource> {
+    source.downcast_ref::<RelationSource>()
+}
+
+/// Writes the views that are not materialized out in place, so that only relations with rows of
+/// their own are scanned.
+pub(crate) fn inline_views(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let inlined = plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
+        let Some(Relation::View { plan, .. }) =
+            source_of(scan.source.as_ref()).map(RelationSource::relation)
+        else {
+            return Ok(Transformed::no(node));
+        };
+        let mut view = LogicalPlanBuilder::from(inline_views(plan.as_ref().clone())?);
+        if let Some(projection) = &scan.projection {
+            let columns = plan.schema().columns();
+            view = view
+                .project(projection.iter().map(|&column| Expr::Column(columns[column].clone())))?;
+        }
+        Ok(Transformed::yes(view.alias(scan.table_name.clone())?.build()?))
+    })?;
+    Ok(inlined.data)
+}

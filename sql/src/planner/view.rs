@@ -1,0 +1,135 @@
+//! Planning a view.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use sqlparser::ast;
+
+use super::context::Context;
+use super::optimizer::ViewOptimizer;
+use super::relation::source_of;
+use super::{refusal, validate};
+use crate::catalog::{Catalog, Relation};
+use crate::error::{Error, Position, Result};
+use crate::plan::{self, IncrementalPlan};
+use crate::statement::ViewDefinition;
+
+/// A view, ready to be built.
+#[derive(Clone, Debug)]
+pub struct PlannedView {
+    /// What it selects, for statements and views that name it while it is not materialized.
+    pub logical: Arc<LogicalPlan>,
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// How it is maintained.
+    pub plan: IncrementalPlan,
+    /// The tables and materialized views whose rows it reads, each once, in alphabetical order.
+    pub reads: Vec<String>,
+    /// All relations its text names, each once, in alphabetical order; none of them may be dropped
+    /// before it.
+    pub depends: Vec<String>,
+}
+
+pub(super) fn plan(
+    optimizer: &ViewOptimizer,
+    view: &ViewDefinition,
+    catalog: &dyn Catalog,
+) -> Result<PlannedView> {
+    let landmarks = refusal::check_view(&view.query)?;
+    let in_query = |error: datafusion_common::DataFusionError| {
+        Error::from_datafusion(&error).at(landmarks.start)
+    };
+    let context = Context::new(catalog);
+    let logical = context
+        .planner()
+        .sql_statement_to_plan(ast::Statement::Query(view.query.clone()))
+        .map_err(in_query)?;
+    let logical = name_columns(logical, view)?;
+    let depends = relations(&logical, &landmarks)?;
+
+    let logical = optimizer.optimize(logical).map_err(in_query)?;
+    validate::validate(&logical).map_err(|error| error.at(landmarks.start))?;
+    let plan = plan::build(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let mut reads = BTreeSet::new();
+    plan.visit_scans(&mut |relation| {
+        reads.insert(relation.to_string());
+    });
+    Ok(PlannedView {
+        logical: Arc::new(logical),
+        schema: Arc::clone(&plan.schema),
+        plan,
+        reads: reads.into_iter().collect(),
+        depends,
+    })
+}
+
+/// Gives the columns the names of the view's column list; without one they must differ already.
+fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan> {
+    let selected = plan.schema().fields().len();
+    if !view.columns.is_empty() && view.columns.len() != selected {
+        return Err(Error::new(
+            format!(
+                "view \"{}\" names {} columns but selects {selected}",
+                view.name,
+                view.columns.len()
+            ),
+            view.position,
+        ));
+    }
+    let names: Vec<&str> = match view.columns.is_empty() {
+        true => plan.schema().fields().iter().map(|field| field.name().as_str()).collect(),
+        false => view.columns.iter().map(String::as_str).collect(),
+    };
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+        return Err(Error::new(
+            format!(
+                "column \"{twice}\" appears twice in view \"{}\"; name them apart with AS",
+                view.name
+            ),
+            Position::of(view.query.as_ref()),
+        ));
+    }
+    if view.columns.is_empty() {
+        return Ok(plan);
+    }
+    let columns: Vec<Expr> = plan
+        .schema()
+        .columns()
+        .into_iter()
+        .zip(&view.columns)
+        .map(|(column, name)| Expr::Column(column).alias(name))
+        .collect();
+    LogicalPlanBuilder::from(plan)
+        .project(columns)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(|error| Error::from_datafusion(&error).at(Some(view.position)))
+}
+
+/// The relations that a plan scans; a view reads none of the system's.
+fn relations(plan: &LogicalPlan, landmarks: &refusal::Landmarks) -> Result<Vec<String>> {
+    let mut names = BTreeSet::new();
+    let mut system = None;
+    let walked = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(source) = source_of(scan.source.as_ref())
+        {
+            names.insert(source.name().to_string());
+            if matches!(source.relation(), Relation::System { .. }) {
+                system = Some(source.name().to_string());
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.map_err(|error| Error::from_datafusion(&error))?;
+    match system {
+        Some(name) => Err(Error::new(
+            format!("a view cannot read \"{name}\": query it instead"),
+            landmarks.start,
+        )),
+        None => Ok(names.into_iter().collect()),
+    }
+}

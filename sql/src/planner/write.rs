@@ -1,0 +1,199 @@
+//! Planning INSERT, UPDATE and DELETE: which rows enter and leave a table.
+
+use std::collections::BTreeSet;
+
+use datafusion_common::Column;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection};
+use sqlparser::ast::{
+    self, AssignmentTarget, FromTable, Ident, ObjectName, TableFactor, TableObject, TableWithJoins,
+};
+
+use super::context::{Context, no_relation};
+use super::{constant, relation};
+use crate::catalog::{Catalog, Relation};
+use crate::error::{Error, Position, Result, no_column};
+use crate::statement::{fold, relation_name};
+
+/// The rows with which a statement changes a table.
+#[derive(Clone, Debug)]
+pub struct PlannedWrite {
+    /// The table that is changed.
+    pub table: String,
+    /// The rows.
+    pub plan: LogicalPlan,
+}
+
+pub(super) fn insert(insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+    let TableObject::TableName(name) = &insert.table else {
+        return Err(Error::not_supported(
+            "INSERT INTO a function or a query",
+            Position::of(&insert.insert_token.0),
+        ));
+    };
+    let target = Target::find(name, catalog)?;
+    let refused =
+        |what: &str| Err(Error::not_supported(format!("INSERT … {what}"), target.position));
+    if insert.on.is_some() {
+        return refused("ON CONFLICT");
+    }
+    if insert.returning.is_some() || insert.output.is_some() {
+        return refused("RETURNING");
+    }
+    if insert.or.is_some() || insert.ignore || insert.overwrite || insert.replace_into {
+        return refused("OR, IGNORE, OVERWRITE or REPLACE");
+    }
+    if insert.table_alias.is_some()
+        || insert.partitioned.is_some()
+        || !insert.assignments.is_empty()
+    {
+        return refused("with an alias, PARTITION or SET");
+    }
+    if insert.source.is_none() {
+        return refused("DEFAULT VALUES");
+    }
+    let mut named = BTreeSet::new();
+    for column in &insert.columns {
+        let column = target.column(column)?;
+        if !named.insert(column) {
+            return Err(Error::new(format!("column \"{column}\" appears twice"), target.position));
+        }
+    }
+    target.plan(ast::Statement::Insert(insert.clone()), catalog)
+}
+
+pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+    let (name, alias) = single_table(&update.table)?;
+    let target = Target::find(name, catalog)?;
+    let refused =
+        |what: &str| Err(Error::not_supported(format!("UPDATE … {what}"), target.position));
+    if update.from.is_some() {
+        return refused("FROM");
+    }
+    if update.returning.is_some() || update.output.is_some() {
+        return refused("RETURNING");
+    }
+    if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+        return refused("OR, ORDER BY or LIMIT");
+    }
+    let mut update = update.clone();
+    let mut assigned = BTreeSet::new();
+    for assignment in &mut update.assignments {
+        let AssignmentTarget::ColumnName(column) = &mut assignment.target else {
+            return refused("SET (…)");
+        };
+        let at = Position::of(column);
+        let name = target.column(column)?.to_string();
+        if !assigned.insert(name.clone()) {
+            return Err(Error::new(format!("column \"{name}\" is assigned twice"), at));
+        }
+        // DataFusion looks the target up as it stands: give it the folded name.
+        *column = ObjectName::from(vec![Ident::with_quote('"', name)]);
+    }
+    let qualifier = alias.unwrap_or_else(|| target.name.clone());
+    let mut planned = target.plan(ast::Statement::Update(update), catalog)?;
+    let LogicalPlan::Projection(Projection { expr, input, .. }) = planned.plan else {
+        return Err(Error::new("the UPDATE has no new rows", target.position));
+    };
+    let names = target.columns.iter();
+    let old = names.clone().map(|name| {
+        Expr::Column(Column::new(Some(qualifier.clone()), name)).alias_qualified(Some("old"), name)
+    });
+    let new =
+        names.zip(expr).map(|(name, value)| value.unalias().alias_qualified(Some("new"), name));
+    planned.plan = LogicalPlanBuilder::from(input)
+        .project(old.chain(new))
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(|error| Error::from_datafusion(&error).at(Some(target.position)))?;
+    Ok(planned)
+}
+
+pub(super) fn delete(delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let position = Position::of(delete);
+    let [table] = from.as_slice() else {
+        return Err(Error::not_supported("DELETE FROM several tables", position));
+    };
+    let (name, alias) = single_table(table)?;
+    let target = Target::find(name, catalog)?;
+    let refused =
+        |what: &str| Err(Error::not_supported(format!("DELETE … {what}"), target.position));
+    if alias.is_some() {
+        return refused("with an alias");
+    }
+    if !delete.tables.is_empty() || delete.using.is_some() {
+        return refused("USING");
+    }
+    if delete.returning.is_some() || delete.output.is_some() {
+        return refused("RETURNING");
+    }
+    if !delete.order_by.is_empty() || delete.limit.is_some() {
+        return refused("ORDER BY or LIMIT");
+    }
+    target.plan(ast::Statement::Delete(delete.clone()), catalog)
+}
+
+/// The table that a statement writes to.
+struct Target {
+    name: String,
+    position: Position,
+    columns: Vec<String>,
+}
+
+impl Target {
+    fn find(name: &ObjectName, catalog: &dyn Catalog) -> Result<Target> {
+        let (name, position) = relation_name(name)?;
+        match catalog.relation(&name) {
+            Some(Relation::Table { schema, .. }) => {
+                let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
+                Ok(Target { name, position, columns })
+            }
+            Some(_) => Err(Error::new(
+                format!("\"{name}\" is not a table: only tables can be changed"),
+                position,
+            )),
+            None => Err(no_relation(&name, catalog).at(Some(position))),
+        }
+    }
+
+    /// The column that a list of columns or an assignment names.
+    fn column(&self, name: &ObjectName) -> Result<&str> {
+        let position = Position::of(name);
+        let Some(identifier) = name.0.last().and_then(|part| part.as_ident()) else {
+            return Err(Error::new(format!("\"{name}\" is not a column"), position));
+        };
+        let column = fold(identifier);
+        self.columns.iter().find(|candidate| **candidate == column).map(String::as_str).ok_or_else(
+            || {
+                no_column(&column, Some(&self.name), self.columns.iter().map(String::as_str))
+                    .at(position)
+            },
+        )
+    }
+
+    /// The rows of the statement, as DataFusion plans them.
+    fn plan(&self, statement: ast::Statement, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let context = Context::new(catalog);
+        let at = |error: datafusion_common::DataFusionError| {
+            Error::from_datafusion(&error).at(Some(self.position))
+        };
+        let plan = context.planner().sql_statement_to_plan(statement).map_err(at)?;
+        let LogicalPlan::Dml(change) = plan else {
+            return Err(Error::new("the statement changes no table", self.position));
+        };
+        let plan = relation::inline_views(change.input.as_ref().clone()).map_err(at)?;
+        constant::check(&plan).map_err(|error| error.at(Some(self.position)))?;
+        Ok(PlannedWrite { table: self.name.clone(), plan })
+    }
+}
+
+/// The table that UPDATE and DELETE name, and the folded alias it gets.
+fn single_table(table: &TableWithJoins) -> Result<(&ObjectName, Option<String>)> {
+    match &table.relation {
+        TableFactor::Table { name, alias, args: None, .. } if table.joins.is_empty() => {
+            Ok((name, alias.as_ref().map(|alias| fold(&alias.name))))
+        }
+        relation => {
+            Err(Error::not_supported("changing anything but a table", Position::of(relation)))
+        }
+    }
+}

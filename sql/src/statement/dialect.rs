@@ -1,0 +1,129 @@
+//! How Alluvium's SQL differs from sqlparser's generic SQL.
+
+use std::any::TypeId;
+
+use sqlparser::ast::ColumnOption;
+use sqlparser::dialect::{Dialect, GenericDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+
+/// DataFusion's SQL with Feldera's table definitions.
+#[derive(Debug)]
+pub(crate) struct Alluvium;
+
+const GENERIC: GenericDialect = GenericDialect;
+
+impl Dialect for Alluvium {
+    /// Grammar that sqlparser ties to the generic dialect's name is ours too.
+    fn dialect(&self) -> TypeId {
+        GENERIC.dialect()
+    }
+
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        character == '"'
+    }
+
+    fn is_identifier_start(&self, character: char) -> bool {
+        character.is_alphabetic() || character == '_'
+    }
+
+    fn is_identifier_part(&self, character: char) -> bool {
+        character.is_alphanumeric() || character == '_' || character == '$'
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_with_modifier(&self) -> bool {
+        true
+    }
+
+    fn supports_left_associative_joins_without_parens(&self) -> bool {
+        true
+    }
+
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
+    fn supports_window_clause_named_window_reference(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_except(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_unicode_string_literal(&self) -> bool {
+        true
+    }
+
+    fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        true
+    }
+
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
+
+    fn supports_values_as_table_factor(&self) -> bool {
+        true
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+
+    fn supports_in_empty_list(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_single_quotes(&self) -> bool {
+        true
+    }
+
+    /// `FOREIGN KEY REFERENCES …` on a column says what `REFERENCES …` says.
+    fn parse_column_option(
+        &self,
+        parser: &mut Parser<'_>,
+    ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
+        if parser.peek_token_ref().token.to_string().eq_ignore_ascii_case("lateness") {
+            let token = parser.next_token();
+            return Err(ParserError::ParserError(format!(
+                "LATENESS is not supported yet{}",
+                token.span.start
+            )));
+        }
+        if parser.parse_keywords(&[Keyword::FOREIGN, Keyword::KEY])
+            && !parser.peek_keyword(Keyword::REFERENCES)
+        {
+            return parser.expected_ref("REFERENCES", parser.peek_token_ref());
+        }
+        Ok(None)
+    }
+}

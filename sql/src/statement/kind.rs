@@ -1,0 +1,215 @@
+//! What kind of statement some tokens are.
+
+use sqlparser::ast::{self, Ident, ObjectName, ObjectType};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::dialect::Alluvium;
+use super::statements::syntax_error;
+use super::view::ViewKind;
+use super::{StatementKind, TableDefinition, ViewDefinition, copy};
+use crate::error::{Error, Position, Result};
+
+/// Statements that sqlparser knows and we do not, by their first word.
+const REFUSED: &[&str] = &[
+    "ALTER",
+    "ANALYZE",
+    "ATTACH",
+    "CACHE",
+    "CALL",
+    "CLOSE",
+    "COMMENT",
+    "DEALLOCATE",
+    "DECLARE",
+    "DESC",
+    "DESCRIBE",
+    "DETACH",
+    "DISCARD",
+    "EXECUTE",
+    "FETCH",
+    "FLUSH",
+    "GRANT",
+    "INSTALL",
+    "KILL",
+    "LATENESS",
+    "LISTEN",
+    "LOAD",
+    "LOCK",
+    "MERGE",
+    "NOTIFY",
+    "OPEN",
+    "OPTIMIZE",
+    "PRAGMA",
+    "PREPARE",
+    "REFRESH",
+    "RELEASE",
+    "RENAME",
+    "REPLACE",
+    "RESET",
+    "REVOKE",
+    "SAVEPOINT",
+    "SET",
+    "SHOW",
+    "TRUNCATE",
+    "UNCACHE",
+    "UNLOAD",
+    "USE",
+    "VACUUM",
+];
+
+/// The kind of the statement that `tokens` spell; `text` is their source.
+pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
+    let words: Vec<String> =
+        tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
+    let word = |number: usize| words.get(number).map_or("", String::as_str);
+    let start = tokens.first().and_then(|token| Position::of_span(token.span));
+    let mut parser = Parser::new(&Alluvium).with_tokens_with_locations(tokens);
+    let kind = match word(0) {
+        "CREATE" => create(&mut parser, &words, start, text)?,
+        "EXPLAIN" => explain(&mut parser, start)?,
+        "COPY" => copy::read(&mut parser).map_err(syntax_error)?,
+        "SELECT" | "WITH" | "VALUES" | "(" => {
+            StatementKind::Query(parser.parse_query().map_err(syntax_error)?)
+        }
+        "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
+        | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
+        "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
+            return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
+        }
+        first if REFUSED.contains(&first) => return Err(Error::not_supported(first, start)),
+        _ => {
+            let found = parser.next_token();
+            return Err(syntax_error(
+                parser.expected::<()>("a statement", found).expect_err("it is an error"),
+            ));
+        }
+    };
+    if parser.peek_token_ref().token != Token::EOF {
+        let found = parser.next_token();
+        return Err(syntax_error(
+            parser.expected::<()>("the end of the statement", found).expect_err("it is an error"),
+        ));
+    }
+    Ok(kind)
+}
+
+fn create(
+    parser: &mut Parser<'_>,
+    words: &[String],
+    start: Option<Position>,
+    text: &str,
+) -> Result<StatementKind> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let kind = match words[1..] {
+        ["TABLE", ..] => None,
+        ["VIEW", ..] => Some(ViewKind::Plain),
+        ["LOCAL", "VIEW", ..] => Some(ViewKind::Local),
+        ["MATERIALIZED", "VIEW", ..] => Some(ViewKind::Materialized),
+        ["OR", second, ..] => {
+            return Err(Error::not_supported(format!("CREATE OR {second}"), start));
+        }
+        ["TEMP" | "TEMPORARY", what, ..] | ["UNIQUE", what, ..] => {
+            return Err(Error::not_supported(format!("CREATE {} {what}", words[1]), start));
+        }
+        [what, ..] if parser.peek_nth_token_ref(1).token != Token::EOF => {
+            return Err(Error::not_supported(format!("CREATE {what}"), start));
+        }
+        _ => None,
+    };
+    match (parser.parse_statement().map_err(syntax_error)?, kind) {
+        (ast::Statement::CreateTable(create), None) => {
+            Ok(StatementKind::CreateTable(TableDefinition::read(create, text)?))
+        }
+        (ast::Statement::CreateView(create), Some(kind)) => {
+            Ok(StatementKind::CreateView(ViewDefinition::read(create, kind, text)?))
+        }
+        _ => Err(Error::not_supported(words[..words.len().min(3)].join(" "), start)),
+    }
+}
+
+fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
+    parser.advance_token();
+    if parser.parse_keyword(Keyword::VIEW) {
+        let name = parser.parse_object_name(false).map_err(syntax_error)?;
+        let (name, position) = relation_name(&name)?;
+        return Ok(StatementKind::ExplainView { name, position });
+    }
+    match parser.peek_token_ref().token.to_string().to_uppercase().as_str() {
+        "SELECT" | "WITH" | "VALUES" | "(" => {
+            Ok(StatementKind::ExplainSelect(parser.parse_query().map_err(syntax_error)?))
+        }
+        other => Err(Error::not_supported(format!("EXPLAIN {other}"), start)),
+    }
+}
+
+/// Statements whose syntax is sqlparser's own.
+fn sort(
+    statement: ast::Statement,
+    words: &[String],
+    start: Option<Position>,
+) -> Result<StatementKind> {
+    match statement {
+        ast::Statement::Insert(insert) => Ok(StatementKind::Insert(Box::new(insert))),
+        ast::Statement::Update(update) => Ok(StatementKind::Update(Box::new(update))),
+        ast::Statement::Delete(delete) => Ok(StatementKind::Delete(Box::new(delete))),
+        ast::Statement::StartTransaction {
+            modes,
+            modifier: None,
+            statements,
+            exception: None,
+            ..
+        } if statements.is_empty() => match modes.first() {
+            None => Ok(StatementKind::Begin),
+            Some(mode) => Err(Error::not_supported(format!("BEGIN {mode}"), start)),
+        },
+        ast::Statement::Commit { chain: false, modifier: None, .. } => Ok(StatementKind::Commit),
+        ast::Statement::Rollback { chain: false, savepoint: None } => Ok(StatementKind::Rollback),
+        ast::Statement::Rollback { savepoint: Some(name), .. } => {
+            Err(Error::not_supported("ROLLBACK TO SAVEPOINT", Position::of_span(name.span)))
+        }
+        ast::Statement::Drop { if_exists: true, .. } => {
+            Err(Error::not_supported("IF EXISTS", start))
+        }
+        ast::Statement::Drop { object_type, names, cascade, purge: false, table: None, .. } => {
+            if cascade {
+                return Err(Error::not_supported("CASCADE", start));
+            }
+            let [name] = names.as_slice() else {
+                return Err(Error::not_supported(
+                    "dropping several relations in one statement",
+                    start,
+                ));
+            };
+            let (name, position) = relation_name(name)?;
+            match object_type {
+                ObjectType::Table => Ok(StatementKind::DropTable { name, position }),
+                ObjectType::View | ObjectType::MaterializedView => {
+                    Ok(StatementKind::DropView { name, position })
+                }
+                other => Err(Error::not_supported(format!("DROP {other}"), start)),
+            }
+        }
+        _ => Err(Error::not_supported(words[..words.len().min(2)].join(" "), start)),
+    }
+}
+
+/// An identifier as DataFusion folds it: unquoted ones to lower case.
+pub(crate) fn fold(identifier: &Ident) -> String {
+    match identifier.quote_style {
+        Some(_) => identifier.value.clone(),
+        None => identifier.value.to_ascii_lowercase(),
+    }
+}
+
+/// The folded name of a relation that is created, dropped or written to, and where it stands.
+pub(crate) fn relation_name(name: &ObjectName) -> Result<(String, Position)> {
+    let position = Position::of(name).unwrap_or(Position { line: 1, column: 1 });
+    match name.0.as_slice() {
+        [part] => match part.as_ident() {
+            Some(identifier) => Ok((fold(identifier), position)),
+            None => Err(Error::new(format!("\"{name}\" is not a name"), position)),
+        },
+        _ => Err(Error::not_supported("a name in a schema", position)),
+    }
+}

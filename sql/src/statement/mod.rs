@@ -1,0 +1,92 @@
+//! SQL text as statements.
+//!
+//! A text is cut into statements at its semicolons, on located tokens, and each statement is parsed
+//! when it is reached; every position is one in the text as it was given. What is parsed here knows
+//! nothing of the tables that exist: names are resolved by the [planner](crate::planner).
+//!
+//! In reading order: [`statements`] cuts, [`dialect`] says how our SQL differs from sqlparser's
+//! generic one, [`kind`] sorts statements and refuses those that do not work, [`table`] and [`view`]
+//! read definitions, and [`copy`] reads COPY.
+mod copy;
+mod dialect;
+mod kind;
+mod statements;
+mod table;
+mod view;
+
+use sqlparser::ast;
+
+pub(crate) use self::kind::{fold, relation_name};
+pub use self::statements::{Statements, parse};
+pub use self::table::TableDefinition;
+pub(crate) use self::table::is_column_type;
+pub use self::view::{ViewDefinition, ViewKind};
+use crate::error::Position;
+
+/// One statement of a text.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// What it asks for.
+    pub kind: StatementKind,
+    /// Its source, without the semicolon.
+    pub text: String,
+    /// Where it starts.
+    pub position: Position,
+}
+
+/// What a statement asks for. Names are folded; positions are those of names.
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    /// `CREATE TABLE`
+    CreateTable(TableDefinition),
+    /// `CREATE [LOCAL | MATERIALIZED] VIEW`
+    CreateView(ViewDefinition),
+    /// `DROP TABLE`
+    DropTable {
+        /// The table.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
+    /// `DROP [MATERIALIZED] VIEW`
+    DropView {
+        /// The view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
+    /// `INSERT INTO … VALUES` or `SELECT`
+    Insert(Box<ast::Insert>),
+    /// `UPDATE … SET`
+    Update(Box<ast::Update>),
+    /// `DELETE FROM`
+    Delete(Box<ast::Delete>),
+    /// `BEGIN` or `START TRANSACTION`
+    Begin,
+    /// `COMMIT` or `END`
+    Commit,
+    /// `ROLLBACK`
+    Rollback,
+    /// `COPY table FROM 'path' (NAME value, …)`
+    Copy {
+        /// The table that is copied into.
+        table: String,
+        /// Where it is named.
+        position: Position,
+        /// Where the rows come from, as it was written.
+        path: String,
+        /// Names in upper case and values as they were written, strings without their quotes.
+        options: Vec<(String, String)>,
+    },
+    /// `SELECT`, `WITH` or `VALUES`
+    Query(Box<ast::Query>),
+    /// `EXPLAIN VIEW`
+    ExplainView {
+        /// The view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
+    /// `EXPLAIN SELECT`
+    ExplainSelect(Box<ast::Query>),
+}

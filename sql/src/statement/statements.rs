@@ -1,0 +1,135 @@
+//! Cutting a text into statements.
+
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
+
+use super::dialect::Alluvium;
+use super::{Statement, kind};
+use crate::error::{Error, Position, Result};
+
+/// Reads a text statement by statement.
+///
+/// A syntax error is reported when its statement is reached, and ends the iteration.
+pub fn parse(text: &str) -> Statements {
+    let mut tokens = Vec::new();
+    let failure =
+        Tokenizer::new(&Alluvium, text).tokenize_with_location_into_buf(&mut tokens).err();
+    Statements {
+        text: text.to_string(),
+        tokens: tokens.into_iter(),
+        failure,
+        reached: Reached { offset: 0, location: Location { line: 1, column: 1 } },
+        ended: false,
+    }
+}
+
+/// The statements of a text, in order.
+#[derive(Debug)]
+pub struct Statements {
+    text: String,
+    tokens: std::vec::IntoIter<TokenWithSpan>,
+    /// What ended the tokens before the text's end.
+    failure: Option<TokenizerError>,
+    reached: Reached,
+    ended: bool,
+}
+
+/// A place in the text, by byte and by line and column.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    offset: usize,
+    location: Location,
+}
+
+impl Iterator for Statements {
+    type Item = Result<Statement>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let mut tokens = Vec::new();
+            let mut closed = false;
+            for token in self.tokens.by_ref() {
+                match token.token {
+                    Token::SemiColon => {
+                        closed = true;
+                        break;
+                    }
+                    Token::Whitespace(_) | Token::EOF => {}
+                    _ => tokens.push(token),
+                }
+            }
+            if !closed {
+                self.ended = true;
+                if let Some(failure) = self.failure.take() {
+                    let position = Position::of_location(failure.location);
+                    return Some(Err(Error::new(lower_first(&failure.message), position)));
+                }
+            }
+            let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
+            let (start, end) = (first.span.start, last.span.end);
+            let from = self.offset(start);
+            let to = self.offset(end);
+            let text = self.text[from..to].to_string();
+            let position = Position { line: start.line, column: start.column };
+            let kind = kind::read(tokens, &text)
+                .map_err(|error| error.at(Some(Position { line: end.line, column: end.column })));
+            self.ended |= kind.is_err();
+            return Some(kind.map(|kind| Statement { kind, text, position }));
+        }
+        None
+    }
+}
+
+impl Statements {
+    /// The byte at which a location starts; locations are asked for in ascending order.
+    fn offset(&mut self, location: Location) -> usize {
+        let mut at = self.reached;
+        for character in self.text[at.offset..].chars() {
+            if at.location >= location {
+                break;
+            }
+            at.offset += character.len_utf8();
+            if character == '\n' {
+                at.location = Location { line: at.location.line + 1, column: 1 };
+            } else {
+                at.location.column += 1;
+            }
+        }
+        self.reached = at;
+        at.offset
+    }
+}
+
+/// A parser's error in our words, at the position it writes at the end of its message.
+pub(super) fn syntax_error(error: ParserError) -> Error {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        ParserError::RecursionLimitExceeded => {
+            return Error::new("expressions are nested too deeply", None);
+        }
+    };
+    let (message, position) = match text.rsplit_once(" at Line: ") {
+        Some((message, place)) => (
+            message,
+            place.split_once(", Column: ").and_then(|(line, column)| {
+                Some(Position { line: line.parse().ok()?, column: column.parse().ok()? })
+            }),
+        ),
+        None => (text.as_str(), None),
+    };
+    let message = message
+        .replace("Expected: ", "expected ")
+        .replace(", found: EOF", ", found the end of the statement");
+    Error::new(lower_first(&message.replace(", found: ", ", found ")), position)
+}
+
+/// Messages start in lower case, but names such as `LATENESS` stay as they are.
+fn lower_first(message: &str) -> String {
+    let mut characters = message.chars();
+    match (characters.next(), characters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(characters).collect()
+        }
+        _ => message.to_string(),
+    }
+}

@@ -1,0 +1,85 @@
+//! `CREATE [LOCAL | MATERIALIZED] VIEW`.
+
+use sqlparser::ast::{self, CreateTableOptions, Spanned};
+
+use super::kind::{fold, relation_name};
+use crate::error::{Error, Position, Result};
+
+/// What becomes of a view's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewKind {
+    /// They are for other views only.
+    Local,
+    /// They are put out as a stream of changes.
+    Plain,
+    /// They are put out, and kept to be read.
+    Materialized,
+}
+
+/// A view as it was written.
+#[derive(Clone, Debug)]
+pub struct ViewDefinition {
+    /// Its folded name.
+    pub name: String,
+    /// Where it is named.
+    pub position: Position,
+    /// What becomes of its rows.
+    pub kind: ViewKind,
+    /// Names for its columns, folded; empty to take the query's.
+    pub columns: Vec<String>,
+    /// What it selects.
+    pub query: Box<ast::Query>,
+    /// The statement's source.
+    pub text: String,
+}
+
+impl ViewDefinition {
+    pub(super) fn read(
+        create: ast::CreateView,
+        kind: ViewKind,
+        text: &str,
+    ) -> Result<ViewDefinition> {
+        let (name, position) = relation_name(&create.name)?;
+        let refused = |name: &str| Err(Error::not_supported(name, position));
+        if create.if_not_exists {
+            return refused("IF NOT EXISTS");
+        }
+        if let CreateTableOptions::With(options) | CreateTableOptions::Options(options) =
+            &create.options
+            && let Some(option) = options.first()
+        {
+            return Err(Error::not_supported(
+                format!("the option {option} of a view"),
+                Position::of_span(option.span()).or(Some(position)),
+            ));
+        }
+        if !create.cluster_by.is_empty() {
+            return refused("CLUSTER BY of a view");
+        }
+        if create.to.is_some()
+            || create.comment.is_some()
+            || create.params.is_some()
+            || create.with_no_schema_binding
+        {
+            return refused("this clause of CREATE VIEW");
+        }
+        let mut columns = Vec::with_capacity(create.columns.len());
+        for column in &create.columns {
+            if column.data_type.is_some() || column.options.is_some() {
+                return Err(Error::not_supported(
+                    "a type or an option in a view's column list",
+                    Position::of_span(column.name.span),
+                ));
+            }
+            columns.push(fold(&column.name));
+        }
+        Ok(ViewDefinition {
+            name,
+            position,
+            kind,
+            columns,
+            query: create.query,
+            text: text.to_string(),
+        })
+    }
+}
