@@ -123,7 +123,7 @@ impl<T: PageTime> Spine<T> {
         let since = self.logical.borrow();
         let layers = &self.layers[range.clone()];
         let sources: Vec<Batch<T>> = layers.iter().map(|layer| layer.batch.clone()).collect();
-        let mut fresh = layers.iter().map(|layer| layer.fresh).sum();
+        let mut fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
         let mut full = sources.iter().filter(|source| !source.is_empty());
         let batch = match (full.next(), full.next()) {
             // Nothing to meet: the updates stay as they are, for a longer interval.
