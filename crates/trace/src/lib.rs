@@ -11,7 +11,7 @@
 //! - [`batch`] and [`builder`]: an immutable run of pages, and how one is made from sorted updates;
 //! - [`buffer`]: unsorted updates on their way into a batch;
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;
-//! - [`merge`]: several batches into one, with times advanced and weights added up;
+//! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
 //! - [`spine`] and [`nothing`]: the traces, which keep a history of batches or none at all.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce

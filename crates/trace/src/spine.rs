@@ -3,7 +3,7 @@
 //! # Design
 //!
 //! Batches are contiguous in time. Those that no reader can ask to see apart, because their upper frontier is
-//! at or before the physical compaction frontier, are *settled in layers*, from the oldest and largest to the
+//! at or before the physical compaction frontier, lie in *layers*, from the oldest and largest to the
 //! youngest and smallest; the others wait in line behind them.
 //!
 //! A batch that comes to the layers is merged, all at once, with those before it that have less than twice
@@ -14,9 +14,10 @@
 //! This alone would not give memory back: an insertion in a large layer and its deletion in a small one meet
 //! late, and even when they have met they cancel only if logical compaction had come that far. So each layer
 //! counts its *fresh* updates, those that have not yet been merged with all that is older under a frontier at
-//! or past all of them. When a third of the updates in the layers that logical compaction has passed
-//! are fresh, these layers are merged to one. It then holds one update per row (in a totally ordered time), and
-//! each fresh update has paid for three.
+//! or past all of them. When a third of the updates in the layers that logical compaction has passed are
+//! fresh, these layers are merged to one, which in a totally ordered time holds one update per row. That
+//! copies at most three updates for each fresh one, and a spine holds little more than three times what it
+//! could hold at least, but for what its readers hold back.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -79,20 +80,29 @@ impl<T: PageTime> Spine<T> {
         self.compact();
     }
 
-    /// Makes a batch the youngest layer, and merges it with those before it where sizes call for it.
+    /// Makes a batch the youngest layer.
     fn admit(&mut self, batch: Batch<T>) {
-        let mut updates = batch.len();
-        let fresh = updates;
-        let mut start = self.layers.len();
-        while let Some(older) = start.checked_sub(1)
-            && (updates == 0 || self.layers[older].batch.len() < updates.saturating_mul(2))
-        {
-            start = older;
-            updates += self.layers[older].batch.len();
-        }
+        let fresh = batch.len();
         self.layers.push(Layer { batch, fresh });
-        if start + 1 < self.layers.len() {
-            self.merge_layers(start..self.layers.len());
+        self.level();
+    }
+
+    /// Merges layers until each has at least twice the updates of the next.
+    fn level(&mut self) {
+        let mut end = self.layers.len();
+        while end > 1 {
+            let mut start = end - 1;
+            let mut updates = self.layers[start].batch.len();
+            while let Some(older) = start.checked_sub(1)
+                && (updates == 0 || self.layers[older].batch.len() < updates.saturating_mul(2))
+            {
+                start = older;
+                updates += self.layers[older].batch.len();
+            }
+            if start + 1 < end {
+                self.merge_layers(start..end);
+            }
+            end = start;
         }
     }
 
@@ -116,6 +126,8 @@ impl<T: PageTime> Spine<T> {
             return;
         }
         self.merge_layers(0..count);
+        // What is left may be small beside the layers that logical compaction has not passed.
+        self.level();
     }
 
     /// Replaces these layers, of which there is at least one, by one.

@@ -318,3 +318,18 @@ fn batches_of_any_sizes_come_to_few_layers() {
         assert!(batches(&spine).len() <= 10);
     }
 }
+
+#[test]
+fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
+    let mut spine = Spine::default();
+    spine.insert(numbers(0, 0..1000, 1));
+    spine.insert(numbers(1, 0..600, -1));
+    spine.insert(numbers(2, 2000..2500, 1));
+    spine.insert(numbers(3, 3000..3100, 1));
+    spine.set_physical_compaction(until(4).borrow());
+    let sizes = |spine: &Spine<u64>| -> Vec<_> { batches(spine).iter().map(Batch::len).collect() };
+    assert_eq!(sizes(&spine), [1600, 500, 100]);
+    spine.set_logical_compaction(until(2).borrow());
+    spine.exert();
+    assert_eq!(sizes(&spine), [900, 100]);
+}
