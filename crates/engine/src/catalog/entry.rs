@@ -1,0 +1,163 @@
+//! A relation: a table or a view.
+
+use std::sync::Arc;
+
+use alluvium_sql::catalog::Relation;
+use alluvium_sql::plan::{IncrementalPlan, Node};
+use alluvium_sql::statement::ViewKind;
+use arrow::datatypes::SchemaRef;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+use crate::error::{Error, Result};
+use crate::worker::DataflowId;
+
+/// What the catalog knows of a relation.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) schema: SchemaRef,
+    /// The relations it names.
+    pub(crate) depends: Vec<String>,
+    pub(crate) definition: Definition,
+}
+
+#[derive(Debug)]
+pub(crate) enum Definition {
+    Table(Table),
+    View(View),
+}
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) id: DataflowId,
+    /// Empty without a primary key.
+    pub(crate) primary_key: Vec<usize>,
+    pub(crate) defaults: Vec<Option<Expr>>,
+}
+
+/// A view.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// Its dataflow; `None` for a local view, which has none.
+    pub(crate) id: Option<DataflowId>,
+    pub(crate) kind: ViewKind,
+    /// What stands in its place in queries and views that name it.
+    pub(crate) logical: Arc<LogicalPlan>,
+    pub(crate) plan: Arc<IncrementalPlan>,
+}
+
+/// A table or view, as [`crate::Engine::relations`] lists it.
+#[derive(Clone, Debug)]
+pub struct RelationInfo {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: RelationKind,
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// The columns of a table's primary key; empty without one.
+    pub primary_key: Vec<usize>,
+    /// How many deletions were refused because the row was not there; only of a table without a primary key.
+    pub refused: u64,
+}
+
+/// The kinds of relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelationKind {
+    /// A table.
+    Table,
+    /// A view whose changes are an output.
+    View,
+    /// A view that only serves other views.
+    LocalView,
+    /// A view whose rows are kept.
+    MaterializedView,
+}
+
+impl RelationKind {
+    /// What it is called.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::View => "view",
+            Self::LocalView => "local view",
+            Self::MaterializedView => "materialized view",
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) fn kind(&self) -> RelationKind {
+        match &self.definition {
+            Definition::Table(_) => RelationKind::Table,
+            Definition::View(view) => match view.kind {
+                ViewKind::Local => RelationKind::LocalView,
+                ViewKind::Plain => RelationKind::View,
+                ViewKind::Materialized => RelationKind::MaterializedView,
+            },
+        }
+    }
+
+    /// Its dataflow, if it has one.
+    pub(crate) fn dataflow(&self) -> Option<DataflowId> {
+        match &self.definition {
+            Definition::Table(table) => Some(table.id),
+            Definition::View(view) => view.id,
+        }
+    }
+
+    pub(crate) fn as_table(&self) -> Result<&Table> {
+        match &self.definition {
+            Definition::Table(table) => Ok(table),
+            Definition::View(_) => Err(Error::sql(format!(
+                "\"{}\" is a {}, not a table",
+                self.name,
+                self.kind().noun()
+            ))),
+        }
+    }
+
+    pub(crate) fn as_view(&self) -> Result<&View> {
+        match &self.definition {
+            Definition::View(view) => Ok(view),
+            Definition::Table(_) => {
+                Err(Error::sql(format!("\"{}\" is a table, not a view", self.name)))
+            }
+        }
+    }
+
+    /// The plan of its changes: for what is kept a scan of it, for a plain view the view itself.
+    pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
+        if self.kind() == RelationKind::LocalView {
+            return Err(Error::sql(format!(
+                "\"{}\" is a local view, which is not an output",
+                self.name
+            )));
+        }
+        if let Definition::View(view) = &self.definition
+            && view.kind == ViewKind::Plain
+        {
+            return Ok(view.plan.clone());
+        }
+        let columns = (0..self.schema.fields().len()).collect();
+        let node = Node::Scan { relation: self.name.clone(), columns };
+        Ok(Arc::new(IncrementalPlan { node, schema: self.schema.clone(), unique: Vec::new() }))
+    }
+
+    /// What it is to the planner.
+    pub(crate) fn relation(&self) -> Relation {
+        let schema = self.schema.clone();
+        match &self.definition {
+            Definition::Table(Table { primary_key, defaults, .. }) => Relation::Table {
+                schema,
+                primary_key: primary_key.clone(),
+                defaults: defaults.clone(),
+            },
+            Definition::View(View { kind: ViewKind::Materialized, .. }) => {
+                Relation::MaterializedView { schema }
+            }
+            Definition::View(view) => Relation::View { schema, plan: view.logical.clone() },
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What exists: tables and views, what they are made of, and what depends on what.
+//!
+//! The catalog is a persistent value: whoever plans a statement works with the [`Entries`] of one moment,
+//! and definitions replace them.
+
+mod entry;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use alluvium_sql::catalog::Relation;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use parking_lot::RwLock;
+
+pub(crate) use entry::{Definition, Entry, Table, View};
+pub use entry::{RelationInfo, RelationKind};
+
+use crate::error::{Error, Result};
+
+/// The name under which the errors of all views can be read.
+pub(crate) const ERRORS: &str = "alluvium.errors";
+
+/// The columns of [`ERRORS`].
+pub(crate) static ERRORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        Field::new("view", DataType::Utf8, false),
+        Field::new("expression", DataType::Utf8, true),
+        Field::new("row", DataType::Utf8, true),
+        Field::new("message", DataType::Utf8, true),
+        Field::new("epoch", DataType::UInt64, true),
+    ]))
+});
+
+/// All that exists, by name.
+pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
+
+/// What exists now.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    entries: RwLock<Arc<Entries>>,
+}
+
+impl Catalog {
+    /// What exists at this moment.
+    pub(crate) fn entries(&self) -> Arc<Entries> {
+        self.entries.read().clone()
+    }
+
+    /// The relation of this name.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Entry>> {
+        let found = self.entries.read().get(name).cloned();
+        found.ok_or_else(|| Error::sql(format!("there is no table or view \"{name}\"")))
+    }
+
+    /// Fails if the name is taken.
+    pub(crate) fn check_free(&self, name: &str) -> Result<()> {
+        match self.entries.read().get(name) {
+            None => Ok(()),
+            Some(entry) => {
+                Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun())))
+            }
+        }
+    }
+
+    /// Fails, naming them, if relations depend on `name`.
+    pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
+        let entries = self.entries();
+        let dependents =
+            entries.values().filter(|entry| entry.depends.iter().any(|other| other == name));
+        let dependents = dependents.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
+        if dependents.is_empty() {
+            return Ok(());
+        }
+        let dependents = dependents.join(", ");
+        Err(Error::sql(format!("\"{name}\" is used by {dependents}; drop what uses it first")))
+    }
+
+    pub(crate) fn insert(&self, entry: Entry) {
+        let mut entries = self.entries.write();
+        Arc::make_mut(&mut entries).insert(entry.name.clone(), Arc::new(entry));
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        let mut entries = self.entries.write();
+        Arc::make_mut(&mut entries).remove(name);
+    }
+}
+
+/// What planning a statement may see.
+pub(crate) struct Scope<'a>(pub(crate) &'a Entries);
+
+impl alluvium_sql::catalog::Catalog for Scope<'_> {
+    fn relation(&self, name: &str) -> Option<Relation> {
+        if name == ERRORS {
+            return Some(Relation::System { schema: ERRORS_SCHEMA.clone() });
+        }
+        self.0.get(name).map(|entry| entry.relation())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().chain([ERRORS.to_owned()]).collect()
+    }
+}

@@ -1,0 +1,86 @@
+//! The engine as a program holds it.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use crate::builder::Builder;
+use crate::catalog::RelationInfo;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::session::{Outcome, Session};
+use crate::subscription::Subscription;
+use crate::transaction::Transaction;
+
+/// A database whose views are always exactly right.
+///
+/// Clones are handles of one engine. All calls block. When the last handle is dropped (sessions and open
+/// transactions are handles too, subscriptions are not) the workers shut down and their threads are joined.
+///
+/// If a worker, a [`crate::Source`] or a thread that owns a [`Subscription`] panics, the engine is poisoned:
+/// every call on every handle, also those that wait, returns [`Error::Poisoned`] from then on.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) instance: Arc<Instance>,
+}
+
+impl Engine {
+    /// Begins to set an engine up.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Begins to act as one client, with at most one open transaction.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// Executes statements, one after the other, in a session of their own; stops at the first error. A
+    /// transaction that they leave open is rolled back.
+    pub fn execute(&self, sql: &str) -> Result<Vec<Outcome>> {
+        self.session().execute(sql)
+    }
+
+    /// Answers one SELECT as of the last complete epoch.
+    pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+        match self.execute_query(sql)? {
+            Some(Outcome::Rows { batches, .. }) => Ok(batches),
+            _ => Err(Error::sql("one SELECT is expected here")),
+        }
+    }
+
+    fn execute_query(&self, sql: &str) -> Result<Option<Outcome>> {
+        let statements =
+            alluvium_sql::statement::parse(sql).collect::<std::result::Result<Vec<_>, _>>()?;
+        match &statements[..] {
+            [statement]
+                if matches!(statement.kind, alluvium_sql::statement::StatementKind::Query(_)) =>
+            {
+                self.session().run(statement).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Begins a transaction; waits until no other is open.
+    pub fn begin(&self) -> Result<Transaction> {
+        Transaction::begin(&self.instance)
+    }
+
+    /// Waits until `epoch` is complete: all of its changes are then visible in every table and view.
+    ///
+    /// An epoch that has not been committed yet is waited for as well.
+    pub fn wait(&self, epoch: u64) -> Result<()> {
+        self.instance.progress.wait(epoch)
+    }
+
+    /// Subscribes to the changes of a view, or of a table.
+    pub fn subscribe(&self, view: &str) -> Result<Subscription> {
+        self.instance.subscribe(view)
+    }
+
+    /// All tables and views, by name.
+    pub fn relations(&self) -> Result<Vec<RelationInfo>> {
+        self.instance.relations()
+    }
+}

@@ -1,0 +1,118 @@
+//! What can go wrong, in the user's terms.
+
+use alluvium_sql::error::Position;
+use datafusion::error::DataFusionError;
+
+/// The result of asking an engine for something.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an engine did not do what it was asked.
+///
+/// A statement that fails leaves nothing behind; a transaction it was part of stays open as it was.
+/// Displays as its message alone: whoever knows the file's name puts it and [`Error::position`] in front.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The SQL cannot be understood, or names what does not exist, or asks for what is not supported.
+    #[error("{message}")]
+    Sql {
+        /// What is wrong and, where possible, what to do about it.
+        message: String,
+        /// Where, in the text that was given.
+        position: Option<Position>,
+    },
+    /// The statement is fine, but not with this data: a NULL in a NOT NULL column, an overflow, rows
+    /// of other columns than the table's.
+    #[error("{message}")]
+    Data {
+        /// What is wrong with the data.
+        message: String,
+        /// Where the statement starts, if it was a statement.
+        position: Option<Position>,
+    },
+    /// A source cannot be opened or read.
+    #[error("{message}")]
+    Source {
+        /// What was tried, and why it failed.
+        message: String,
+        /// Where the statement starts, if it was a statement.
+        position: Option<Position>,
+    },
+    /// A part of the engine panicked. Nothing more can be done with this engine.
+    #[error("the engine has stopped: {message}; open a new one")]
+    Poisoned {
+        /// What is known of the panic.
+        message: String,
+    },
+    /// The engine is shut down.
+    #[error("the engine is closed")]
+    Closed,
+    /// The engine could not be started.
+    #[error("the engine cannot start: {message}")]
+    Start {
+        /// What failed.
+        message: String,
+    },
+}
+
+impl Error {
+    /// An error in SQL, at no known place.
+    pub(crate) fn sql(message: impl Into<String>) -> Self {
+        Self::Sql { message: message.into(), position: None }
+    }
+
+    /// An error in data.
+    pub fn data(message: impl Into<String>) -> Self {
+        Self::Data { message: message.into(), position: None }
+    }
+
+    /// An error of a [`crate::Source`].
+    pub fn source(message: impl Into<String>) -> Self {
+        Self::Source { message: message.into(), position: None }
+    }
+
+    /// Where in the SQL text the error is, as line and column, both counted from one.
+    pub fn position(&self) -> Option<(u64, u64)> {
+        let (Self::Sql { position, .. }
+        | Self::Data { position, .. }
+        | Self::Source { position, .. }) = self
+        else {
+            return None;
+        };
+        position.map(|position| (position.line, position.column))
+    }
+
+    /// The same error, at `place` unless it already has a position or can have none.
+    pub(crate) fn at(mut self, place: Position) -> Self {
+        if let Self::Sql { position, .. }
+        | Self::Data { position, .. }
+        | Self::Source { position, .. } = &mut self
+        {
+            position.get_or_insert(place);
+        }
+        self
+    }
+}
+
+impl From<alluvium_sql::Error> for Error {
+    fn from(error: alluvium_sql::Error) -> Self {
+        Self::Sql { message: error.message, position: error.position }
+    }
+}
+
+/// What fails while a statement runs is its data: planning has reported all else.
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        let root = error.find_root();
+        match root {
+            DataFusionError::ArrowError(error, _) => Self::data(error.to_string()),
+            root => Self::data(root.message()),
+        }
+    }
+}
+
+impl From<arrow::error::ArrowError> for Error {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        Self::data(error.to_string())
+    }
+}

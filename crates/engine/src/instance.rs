@@ -1,0 +1,104 @@
+//! What all handles of one engine share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_sql::planner::Planner;
+use parking_lot::Mutex;
+
+use crate::catalog::{Catalog, RelationInfo};
+use crate::error::Result;
+use crate::poison::Poison;
+use crate::query::QueryEngine;
+use crate::sequencer::Sequencer;
+use crate::source::{Registry, Source};
+use crate::subscription::{Feed, FeedSink, Subscription};
+use crate::transaction::Turns;
+use crate::worker::{Dataflow, DataflowId, Pool, Progress};
+
+/// A running engine. Dropping it shuts its workers down and joins their threads.
+///
+/// Locks are taken in this order: the turn to write, `definitions`, and then those inside the parts, of
+/// which none is held while calling another part.
+pub(crate) struct Instance {
+    pub(crate) catalog: Catalog,
+    pub(crate) planner: Planner,
+    pub(crate) query: QueryEngine,
+    pub(crate) sources: Registry,
+    pub(crate) turns: Arc<Turns>,
+    /// Held while relations come and go.
+    pub(crate) definitions: Mutex<()>,
+    /// The dataflows of subscriptions, and what they read.
+    subscriptions: Mutex<BTreeMap<DataflowId, String>>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) poison: Arc<Poison>,
+    pub(crate) sequencer: Sequencer,
+}
+
+impl Instance {
+    pub(crate) fn start(workers: usize, sources: Vec<Box<dyn Source>>) -> Result<Arc<Self>> {
+        let poison = Arc::new(Poison::default());
+        let progress = Progress::new(workers, poison.clone());
+        let pool = Pool::start(workers, &progress, &poison)?;
+        Ok(Arc::new(Self {
+            catalog: Catalog::default(),
+            planner: Planner::new(),
+            query: QueryEngine::default(),
+            sources: Registry::new(sources, poison.clone()),
+            turns: Turns::new(poison.clone()),
+            definitions: Mutex::new(()),
+            subscriptions: Mutex::default(),
+            sequencer: Sequencer::new(pool, progress.clone(), poison.clone()),
+            progress,
+            poison,
+        }))
+    }
+
+    pub(crate) fn subscribe(self: &Arc<Self>, name: &str) -> Result<Subscription> {
+        let _definitions = self.definitions.lock();
+        let entry = self.catalog.get(name)?;
+        let plan = entry.changes()?;
+        let feed = Feed::new(self.sequencer.workers(), self.progress.clone(), self.poison.clone());
+        let id = self.sequencer.install(|worker, id, as_of| Dataflow::View {
+            name: format!("subscription {} to {name}", id.0),
+            plan: plan.clone(),
+            keep: false,
+            sink: Some(Box::new(FeedSink::new(feed.clone(), worker, as_of))),
+        })?;
+        self.subscriptions.lock().insert(id, name.to_owned());
+        Ok(Subscription::new(feed, entry.schema.clone(), id, Arc::downgrade(self)))
+    }
+
+    /// Ends a subscription's dataflow, unless that has been done.
+    pub(crate) fn unsubscribe(&self, id: DataflowId) {
+        if self.subscriptions.lock().remove(&id).is_some() {
+            self.sequencer.remove(id);
+        }
+    }
+
+    /// Ends the subscriptions to a relation.
+    pub(crate) fn unsubscribe_all(&self, name: &str) {
+        let mut subscriptions = self.subscriptions.lock();
+        let ended = subscriptions.extract_if(.., |_, relation| relation == name);
+        ended.for_each(|(id, _)| self.sequencer.remove(id));
+    }
+
+    pub(crate) fn relations(&self) -> Result<Vec<RelationInfo>> {
+        let entries = self.catalog.entries();
+        entries.values().map(|entry| self.relation_info(entry)).collect()
+    }
+
+    fn relation_info(&self, entry: &crate::catalog::Entry) -> Result<RelationInfo> {
+        let mut refused = 0;
+        let mut primary_key = Vec::new();
+        if let Ok(table) = entry.as_table() {
+            primary_key.clone_from(&table.primary_key);
+            let pinned = self.progress.pin(&[table.id])?;
+            let parts = pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten();
+            let counts = parts.filter_map(|part| part.refused);
+            refused = counts.map(|count| count.load(std::sync::atomic::Ordering::Relaxed)).sum();
+        }
+        let (name, kind, schema) = (entry.name.clone(), entry.kind(), entry.schema.clone());
+        Ok(RelationInfo { name, kind, schema, primary_key, refused })
+    }
+}

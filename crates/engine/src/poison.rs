@@ -1,0 +1,74 @@
+//! What remains of an engine after a panic: one message, which every handle gets.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+
+/// Something that may have threads waiting in it.
+pub(crate) trait Waited: Send + Sync {
+    /// Wakes all of them, so that they look at the poison again.
+    fn wake(&self);
+}
+
+/// Whether a thread of the engine has panicked, and with what.
+///
+/// Whoever waits checks the poison before each wait while holding the lock it waits with, and is
+/// registered here; [`Waited::wake`] takes the same lock. So nobody misses it.
+#[derive(Default)]
+pub(crate) struct Poison {
+    message: OnceLock<String>,
+    waited: Mutex<Vec<Weak<dyn Waited>>>,
+}
+
+impl Poison {
+    /// Fails if the engine is poisoned.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.message.get() {
+            None => Ok(()),
+            Some(message) => Err(Error::Poisoned { message: message.clone() }),
+        }
+    }
+
+    /// Whether the engine is poisoned.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.message.get().is_some()
+    }
+
+    /// Poisons the engine with the message of a panic; only the first one is kept.
+    pub(crate) fn spread_panic(&self, who: &str, panic: &(dyn Any + Send)) {
+        let what = panic
+            .downcast_ref::<&'static str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        self.spread(match what {
+            Some(what) => format!("{who} panicked: {what}"),
+            None => format!("{who} panicked"),
+        });
+    }
+
+    /// Poisons the engine; only the first message is kept.
+    pub(crate) fn spread(&self, message: String) {
+        if self.message.set(message).is_err() {
+            return;
+        }
+        let waited = self.waited.lock().clone();
+        for waited in waited.iter().filter_map(Weak::upgrade) {
+            waited.wake();
+        }
+    }
+
+    /// Wakes `waited` when the engine is poisoned. It is forgotten when it is dropped.
+    pub(crate) fn register(&self, waited: &Arc<impl Waited + 'static>) {
+        let waited: Arc<dyn Waited> = waited.clone();
+        let mut all = self.waited.lock();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&waited));
+        drop(all);
+        if self.is_spread() {
+            waited.wake();
+        }
+    }
+}

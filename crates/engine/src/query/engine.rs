@@ -1,0 +1,74 @@
+//! DataFusion, set up for one query at a time.
+
+use std::sync::{Arc, OnceLock};
+
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::SessionState;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{collect, displayable};
+use datafusion::prelude::SessionConfig;
+use tokio::runtime::{Builder, Handle};
+
+use super::Answer;
+use super::checked::CheckedArithmetic;
+use crate::error::{Error, Result};
+
+/// Optimises and runs plans whose scans can be read.
+#[derive(Default)]
+pub(crate) struct QueryEngine {
+    /// Made when first needed: a program without queries starts without it.
+    state: OnceLock<SessionState>,
+}
+
+impl QueryEngine {
+    pub(super) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
+        let state = self.state();
+        block_on(async {
+            let plan = state.create_physical_plan(&plan).await?;
+            let schema = plan.schema();
+            let batches = collect(plan, Arc::new(TaskContext::from(state))).await?;
+            Ok(Answer { schema, batches })
+        })
+    }
+
+    pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {
+        let state = self.state();
+        block_on(async {
+            let plan = state.create_physical_plan(&plan).await?;
+            Ok(displayable(plan.as_ref()).indent(false).to_string())
+        })
+    }
+
+    fn state(&self) -> &SessionState {
+        self.state.get_or_init(|| {
+            // The plan runs on one thread: partitions would only cost.
+            let mut config = SessionConfig::new().with_target_partitions(1);
+            config.options_mut().sql_parser.map_string_types_to_utf8view = false;
+            SessionStateBuilder::new()
+                .with_config(config)
+                .with_default_features()
+                .with_analyzer_rule(Arc::new(CheckedArithmetic))
+                .build()
+        })
+    }
+}
+
+/// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because
+/// runtimes do not nest.
+fn block_on<R: Send>(
+    future: impl Future<Output = std::result::Result<R, DataFusionError>> + Send,
+) -> Result<R> {
+    let run = || -> Result<R> {
+        let runtime = Builder::new_current_thread().build();
+        let runtime =
+            runtime.map_err(|error| Error::data(format!("the query cannot be run: {error}")))?;
+        Ok(runtime.block_on(future)?)
+    };
+    if Handle::try_current().is_err() {
+        return run();
+    }
+    let ran = std::thread::scope(|scope| scope.spawn(run).join());
+    ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,34 @@
+//! `alluvium.errors`: the rows of all views whose expressions failed.
+
+use std::sync::Arc;
+
+use alluvium_trace::Epoch;
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::datasource::{MemTable, TableProvider};
+
+use crate::catalog::{ERRORS_SCHEMA, Entry};
+use crate::error::Result;
+use crate::worker::Published;
+
+/// The errors of `views` as of `epoch`, given what each worker showed of each.
+pub(super) fn table(
+    views: &[&Entry],
+    published: Vec<Vec<Published>>,
+    epoch: Epoch,
+) -> Result<Arc<dyn TableProvider>> {
+    let mut all = Vec::new();
+    for (view, parts) in views.iter().zip(published) {
+        for errors in parts.into_iter().filter_map(|part| part.errors) {
+            let columns: Vec<usize> = (0..errors.schema().fields().len()).collect();
+            for rows in errors.read(epoch, &columns) {
+                let name: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(
+                    &view.name,
+                    rows.num_rows(),
+                )));
+                let columns = std::iter::once(name).chain(rows.columns().iter().cloned()).collect();
+                all.push(RecordBatch::try_new(ERRORS_SCHEMA.clone(), columns)?);
+            }
+        }
+    }
+    Ok(Arc::new(MemTable::try_new(ERRORS_SCHEMA.clone(), vec![all])?))
+}

@@ -1,0 +1,133 @@
+//! Ad-hoc queries: DataFusion over what relations held as of one epoch.
+//!
+//! A planned query scans relations by name. [`Instance::evaluate`] pins them all as of one epoch, puts a
+//! [`RelationTable`](table::RelationTable) in the place of each scan, and runs the plan to its end on the
+//! caller's thread. Arithmetic is checked as in views ([`checked`]).
+
+mod checked;
+mod engine;
+mod errors;
+mod sum;
+mod table;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_sql::planner::RelationSource;
+use alluvium_trace::Epoch;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::{TableProvider, provider_as_source};
+use datafusion::logical_expr::{LogicalPlan, TableScan};
+
+pub(crate) use engine::QueryEngine;
+
+use crate::catalog::{ERRORS, Entries, Entry};
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::transaction::Transaction;
+use crate::worker::DataflowId;
+
+/// What a query puts out.
+pub(crate) struct Answer {
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<RecordBatch>,
+}
+
+/// What a query reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// The relations there were when it was planned.
+    pub(crate) entries: &'a Entries,
+    /// The epoch that must be complete.
+    pub(crate) at_least: Epoch,
+    /// The transaction it is part of, whose own writes it sees.
+    pub(crate) transaction: Option<&'a Transaction>,
+}
+
+type Providers = BTreeMap<String, Arc<dyn TableProvider>>;
+
+impl Instance {
+    /// Runs a planned query.
+    pub(crate) fn evaluate(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<Answer> {
+        self.query.run(self.attach(plan, reading)?)
+    }
+
+    /// Tells how a planned query would be run.
+    pub(crate) fn explain(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<String> {
+        self.query.explain(self.attach(plan, reading)?)
+    }
+
+    /// The plan with the relations it scans pinned in it.
+    fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
+        let mut names = Vec::new();
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node {
+                names.extend(relation(scan).map(str::to_owned));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if names.is_empty() {
+            return Ok(plan);
+        }
+        names.sort();
+        names.dedup();
+        let providers = self.providers(&names, reading)?;
+        let attached = plan.transform_up_with_subqueries(|node| match node {
+            LogicalPlan::TableScan(scan) => {
+                let Some(provider) = relation(&scan).and_then(|name| providers.get(name)) else {
+                    return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+                };
+                let source = provider_as_source(provider.clone());
+                Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+            }
+            node => Ok(Transformed::no(node)),
+        })?;
+        Ok(attached.data)
+    }
+
+    fn providers(&self, names: &[String], reading: Reading<'_>) -> Result<Providers> {
+        let entry = |name: &String| reading.entries.get(name).map(|entry| &**entry);
+        let kept: Vec<&Entry> = names.iter().filter_map(entry).collect();
+        let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
+            true => reading
+                .entries
+                .values()
+                .map(|entry| &**entry)
+                .filter(|entry| entry.as_view().is_ok())
+                .collect(),
+            false => Vec::new(),
+        };
+        let views: Vec<&Entry> =
+            views.into_iter().filter(|view| view.dataflow().is_some()).collect();
+        let ids: Vec<DataflowId> =
+            kept.iter().chain(&views).filter_map(|entry| entry.dataflow()).collect();
+        self.progress.wait(reading.at_least)?;
+        let Some(mut pinned) = self.progress.pin(&ids)? else {
+            return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
+        };
+        let view_parts = pinned.dataflows.split_off(kept.len());
+        let mut providers = Providers::new();
+        for (entry, parts) in kept.iter().zip(pinned.dataflows) {
+            let overlay = match (entry.as_table(), reading.transaction) {
+                (Ok(table), Some(transaction)) => transaction.overlay(table)?,
+                _ => None,
+            };
+            let snapshots = parts.into_iter().filter_map(|part| part.contents).collect();
+            let table =
+                table::RelationTable::new(entry.schema.clone(), pinned.epoch, snapshots, overlay);
+            providers.insert(entry.name.clone(), Arc::new(table));
+        }
+        if names.iter().any(|name| name == ERRORS) {
+            let table = errors::table(&views, view_parts, pinned.epoch)?;
+            providers.insert(ERRORS.to_owned(), table);
+        }
+        Ok(providers)
+    }
+}
+
+/// The name of the relation that a scan reads.
+fn relation(scan: &TableScan) -> Option<&str> {
+    scan.source.downcast_ref::<RelationSource>().map(RelationSource::name)
+}

@@ -1,0 +1,154 @@
+//! Sessions: what a client asks for in SQL, statement by statement.
+//!
+//! [`Session::run`] tells statements apart; [`definition`] makes and drops relations, [`copy`] reads files,
+//! and what changes rows is in [`write`](mod@write).
+
+mod copy;
+mod definition;
+mod outcome;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use alluvium_sql::statement::{Statement, StatementKind};
+use alluvium_trace::Epoch;
+
+pub use outcome::Outcome;
+
+use crate::catalog::{Entries, Scope};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::query::Reading;
+use crate::transaction::Transaction;
+
+/// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
+///
+/// A statement that is not inside BEGIN and COMMIT is a transaction of its own. A session reads its own
+/// writes: a query waits until what the session has committed is complete. Inside a transaction, tables show
+/// the last complete epoch with the transaction's own writes, materialized views the last complete epoch.
+///
+/// A statement that fails leaves nothing, and leaves an open transaction as it was.
+pub struct Session {
+    engine: Engine,
+    transaction: Option<Transaction>,
+    /// The last epoch this session has committed.
+    committed: Epoch,
+    base: PathBuf,
+}
+
+impl Session {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self { engine, transaction: None, committed: 0, base: PathBuf::new() }
+    }
+
+    /// Counts relative paths in SQL from this directory; at first, from the process's own.
+    pub fn set_base(&mut self, base: impl AsRef<Path>) {
+        self.base = base.as_ref().to_owned();
+    }
+
+    /// Whether a transaction is open.
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// Executes statements, one after the other; stops at the first error.
+    pub fn execute(&mut self, sql: &str) -> Result<Vec<Outcome>> {
+        alluvium_sql::statement::parse(sql).map(|statement| self.run(&statement?)).collect()
+    }
+
+    /// Executes one statement.
+    pub fn run(&mut self, statement: &Statement) -> Result<Outcome> {
+        self.instance().poison.check()?;
+        self.dispatch(&statement.kind).map_err(|error| error.at(statement.position))
+    }
+
+    fn dispatch(&mut self, statement: &StatementKind) -> Result<Outcome> {
+        match statement {
+            StatementKind::CreateTable(table) => {
+                self.outside("CREATE TABLE")?;
+                self.instance().create_table(table)
+            }
+            StatementKind::CreateView(view) => {
+                self.outside("CREATE VIEW")?;
+                self.instance().create_view(view)
+            }
+            StatementKind::DropTable { name, position } => {
+                self.outside("DROP TABLE")?;
+                self.instance().drop_table(name).map_err(|error| error.at(*position))
+            }
+            StatementKind::DropView { name, position } => {
+                self.outside("DROP VIEW")?;
+                self.instance().drop_view(name).map_err(|error| error.at(*position))
+            }
+            StatementKind::Insert(insert) => self.insert(insert),
+            StatementKind::Update(update) => self.update(update),
+            StatementKind::Delete(delete) => self.delete(delete),
+            StatementKind::Copy { table, position, path, options } => {
+                self.copy(table, path, options).map_err(|error| error.at(*position))
+            }
+            StatementKind::Begin => self.begin(),
+            StatementKind::Commit => self.commit(),
+            StatementKind::Rollback => self.rollback(),
+            StatementKind::Query(query) => {
+                let entries = self.instance().catalog.entries();
+                let plan = self.instance().planner.query(query, &Scope(&entries))?;
+                let answer = self.instance().evaluate(plan, self.reading(&entries))?;
+                Ok(Outcome::Rows { schema: answer.schema, batches: answer.batches })
+            }
+            StatementKind::ExplainSelect(query) => {
+                let entries = self.instance().catalog.entries();
+                let plan = self.instance().planner.query(query, &Scope(&entries))?;
+                Ok(Outcome::Text(self.instance().explain(plan, self.reading(&entries))?))
+            }
+            StatementKind::ExplainView { name, position } => {
+                let entry =
+                    self.instance().catalog.get(name).map_err(|error| error.at(*position))?;
+                let view = entry.as_view().map_err(|error| error.at(*position))?;
+                Ok(Outcome::Text(self.instance().planner.explain(&view.plan)))
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<Outcome> {
+        if self.transaction.is_some() {
+            return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first"));
+        }
+        self.transaction = Some(self.engine.begin()?);
+        Ok(Outcome::Done)
+    }
+
+    fn commit(&mut self) -> Result<Outcome> {
+        let transaction = self.transaction.take().ok_or_else(|| no_transaction("COMMIT"))?;
+        self.committed = transaction.commit()?;
+        Ok(Outcome::Done)
+    }
+
+    fn rollback(&mut self) -> Result<Outcome> {
+        self.transaction.take().ok_or_else(|| no_transaction("ROLLBACK"))?;
+        Ok(Outcome::Done)
+    }
+
+    /// Definitions take effect at once, for everybody.
+    fn outside(&self, statement: &str) -> Result<()> {
+        match self.transaction {
+            None => Ok(()),
+            Some(_) => Err(Error::sql(format!(
+                "{statement} inside a transaction is not supported; COMMIT first"
+            ))),
+        }
+    }
+
+    fn reading<'a>(&'a self, entries: &'a Entries) -> Reading<'a> {
+        let at_least = self.transaction.as_ref().map_or(self.committed, Transaction::base);
+        Reading { entries, at_least, transaction: self.transaction.as_ref() }
+    }
+
+    fn instance(&self) -> &Instance {
+        &self.engine.instance
+    }
+}
+
+fn no_transaction(statement: &str) -> Error {
+    Error::sql(format!("{statement} without BEGIN: no transaction is open"))
+}

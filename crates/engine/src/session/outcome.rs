@@ -1,0 +1,41 @@
+//! What comes of a statement.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use crate::source::Refusal;
+
+/// What comes of a statement.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// A definition was made or dropped, or a transaction was begun or ended.
+    Done,
+    /// Rows were inserted, updated or deleted.
+    Changed {
+        /// How many: of an UPDATE, the rows that were updated.
+        rows: u64,
+        /// The epoch that the statement made; `None` inside a transaction. If no row was changed, the last
+        /// epoch there was.
+        epoch: Option<u64>,
+    },
+    /// The answer to a query.
+    Rows {
+        /// Its columns.
+        schema: SchemaRef,
+        /// Its rows.
+        batches: Vec<RecordBatch>,
+    },
+    /// The answer to an EXPLAIN.
+    Text(String),
+    /// Rows were read from a file.
+    Copied {
+        /// How many were read and inserted.
+        rows: u64,
+        /// How many were refused.
+        refused: u64,
+        /// The first ten that were refused.
+        messages: Vec<Refusal>,
+        /// As of `Changed`.
+        epoch: Option<u64>,
+    },
+}

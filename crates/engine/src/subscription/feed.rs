@@ -1,0 +1,178 @@
+//! The queue between the workers and a subscriber.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use alluvium_sql::lower::Sink;
+use alluvium_trace::Epoch;
+use arrow::array::RecordBatch;
+use arrow::buffer::ScalarBuffer;
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::Result;
+use crate::poison::{Poison, Waited};
+use crate::worker::Progress;
+
+/// How many deliveries may wait before commits are held up.
+const BOUND: usize = 1024;
+
+/// Rows and weights of one epoch, as one worker put them out.
+pub(super) type Part = (RecordBatch, ScalarBuffer<i64>);
+
+/// What all workers put out for one epoch.
+pub(super) struct Delivery {
+    pub(super) epoch: Epoch,
+    pub(super) parts: Vec<Part>,
+    /// Whether it is the first one, which is delivered even if it is empty.
+    pub(super) first: bool,
+}
+
+/// Merges what the workers put out into deliveries, one per epoch that all of them have passed.
+pub(crate) struct Feed {
+    state: Mutex<State>,
+    arrived: Condvar,
+    progress: Arc<Progress>,
+    poison: Arc<Poison>,
+}
+
+struct State {
+    /// Per worker, the first epoch that is not complete there; `None` when there will be no more.
+    frontiers: Vec<Option<Epoch>>,
+    /// Epochs that some worker has not passed yet.
+    pending: BTreeMap<Epoch, Vec<Part>>,
+    deliveries: VecDeque<Delivery>,
+    /// Whether the first delivery is still to be made.
+    first: bool,
+    congested: bool,
+    /// Whether nothing more will be delivered.
+    closed: bool,
+}
+
+impl Feed {
+    pub(crate) fn new(workers: usize, progress: Arc<Progress>, poison: Arc<Poison>) -> Arc<Self> {
+        let state = State {
+            frontiers: vec![Some(0); workers],
+            pending: BTreeMap::new(),
+            deliveries: VecDeque::new(),
+            first: true,
+            congested: false,
+            closed: false,
+        };
+        let feed =
+            Arc::new(Self { state: Mutex::new(state), arrived: Condvar::new(), progress, poison });
+        feed.poison.register(&feed);
+        feed
+    }
+
+    /// The next delivery; `None` if there is none yet (or, if it may `wait`, when there will be none).
+    pub(super) fn take(&self, wait: bool) -> Result<Option<Delivery>> {
+        let mut state = self.state.lock();
+        loop {
+            self.poison.check()?;
+            if let Some(delivery) = state.deliveries.pop_front() {
+                self.relieve(&mut state);
+                return Ok(Some(delivery));
+            }
+            if state.closed || !wait {
+                return Ok(None);
+            }
+            self.arrived.wait(&mut state);
+        }
+    }
+
+    /// The subscriber has gone: nothing more is kept.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.pending.clear();
+        state.deliveries.clear();
+        self.relieve(&mut state);
+    }
+
+    fn put(&self, epoch: Epoch, part: Part) {
+        let mut state = self.state.lock();
+        if !state.closed {
+            state.pending.entry(epoch).or_default().push(part);
+        }
+    }
+
+    /// `worker` has passed all epochs before `frontier`; the view was built as of `as_of`.
+    fn advance(&self, worker: usize, frontier: Option<Epoch>, as_of: Epoch) {
+        let mut state = self.state.lock();
+        state.frontiers[worker] = frontier;
+        if state.closed {
+            return;
+        }
+        let all = state.frontiers.iter().flatten().min().copied();
+        let passed = |epoch: Epoch| all.is_none_or(|all| epoch < all);
+        if state.first && passed(as_of) {
+            state.first = false;
+            let parts = state.pending.remove(&as_of).unwrap_or_default();
+            state.deliveries.push_back(Delivery { epoch: as_of, parts, first: true });
+        }
+        while let Some(entry) = state.pending.first_entry()
+            && passed(*entry.key())
+        {
+            let (epoch, parts) = entry.remove_entry();
+            state.deliveries.push_back(Delivery { epoch, parts, first: false });
+        }
+        state.closed = all.is_none();
+        if state.deliveries.len() > BOUND && !state.congested {
+            state.congested = true;
+            self.progress.congest();
+        }
+        self.arrived.notify_all();
+    }
+
+    /// A worker's part of the dataflow is gone. What it has not completed can never be delivered.
+    fn cut(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.pending.clear();
+        self.arrived.notify_all();
+    }
+
+    fn relieve(&self, state: &mut State) {
+        if state.congested && state.deliveries.len() <= BOUND {
+            state.congested = false;
+            self.progress.decongest();
+        }
+    }
+}
+
+impl Waited for Feed {
+    fn wake(&self) {
+        drop(self.state.lock());
+        self.arrived.notify_all();
+    }
+}
+
+/// One worker's end of a feed.
+pub(crate) struct FeedSink {
+    feed: Arc<Feed>,
+    worker: usize,
+    as_of: Epoch,
+}
+
+impl FeedSink {
+    /// For a view built as of `as_of`.
+    pub(crate) fn new(feed: Arc<Feed>, worker: usize, as_of: Epoch) -> Self {
+        Self { feed, worker, as_of }
+    }
+}
+
+impl Sink for FeedSink {
+    fn changes(&mut self, epoch: Epoch, rows: RecordBatch, weights: ScalarBuffer<i64>) {
+        self.feed.put(epoch, (rows, weights));
+    }
+
+    fn frontier(&mut self, frontier: Option<Epoch>) {
+        self.feed.advance(self.worker, frontier, self.as_of);
+    }
+}
+
+impl Drop for FeedSink {
+    fn drop(&mut self) {
+        self.feed.cut();
+    }
+}

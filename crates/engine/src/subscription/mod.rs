@@ -1,0 +1,105 @@
+//! Subscriptions: the changes of a view, epoch by epoch.
+//!
+//! A subscription is a dataflow of its own, built over the view as of the last complete epoch. Each worker
+//! puts what comes out of its part into one [`Feed`]; an epoch is delivered when all workers are past it.
+
+mod consolidate;
+mod feed;
+
+use std::sync::{Arc, Weak};
+
+use arrow::array::RecordBatch;
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::SchemaRef;
+
+pub(crate) use feed::{Feed, FeedSink};
+
+use crate::error::Result;
+use crate::instance::Instance;
+use crate::worker::DataflowId;
+
+/// The changes of one epoch.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The epoch.
+    pub epoch: u64,
+    /// The rows that change, each once.
+    pub rows: RecordBatch,
+    /// By how much each row changes: a positive weight adds copies of the row, a negative one takes copies
+    /// away; never zero.
+    pub weights: ScalarBuffer<i64>,
+}
+
+/// The changes of a view, or of a table: first all that it holds as of the last complete epoch, which may
+/// be nothing, then one [`Change`] for every epoch that changes it, in order.
+///
+/// As an iterator it waits for the next change, and ends when the view is dropped or the engine is closed.
+/// An error is its last item.
+///
+/// What has not been taken is kept, and a subscription that is more than 1,024 changes behind holds up
+/// whoever commits: a thread that both commits and subscribes has to take changes in between. A thread that
+/// panics while it owns a subscription poisons the engine, because somebody then misses changes.
+pub struct Subscription {
+    feed: Arc<Feed>,
+    schema: SchemaRef,
+    id: DataflowId,
+    instance: Weak<Instance>,
+    failed: bool,
+}
+
+impl Subscription {
+    pub(crate) fn new(
+        feed: Arc<Feed>,
+        schema: SchemaRef,
+        id: DataflowId,
+        instance: Weak<Instance>,
+    ) -> Self {
+        Self { feed, schema, id, instance, failed: false }
+    }
+
+    /// The columns of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The next change if there is one already; does not wait.
+    ///
+    /// After [`crate::Engine::wait`] for an epoch has returned, all changes up to that epoch are there.
+    pub fn try_next(&mut self) -> Result<Option<Change>> {
+        self.take(false)
+    }
+
+    fn take(&mut self, wait: bool) -> Result<Option<Change>> {
+        while let Some(delivery) = self.feed.take(wait)? {
+            if let Some(change) = delivery.consolidate(&self.schema)? {
+                return Ok(Some(change));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Subscription {
+    type Item = Result<Change>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let change = self.take(true);
+        self.failed = change.is_err();
+        change.transpose()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.feed.close();
+        if let Some(instance) = self.instance.upgrade() {
+            if std::thread::panicking() {
+                instance.poison.spread("a subscriber panicked".to_owned());
+            }
+            instance.unsubscribe(self.id);
+        }
+    }
+}

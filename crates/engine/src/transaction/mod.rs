@@ -1,0 +1,109 @@
+//! Transactions: changes to tables that become visible together, or not at all.
+//!
+//! Writers are serialised: a transaction has its [`Turn`] from BEGIN, or from the statement that makes it,
+//! until it ends, and others wait. So what it reads stays as it is until it commits. Its [`Write`]s are
+//! staged, in statement order, and reach the dataflows when it commits; what it reads meanwhile is the last
+//! complete epoch with its writes laid over it ([`Overlay`]).
+
+mod fit;
+mod overlay;
+mod turn;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_trace::Epoch;
+use arrow::array::RecordBatch;
+
+pub(crate) use overlay::Overlay;
+pub(crate) use turn::{Turn, Turns};
+pub(crate) use write::{Direction, Write};
+
+use crate::catalog::{Entry, Table};
+use crate::error::Result;
+use crate::instance::Instance;
+use crate::worker::DataflowId;
+
+/// An open transaction. Dropping it rolls it back.
+///
+/// While it is open, other writers wait: a thread that begins a second one, or executes SQL that writes
+/// outside of it, waits for itself.
+pub struct Transaction {
+    instance: Arc<Instance>,
+    writes: BTreeMap<DataflowId, Vec<Write>>,
+    _turn: Turn,
+}
+
+impl Transaction {
+    /// Waits for the turn to write.
+    pub(crate) fn begin(instance: &Arc<Instance>) -> Result<Self> {
+        let turn = Turns::take(&instance.turns)?;
+        Ok(Self { instance: instance.clone(), writes: BTreeMap::new(), _turn: turn })
+    }
+
+    /// Inserts rows into a table; in a table with a primary key each replaces the row of its key.
+    ///
+    /// The columns are taken in the table's order, whatever their names are; their types must be the
+    /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
+    pub fn insert(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
+        self.write(table, rows, Direction::Enter)
+    }
+
+    /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
+    /// columns say; of one without, one copy of each row.
+    ///
+    /// What is not there is let pass; without a primary key it is counted ([`crate::RelationInfo::refused`]).
+    /// Columns as in [`Transaction::insert`].
+    pub fn delete(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
+        self.write(table, rows, Direction::Leave)
+    }
+
+    /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
+    /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one.
+    ///
+    /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind.
+    pub fn commit(self) -> Result<u64> {
+        self.instance.poison.check()?;
+        if self.writes.is_empty() {
+            return Ok(self.instance.sequencer.last());
+        }
+        self.instance.sequencer.commit(self.writes.into_iter().collect())
+    }
+
+    fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {
+        self.instance.poison.check()?;
+        let entry = self.instance.catalog.get(table)?;
+        let table = entry.as_table()?;
+        self.stage(table.id, vec![Write { rows: fit::fit(&entry, rows)?, direction }]);
+        Ok(())
+    }
+
+    /// Stages writes of one statement to a table, all or none of them. Returns how many rows enter or leave.
+    pub(crate) fn write_all(&mut self, entry: &Entry, writes: Vec<Write>) -> Result<u64> {
+        let id = entry.as_table()?.id;
+        let fit = |write: Write| Ok(Write { rows: fit::fit(entry, write.rows)?, ..write });
+        let writes = writes.into_iter().map(fit).collect::<Result<Vec<_>>>()?;
+        let rows = writes.iter().map(|write| write.rows.num_rows() as u64).sum();
+        self.stage(id, writes);
+        Ok(rows)
+    }
+
+    fn stage(&mut self, table: DataflowId, mut writes: Vec<Write>) {
+        writes.retain(|write| write.rows.num_rows() > 0);
+        if !writes.is_empty() {
+            self.writes.entry(table).or_default().append(&mut writes);
+        }
+    }
+
+    /// What the transaction has written to a table, to be laid over what it held before; `None` if nothing.
+    pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
+        let writes = self.writes.get(&table.id);
+        writes.map(|writes| Overlay::new(&table.primary_key, writes)).transpose()
+    }
+
+    /// The epoch that its reads are as of, apart from its own writes.
+    pub(crate) fn base(&self) -> Epoch {
+        self.instance.sequencer.last()
+    }
+}

@@ -1,0 +1,109 @@
+//! A dataflow as its worker holds it.
+
+use alluvium_dataflow::contents::Contents;
+use alluvium_sql::lower::{TableDataflow, ViewDataflow};
+use alluvium_trace::Epoch;
+use timely::dataflow::operators::probe::Handle as Probe;
+
+use super::command::DataflowId;
+use super::progress::Published;
+
+/// A dataflow that runs on this worker.
+pub(super) struct Installed {
+    pub(super) id: DataflowId,
+    /// What it is read as by other dataflows; `None` if it cannot be.
+    pub(super) name: Option<String>,
+    /// Until it is complete as of this epoch, nobody may read it.
+    as_of: Epoch,
+    ready: bool,
+    kind: Kind,
+}
+
+enum Kind {
+    Table(TableDataflow),
+    View(ViewDataflow),
+}
+
+impl Installed {
+    pub(super) fn table(id: DataflowId, as_of: Epoch, name: String, table: TableDataflow) -> Self {
+        Self { id, name: Some(name), as_of, ready: false, kind: Kind::Table(table) }
+    }
+
+    pub(super) fn view(
+        id: DataflowId,
+        as_of: Epoch,
+        name: Option<String>,
+        view: ViewDataflow,
+    ) -> Self {
+        Self { id, name, as_of, ready: false, kind: Kind::View(view) }
+    }
+
+    /// The table, if it is one.
+    pub(super) fn as_table(&mut self) -> Option<&mut TableDataflow> {
+        match &mut self.kind {
+            Kind::Table(table) => Some(table),
+            Kind::View(_) => None,
+        }
+    }
+
+    /// Its rows, if it keeps them.
+    pub(super) fn contents(&self) -> Option<&Contents> {
+        match &self.kind {
+            Kind::Table(table) => Some(&table.contents),
+            Kind::View(view) => view.contents.as_ref(),
+        }
+    }
+
+    fn probe(&self) -> &Probe<Epoch> {
+        match &self.kind {
+            Kind::Table(table) => &table.probe,
+            Kind::View(view) => &view.probe,
+        }
+    }
+
+    fn kept(&mut self) -> impl Iterator<Item = &mut Contents> {
+        let (contents, errors) = match &mut self.kind {
+            Kind::Table(table) => (Some(&mut table.contents), None),
+            Kind::View(view) => (view.contents.as_mut(), view.errors.as_mut()),
+        };
+        contents.into_iter().chain(errors)
+    }
+
+    /// All epochs before this one are complete here; `None` if no epoch can come any more.
+    pub(super) fn frontier(&mut self) -> Option<Epoch> {
+        let probe = self.probe().with_frontier(|frontier| frontier.first().copied());
+        // The probe says that nothing more can arrive; what is kept may still have to be sealed.
+        self.kept().filter_map(Contents::frontier).chain(probe).min()
+    }
+
+    /// Whether it has caught up with the epoch it was built as of, now that it is at `frontier`.
+    pub(super) fn catch_up(&mut self, frontier: Option<Epoch>) -> bool {
+        self.ready |= frontier.is_none_or(|frontier| frontier > self.as_of);
+        self.ready
+    }
+
+    /// Whether it had caught up when last asked.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Promises not to read what it keeps as of an epoch before `epoch`.
+    pub(super) fn allow_compaction(&mut self, epoch: Epoch) {
+        for contents in self.kept() {
+            contents.allow_compaction(epoch);
+        }
+    }
+
+    /// What other threads may read of it.
+    pub(super) fn publish(&self) -> Published {
+        let (contents, errors, refused) = match &self.kind {
+            Kind::Table(table) => (Some(&table.contents), None, Some(table.refused.clone())),
+            Kind::View(view) => (view.contents.as_ref(), view.errors.as_ref(), None),
+        };
+        Published {
+            contents: contents.map(Contents::snapshot),
+            errors: errors.map(Contents::snapshot),
+            refused,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The threads of an engine's workers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle, Thread};
+
+use crossbeam_channel::{Sender, unbounded};
+use timely::CommunicationConfig;
+use timely::communication::Allocator;
+use timely::communication::allocator::AllocatorBuilder;
+
+use super::command::Command;
+use super::progress::Progress;
+use super::thread;
+use crate::error::{Error, Result};
+use crate::poison::{Poison, Waited};
+
+/// The running workers. Dropping it shuts them down and joins their threads.
+pub(crate) struct Pool {
+    workers: Vec<Worker>,
+    alarm: Arc<Alarm>,
+}
+
+struct Worker {
+    commands: Sender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Wakes sleeping workers when the engine is poisoned.
+struct Alarm(Vec<Thread>);
+
+impl Waited for Alarm {
+    fn wake(&self) {
+        self.0.iter().for_each(Thread::unpark);
+    }
+}
+
+impl Pool {
+    /// Starts `workers` threads, which must be at least one.
+    pub(crate) fn start(
+        workers: usize,
+        progress: &Arc<Progress>,
+        poison: &Arc<Poison>,
+    ) -> Result<Self> {
+        let start = |message: String| Error::Start { message };
+        let communication = match workers {
+            1 => CommunicationConfig::Thread,
+            workers => CommunicationConfig::Process(workers),
+        };
+        let (allocators, _) = communication.try_build().map_err(start)?;
+        let mut pool =
+            Self { workers: Vec::with_capacity(workers), alarm: Arc::new(Alarm(Vec::new())) };
+        for (index, allocator) in allocators.into_iter().enumerate() {
+            let (commands, received) = unbounded();
+            let (progress, poison) = (progress.clone(), poison.clone());
+            let run = move || {
+                let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));
+                match ran {
+                    Ok(allocator) => thread::run(index, allocator, received, progress, poison),
+                    Err(panic) => poison.spread_panic("a worker", &*panic),
+                }
+            };
+            let thread = Builder::new()
+                .name(format!("alluvium-{index}"))
+                .spawn(run)
+                .map_err(|error| start(format!("no thread for a worker: {error}")))?;
+            pool.workers.push(Worker { commands, thread: Some(thread) });
+        }
+        pool.alarm = Arc::new(Alarm(pool.threads().cloned().collect()));
+        poison.register(&pool.alarm);
+        Ok(pool)
+    }
+
+    /// How many workers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Sends every worker its command. Callers broadcast under one lock, so that all workers get all
+    /// commands in the same order. To a worker that has ended it is nothing.
+    pub(crate) fn broadcast(&self, mut command: impl FnMut(usize) -> Command) {
+        for (index, worker) in self.workers.iter().enumerate() {
+            if worker.commands.send(command(index)).is_ok()
+                && let Some(thread) = &worker.thread
+            {
+                thread.thread().unpark();
+            }
+        }
+    }
+
+    fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.workers.iter().filter_map(|worker| worker.thread.as_ref()).map(JoinHandle::thread)
+    }
+}
+
+/// Connects this thread with those of the other workers; waits for them.
+fn build(allocator: AllocatorBuilder) -> Allocator {
+    match allocator {
+        AllocatorBuilder::Process(process) => Allocator::Process(process.build()),
+        // Without other workers there is nothing to connect.
+        _ => Allocator::Thread(Default::default()),
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.broadcast(|_| Command::Shutdown);
+        for worker in &mut self.workers {
+            if let Some(thread) = worker.thread.take() {
+                // Workers catch their panics: there is nothing to learn from joining one.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How far the workers have come, and what can be read: all that other threads see of them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use alluvium_dataflow::contents::Snapshot;
+use alluvium_trace::Epoch;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::command::DataflowId;
+use crate::error::Result;
+use crate::poison::{Poison, Waited};
+
+/// What one worker shows of one dataflow that has caught up.
+#[derive(Clone, Default)]
+pub(crate) struct Published {
+    /// Its rows, if it keeps them.
+    pub(crate) contents: Option<Snapshot>,
+    /// Its errors, if it can have any.
+    pub(crate) errors: Option<Snapshot>,
+    /// How many deletions of absent rows were refused, if it is a table.
+    pub(crate) refused: Option<Arc<AtomicU64>>,
+}
+
+/// What dataflows held as of one complete epoch: for each one asked for, what each worker showed.
+pub(crate) struct Pinned {
+    /// The epoch.
+    pub(crate) epoch: Epoch,
+    /// In the order asked for; then a worker each.
+    pub(crate) dataflows: Vec<Vec<Published>>,
+}
+
+/// The workers' progress.
+///
+/// *An epoch is complete* when it is on every worker, in every dataflow. A worker publishes its frontier
+/// and its snapshots in one critical section, and only compacts up to the epoch that was complete when it
+/// last did. A reader takes the complete epoch and the snapshots in one critical section too, so each
+/// snapshot has reached that epoch and none is compacted past it.
+pub(crate) struct Progress {
+    state: Mutex<State>,
+    changed: Condvar,
+    poison: Arc<Poison>,
+}
+
+struct State {
+    workers: Vec<Shown>,
+    complete: Epoch,
+    /// How many subscriptions have more epochs waiting than they may.
+    congested: usize,
+}
+
+/// What one worker shows.
+#[derive(Default)]
+struct Shown {
+    /// All epochs before this one are complete on the worker.
+    frontier: Epoch,
+    /// Sorted by identifier.
+    dataflows: Vec<(DataflowId, Published)>,
+}
+
+impl Shown {
+    fn dataflow(&self, id: DataflowId) -> Option<&Published> {
+        let at = self.dataflows.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.dataflows[at].1)
+    }
+}
+
+impl Progress {
+    /// The progress of so many workers, before the first epoch.
+    pub(crate) fn new(workers: usize, poison: Arc<Poison>) -> Arc<Self> {
+        let shown = || Shown { frontier: 1, dataflows: Vec::new() };
+        let workers = (0..workers).map(|_| shown()).collect();
+        let state = State { workers, complete: 0, congested: 0 };
+        let progress = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), poison });
+        progress.poison.register(&progress);
+        progress
+    }
+
+    /// Shows what `worker` has reached; the dataflows are sorted by identifier. Returns the last complete
+    /// epoch, to which the worker may compact.
+    pub(crate) fn publish(
+        &self,
+        worker: usize,
+        frontier: Epoch,
+        dataflows: Vec<(DataflowId, Published)>,
+    ) -> Epoch {
+        let mut state = self.state.lock();
+        let shown = std::mem::replace(&mut state.workers[worker], Shown { frontier, dataflows });
+        let reached = state.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
+        state.complete = state.complete.max(reached - 1);
+        let complete = state.complete;
+        self.changed.notify_all();
+        drop(state);
+        // May be the last to hold some batches, which take their time to free.
+        drop(shown);
+        complete
+    }
+
+    /// Waits until `epoch` is complete.
+    pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
+        self.wait_until(|state| state.complete >= epoch).map(drop)
+    }
+
+    /// Waits until a dataflow has caught up on every worker.
+    pub(crate) fn wait_ready(&self, id: DataflowId) -> Result<()> {
+        self.wait_until(|state| state.workers.iter().all(|shown| shown.dataflow(id).is_some()))
+            .map(drop)
+    }
+
+    /// Waits until fewer than `bound` of the epochs up to `last` are in flight, and no subscription is
+    /// congested.
+    pub(crate) fn wait_capacity(&self, last: Epoch, bound: u64) -> Result<()> {
+        self.wait_until(|state| last < state.complete + bound && state.congested == 0).map(drop)
+    }
+
+    /// Pins dataflows as of the last complete epoch; `None` if one of them has been removed.
+    pub(crate) fn pin(&self, ids: &[DataflowId]) -> Result<Option<Pinned>> {
+        self.poison.check()?;
+        let state = self.state.lock();
+        let one = |id: &DataflowId| {
+            state.workers.iter().map(|shown| shown.dataflow(*id).cloned()).collect()
+        };
+        let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
+        Ok(dataflows.map(|dataflows| Pinned { epoch: state.complete, dataflows }))
+    }
+
+    /// A subscription has become congested.
+    pub(crate) fn congest(&self) {
+        self.state.lock().congested += 1;
+    }
+
+    /// A subscription is no longer congested.
+    pub(crate) fn decongest(&self) {
+        self.state.lock().congested -= 1;
+        self.changed.notify_all();
+    }
+
+    fn wait_until(
+        &self,
+        mut condition: impl FnMut(&State) -> bool,
+    ) -> Result<MutexGuard<'_, State>> {
+        let mut state = self.state.lock();
+        loop {
+            self.poison.check()?;
+            if condition(&state) {
+                return Ok(state);
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+}
+
+impl Waited for Progress {
+    fn wake(&self) {
+        // Whoever has checked the poison and does not wait yet holds the lock.
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,177 @@
+//! The loop of one worker.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use alluvium_dataflow::contents::Contents;
+use alluvium_sql::lower::{self, Relations, Sink};
+use alluvium_trace::Epoch;
+use crossbeam_channel::Receiver;
+use timely::WorkerConfig;
+use timely::communication::Allocator;
+use timely::worker::Worker as TimelyWorker;
+
+use super::command::{Command, Dataflow, DataflowId, Portion};
+use super::installed::Installed;
+use super::progress::Progress;
+use crate::poison::Poison;
+
+/// Runs a worker on this thread until it is told to shut down or the engine is poisoned.
+pub(super) fn run(
+    index: usize,
+    allocator: Allocator,
+    commands: Receiver<Command>,
+    progress: Arc<Progress>,
+    poison: Arc<Poison>,
+) {
+    // Timely never sleeps without a timer.
+    let timely =
+        TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
+    let mut worker = Worker {
+        index,
+        timely,
+        commands,
+        progress,
+        poison: poison.clone(),
+        installed: Vec::new(),
+        next_epoch: 1,
+        published: 1,
+        compacted: 0,
+        stale: false,
+    };
+    // The worker outlives the loop: were it dropped by the unwinding, a second panic would abort.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
+        poison.spread_panic("a worker", &*panic);
+    }
+    worker.take_down();
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(worker))) {
+        poison.spread_panic("a worker", &*panic);
+    }
+}
+
+struct Worker {
+    index: usize,
+    timely: TimelyWorker,
+    commands: Receiver<Command>,
+    progress: Arc<Progress>,
+    poison: Arc<Poison>,
+    /// In the order they were built: identifiers ascend.
+    installed: Vec<Installed>,
+    /// The first epoch that is not committed here.
+    next_epoch: Epoch,
+    /// The frontier last published; never falls back, though a new view starts behind it.
+    published: Epoch,
+    /// The epoch up to which compaction was last allowed.
+    compacted: Epoch,
+    /// Whether other threads see a dataflow that is gone, or do not see one that has caught up.
+    stale: bool,
+}
+
+impl Worker {
+    fn run(&mut self) {
+        while !self.poison.is_spread() {
+            // A command that comes after this unparks the thread, so that the step below does not sleep.
+            while let Ok(command) = self.commands.try_recv() {
+                match command {
+                    Command::Install { id, as_of, dataflow } => self.install(id, as_of, dataflow),
+                    Command::Remove(id) => self.remove(id),
+                    Command::Commit { epoch, changes } => self.commit(epoch, changes),
+                    Command::Shutdown => return,
+                }
+            }
+            self.publish();
+            self.timely.step_or_park(None);
+        }
+    }
+
+    fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
+        let installed = match dataflow {
+            Dataflow::Table { name, schema, primary_key } => {
+                let table =
+                    lower::table(&mut self.timely, &name, schema, &primary_key, self.next_epoch);
+                Installed::table(id, as_of, name, table)
+            }
+            Dataflow::View { name, plan, keep, sink } => {
+                let sink = sink.map(|sink| sink as Box<dyn Sink>);
+                let relations = Readable(&self.installed);
+                let view =
+                    lower::view(&mut self.timely, &name, &plan, as_of, &relations, keep, sink);
+                Installed::view(id, as_of, keep.then_some(name), view)
+            }
+        };
+        self.installed.push(installed);
+    }
+
+    fn remove(&mut self, id: DataflowId) {
+        self.installed.retain(|installed| installed.id != id);
+        self.stale = true;
+    }
+
+    fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<Portion>)>) {
+        for (id, portions) in changes {
+            let Some(table) = self.table(id) else { continue };
+            for Portion { rows, weights, sequence } in portions {
+                table.input.send(epoch, rows, weights, sequence);
+            }
+        }
+        self.next_epoch = epoch + 1;
+        for table in self.installed.iter_mut().filter_map(Installed::as_table) {
+            table.input.advance_to(epoch + 1);
+        }
+    }
+
+    fn table(&mut self, id: DataflowId) -> Option<&mut lower::TableDataflow> {
+        let at = self.installed.binary_search_by_key(&id, |installed| installed.id).ok()?;
+        self.installed[at].as_table()
+    }
+
+    /// Shows other threads what is new, if anything is.
+    fn publish(&mut self) {
+        let mut reached = self.next_epoch;
+        for installed in &mut self.installed {
+            let frontier = installed.frontier();
+            self.stale |= !installed.is_ready() && installed.catch_up(frontier);
+            reached = frontier.map_or(reached, |frontier| reached.min(frontier));
+        }
+        if reached <= self.published && !self.stale {
+            return;
+        }
+        self.published = self.published.max(reached);
+        self.stale = false;
+        let shown = self.installed.iter().filter(|installed| installed.is_ready());
+        let shown = shown.map(|installed| (installed.id, installed.publish())).collect();
+        let complete = self.progress.publish(self.index, self.published, shown);
+        if complete > self.compacted {
+            self.compacted = complete;
+            for installed in &mut self.installed {
+                installed.allow_compaction(complete);
+            }
+        }
+    }
+
+    /// Ends all dataflows, the last one first, whatever state a panic left them in.
+    fn take_down(&mut self) {
+        while let Some(installed) = self.installed.pop() {
+            self.contain(|_| drop(installed));
+        }
+        for dataflow in self.timely.installed_dataflows() {
+            self.contain(|timely| timely.drop_dataflow(dataflow));
+        }
+    }
+
+    fn contain(&mut self, end: impl FnOnce(&mut TimelyWorker)) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| end(&mut self.timely))) {
+            self.poison.spread_panic("a worker", &*panic);
+        }
+    }
+}
+
+/// The dataflows that others can read from.
+struct Readable<'a>(&'a [Installed]);
+
+impl Relations for Readable<'_> {
+    fn contents(&self, relation: &str) -> Option<Contents> {
+        let found = self.0.iter().find(|installed| installed.name.as_deref() == Some(relation))?;
+        found.contents().cloned()
+    }
+}
