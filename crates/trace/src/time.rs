@@ -14,7 +14,7 @@ pub const MAXIMUM_LANES: usize = 4;
 ///
 /// `load` must give back what `store` stored. [`LANES`](PageTime::LANES) is at least one and at most
 /// [`MAXIMUM_LANES`], and both methods are given slices of exactly that many lanes.
-pub trait PageTime: Timestamp + Lattice + Copy {
+pub trait PageTime: Timestamp + Lattice + Copy + Sync {
     /// The number of lanes.
     const LANES: usize;
 

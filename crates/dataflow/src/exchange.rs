@@ -1,0 +1,233 @@
+//! Rows to the worker of their key.
+//!
+//! A key's bytes are hashed into one of [`SHARDS`] shards, and each shard has a worker. The hash is
+//! part of the format of state: it decides which shard a stored row belongs to, so it never changes.
+
+use alluvium_trace::PageTime;
+use arrow::array::{ArrayRef, UInt32Array};
+use timely::communication::Push;
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::Message;
+use timely::dataflow::channels::pact::DistributorPact;
+use timely::dataflow::channels::pushers::exchange::Distributor;
+use timely::dataflow::operators::generic::OutputBuilderSession;
+use timely::dataflow::operators::generic::operator::Operator;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::codec::{Encoded, KeyCodec};
+use crate::delta::{Delta, DeltaStream};
+
+/// How many shards keys fall into; the most workers that get rows.
+pub const SHARDS: usize = 256;
+
+const SEED: u64 = u64::from_be_bytes(*b"Alluvium");
+
+/// The shard of an encoded key: the highest byte of its XXH3-64 seeded with "Alluvium" read as a
+/// big-endian number, and 0 for the empty key.
+pub fn shard_of(key: &[u8]) -> u8 {
+    if key.is_empty() {
+        // Where there is only one key, everyone knows where it is.
+        return 0;
+    }
+    (xxh3_64_with_seed(key, SEED) >> 56) as u8
+}
+
+/// The worker of a shard, of `workers`: shards are dealt to them in turn.
+pub fn worker_of(shard: u8, workers: usize) -> usize {
+    usize::from(shard) % workers
+}
+
+/// Sends each row to the worker of its key, which is the columns `columns` as `codec` encodes them.
+///
+/// Without columns all rows go to worker 0. With one worker nothing happens to the stream. Panics
+/// while running if the columns are not of the codec's types.
+pub fn exchange<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
+    columns: &[usize],
+    codec: KeyCodec,
+) -> DeltaStream<'scope, T> {
+    if stream.scope().worker().peers() == 1 {
+        return stream;
+    }
+    let columns = columns.to_vec();
+    let pact = DistributorPact(move |workers| ByShard {
+        columns,
+        codec,
+        keys: Encoded::new(),
+        destinations: Vec::new(),
+        rows: vec![Vec::new(); workers],
+    });
+    stream.unary(pact, "Exchange", |_capability, _info| {
+        |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+            input.for_each(|capability, delta: &mut Delta<T>| {
+                output.session_with_builder(&capability).give_container(delta);
+            });
+        }
+    })
+}
+
+/// Deals the rows of a delta to workers.
+struct ByShard {
+    columns: Vec<usize>,
+    codec: KeyCodec,
+    keys: Encoded,
+    /// The worker of each row.
+    destinations: Vec<usize>,
+    /// The rows of each worker.
+    rows: Vec<Vec<u32>>,
+}
+
+impl ByShard {
+    /// Finds the rows of each worker; gives the worker of all rows if there is only one.
+    fn deal<T: Clone>(&mut self, delta: &Delta<T>) -> Option<usize> {
+        let workers = self.rows.len();
+        let columns: Vec<ArrayRef> =
+            self.columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
+        self.keys.clear();
+        self.codec
+            .encode(&columns, delta.len(), &mut self.keys)
+            .expect("the key columns are of the codec's types");
+        self.destinations.clear();
+        self.destinations.extend(self.keys.iter().map(|key| worker_of(shard_of(key), workers)));
+        let first = *self.destinations.first()?;
+        if self.destinations.iter().all(|&worker| worker == first) {
+            return Some(first);
+        }
+        for (row, &worker) in self.destinations.iter().enumerate() {
+            self.rows[worker].push(u32::try_from(row).expect("a delta has fewer than 2^32 rows"));
+        }
+        None
+    }
+}
+
+impl<T: Clone> Distributor<Delta<T>> for ByShard {
+    fn partition<S: Clone, P: Push<Message<S, Delta<T>>>>(
+        &mut self,
+        delta: &mut Delta<T>,
+        time: &S,
+        pushers: &mut [P],
+    ) {
+        if delta.is_empty() {
+            return;
+        }
+        if let Some(worker) = self.deal(delta) {
+            Message::push_at(delta, time.clone(), &mut pushers[worker]);
+            return;
+        }
+        for (rows, pusher) in self.rows.iter_mut().zip(pushers) {
+            if !rows.is_empty() {
+                let mut part = delta.take(&UInt32Array::from(std::mem::take(rows)));
+                Message::push_at(&mut part, time.clone(), pusher);
+            }
+        }
+    }
+
+    fn flush<S: Clone, P: Push<Message<S, Delta<T>>>>(&mut self, _time: &S, _pushers: &mut [P]) {}
+
+    fn relax(&mut self) {
+        self.keys = Encoded::new();
+        self.destinations = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+
+    use arrow::array::{AsArray, Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Int64Type};
+    use timely::dataflow::channels::pact::Pipeline;
+    use timely::dataflow::operators::generic::operator::source;
+
+    use super::*;
+    use crate::delta::Times;
+
+    #[test]
+    fn the_shards_of_keys_stay_what_they_are() {
+        let keys: [&[u8]; 6] =
+            [b"", b"\x01", b"alluvium", b"\0\0\0\0\0\0\0\x2a", &[0xff; 40], &[7; 300]];
+        assert_eq!(keys.map(shard_of), [0, 147, 163, 206, 45, 247]);
+    }
+
+    #[test]
+    fn keys_spread_over_all_shards() {
+        let mut counts = [0; SHARDS];
+        (0..64_000_u64).for_each(|key| counts[usize::from(shard_of(&key.to_be_bytes()))] += 1);
+        assert!(counts.iter().all(|count| (150..350).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn every_worker_has_shards_until_there_are_more_workers() {
+        for workers in [1, 2, 3, 7, 256] {
+            let mut seen = vec![false; workers];
+            (0..=255).for_each(|shard| seen[worker_of(shard, workers)] = true);
+            assert!(seen.iter().all(|seen| *seen), "{workers} workers");
+        }
+    }
+
+    /// What each worker gets of 100 rows a worker, by number: the row's time and weight.
+    fn exchanged(workers: usize, columns: Vec<usize>) -> BTreeMap<(usize, i64), (u64, i64)> {
+        let arrived = Arc::new(Mutex::new(BTreeMap::new()));
+        let seen = arrived.clone();
+        timely::execute(timely::Config::process(workers), move |worker| {
+            let (index, seen) = (worker.index(), seen.clone());
+            worker.dataflow::<u64, _, _>(|scope| {
+                let first = index as i64 * 100;
+                let numbers: ArrayRef = Arc::new(Int64Array::from_iter(first..first + 100));
+                let delta = Delta {
+                    rows: RecordBatch::try_from_iter([("number", numbers)]).unwrap(),
+                    times: Times::Each((0..100).collect()),
+                    weights: Some((first..first + 100).collect::<Vec<_>>().into()),
+                };
+                let types = vec![DataType::Int64; columns.len()];
+                let deltas = [delta.slice(0, 60), delta.slice(60, 40)];
+                let stream = source(scope, "Deltas", move |capability, _info| {
+                    let mut waiting = Some((capability, deltas));
+                    move |output: &mut OutputBuilderSession<'_, u64, NoopBuilder<Delta<u64>>>| {
+                        let Some((capability, mut deltas)) = waiting.take() else { return };
+                        for delta in &mut deltas {
+                            output.session_with_builder(&capability).give_container(delta);
+                        }
+                    }
+                });
+                let codec = KeyCodec::new(&types).unwrap();
+                exchange(stream, &columns, codec).sink(Pipeline, "Check", move |(input, _)| {
+                    input.for_each(|_, delta: &mut Delta<u64>| {
+                        let numbers = delta.rows.column(0).as_primitive::<Int64Type>();
+                        let mut seen = seen.lock().unwrap();
+                        for row in 0..delta.len() {
+                            let change = (*delta.time(row), delta.weight(row));
+                            let before = seen.insert((index, numbers.value(row)), change);
+                            assert_eq!(before, None);
+                        }
+                    });
+                });
+            });
+        })
+        .unwrap();
+        Arc::try_unwrap(arrived).unwrap().into_inner().unwrap()
+    }
+
+    #[test]
+    fn every_row_arrives_once_at_the_worker_of_its_key_with_its_time_and_weight() {
+        let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
+        for workers in [1, 2, 3] {
+            let expected = (0..workers as i64 * 100).map(|number| {
+                let mut key = Encoded::new();
+                let column: ArrayRef = Arc::new(Int64Array::from(vec![number]));
+                codec.encode(&[column], 1, &mut key).unwrap();
+                let worker = worker_of(shard_of(key.get(0)), workers);
+                ((worker, number), (number as u64 % 100, number))
+            });
+            assert_eq!(exchanged(workers, vec![0]), expected.collect());
+        }
+    }
+
+    #[test]
+    fn without_a_key_all_rows_meet_at_the_first_worker() {
+        let arrived = exchanged(3, Vec::new());
+        assert_eq!(arrived.len(), 300);
+        assert!(arrived.keys().all(|(worker, _)| *worker == 0));
+    }
+}
