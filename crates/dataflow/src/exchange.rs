@@ -139,6 +139,7 @@ mod tests {
     use arrow::datatypes::{DataType, Int64Type};
     use timely::dataflow::channels::pact::Pipeline;
     use timely::dataflow::operators::generic::operator::source;
+    use timely::{CommunicationConfig, WorkerConfig};
 
     use super::*;
     use crate::delta::Times;
@@ -167,10 +168,14 @@ mod tests {
     }
 
     /// What each worker gets of 100 rows a worker, by number: the row's time and weight.
-    fn exchanged(workers: usize, columns: Vec<usize>) -> BTreeMap<(usize, i64), (u64, i64)> {
+    fn exchanged(
+        communication: CommunicationConfig,
+        columns: Vec<usize>,
+    ) -> BTreeMap<(usize, i64), (u64, i64)> {
         let arrived = Arc::new(Mutex::new(BTreeMap::new()));
         let seen = arrived.clone();
-        timely::execute(timely::Config::process(workers), move |worker| {
+        let config = timely::Config { communication, worker: WorkerConfig::default() };
+        timely::execute(config, move |worker| {
             let (index, seen) = (worker.index(), seen.clone());
             worker.dataflow::<u64, _, _>(|scope| {
                 let first = index as i64 * 100;
@@ -220,13 +225,16 @@ mod tests {
                 let worker = worker_of(shard_of(key.get(0)), workers);
                 ((worker, number), (number as u64 % 100, number))
             });
-            assert_eq!(exchanged(workers, vec![0]), expected.collect());
+            let expected = expected.collect();
+            assert_eq!(exchanged(CommunicationConfig::Process(workers), vec![0]), expected);
+            // As bytes, as between processes.
+            assert_eq!(exchanged(CommunicationConfig::ProcessBinary(workers), vec![0]), expected);
         }
     }
 
     #[test]
     fn without_a_key_all_rows_meet_at_the_first_worker() {
-        let arrived = exchanged(3, Vec::new());
+        let arrived = exchanged(CommunicationConfig::Process(3), Vec::new());
         assert_eq!(arrived.len(), 300);
         assert!(arrived.keys().all(|(worker, _)| *worker == 0));
     }

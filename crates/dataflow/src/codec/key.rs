@@ -100,8 +100,11 @@ impl KeyCodec {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, AsArray, Float64Array, Int64Array, ListArray, StringArray};
-    use arrow::datatypes::{Float64Type, Int64Type};
+    use arrow::array::{
+        Array, AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, ListArray,
+        StringArray,
+    };
+    use arrow::datatypes::{Float64Type, Int64Type, i256};
 
     use super::*;
 
@@ -127,6 +130,19 @@ mod tests {
         ]));
         let keys = encode(&codec, &[ascending]);
         assert!(keys.iter().is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn decimals_sort_as_numbers() {
+        let narrow = [i128::MIN, -10_i128.pow(37), -256, -1, 0, 1, 255, 256, i128::MAX];
+        let wide = narrow.map(i256::from_i128);
+        let wide = [&[i256::MIN][..], &wide, &[i256::MAX]].concat();
+        let narrow: ArrayRef = Arc::new(Decimal128Array::from(narrow.to_vec()));
+        let wide: ArrayRef = Arc::new(Decimal256Array::from(wide));
+        for column in [narrow, wide] {
+            let codec = KeyCodec::new(&[column.data_type().clone()]).unwrap();
+            assert!(encode(&codec, &[column]).iter().is_sorted_by(|a, b| a < b));
+        }
     }
 
     #[test]

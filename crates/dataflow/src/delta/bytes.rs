@@ -152,7 +152,8 @@ fn pad(bytes: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, new_null_array};
+    use arrow::datatypes::{IntervalUnit, TimeUnit};
     use timely::bytes::arc::BytesMut;
 
     use super::*;
@@ -185,5 +186,39 @@ mod tests {
             assert_eq!(arrived.times, delta.times);
             assert_eq!(arrived.weights, delta.weights);
         }
+    }
+
+    #[test]
+    fn every_type_is_known_at_the_other_end() {
+        let units =
+            [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
+        let mut types: Vec<DataType> = units.map(|unit| DataType::Timestamp(unit, None)).to_vec();
+        types.extend(units.map(|unit| DataType::Timestamp(unit, Some("Europe/Rome".into()))));
+        types.extend(units.map(DataType::Duration));
+        types.extend([
+            DataType::Null,
+            DataType::Boolean,
+            DataType::UInt16,
+            DataType::Float32,
+            DataType::Decimal128(38, -3),
+            DataType::Decimal256(76, 10),
+            DataType::LargeUtf8,
+            DataType::Utf8View,
+            DataType::BinaryView,
+            DataType::LargeBinary,
+            DataType::Date32,
+            DataType::Date64,
+            DataType::Time32(TimeUnit::Millisecond),
+            DataType::Time64(TimeUnit::Nanosecond),
+            DataType::Interval(IntervalUnit::YearMonth),
+            DataType::Interval(IntervalUnit::DayTime),
+            DataType::Interval(IntervalUnit::MonthDayNano),
+            DataType::new_list(DataType::Int64, true),
+        ]);
+        let fields: Vec<Field> =
+            types.iter().map(|data_type| Field::new("x", data_type.clone(), true)).collect();
+        let columns = types.iter().map(|data_type| new_null_array(data_type, 2)).collect();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+        assert_eq!(travelled(&Delta::insertions(rows.clone(), 1)).rows, rows);
     }
 }

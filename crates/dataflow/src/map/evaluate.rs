@@ -57,12 +57,13 @@ impl Evaluation {
         if delta.is_empty() {
             return Mapped { rows: Vec::new(), errors: None };
         }
-        if let Ok(rows) = self.evaluate(delta) {
-            return Mapped { rows: not_empty(rows).collect(), errors: None };
-        }
+        let failure = match self.evaluate(delta) {
+            Ok(rows) => return Mapped { rows: not_empty(rows).collect(), errors: None },
+            Err(failure) => failure,
+        };
         let mut search =
             Search { pieces: Vec::new(), good: Vec::new(), errors: ErrorRows::default() };
-        self.search(delta, 0, &mut search);
+        self.divide(delta, 0, failure, &mut search);
         // All good rows at once, unless it is together that they fail.
         let good = delta.take(&UInt32Array::from(search.good));
         let rows = match self.evaluate(&good) {
@@ -73,23 +74,32 @@ impl Evaluation {
         Mapped { rows, errors }
     }
 
-    /// Finds the rows of `delta` that fail, halving it until what fails is a single row. `first` is
-    /// the number of its first row where the search began.
-    fn search<T: Clone>(&self, delta: &Delta<T>, first: usize, found: &mut Search<T>) {
-        match self.evaluate(delta) {
-            Ok(rows) => {
-                found.good.extend((first..first + delta.len()).map(|row| row as u32));
-                found.pieces.extend(not_empty(rows));
-            }
-            Err(Failure { expression, error }) if delta.len() == 1 => {
-                let expression = Printed(expression).to_string();
-                let (time, weight) = (delta.time(0).clone(), delta.weight(0));
-                found.errors.push(&expression, &delta.rows, 0, &message(&error), time, weight);
-            }
-            Err(_) => {
-                let half = delta.len() / 2;
-                self.search(&delta.slice(0, half), first, found);
-                self.search(&delta.slice(half, delta.len() - half), first + half, found);
+    /// Finds the rows of `delta`, which fails, that fail alone. `first` is the number its first row
+    /// had where the search began.
+    fn divide<T: Clone>(
+        &self,
+        delta: &Delta<T>,
+        first: usize,
+        failure: Failure<'_>,
+        found: &mut Search<T>,
+    ) {
+        if delta.len() == 1 {
+            let expression = Printed(failure.expression).to_string();
+            let (time, weight) = (delta.time(0).clone(), delta.weight(0));
+            let message = message(&failure.error);
+            found.errors.push(&expression, &delta.rows, 0, &message, time, weight);
+            return;
+        }
+        let half = delta.len() / 2;
+        for (start, length) in [(0, half), (half, delta.len() - half)] {
+            let part = delta.slice(start, length);
+            match self.evaluate(&part) {
+                Ok(rows) => {
+                    let numbers = first + start..first + start + length;
+                    found.good.extend(numbers.map(|row| row as u32));
+                    found.pieces.extend(not_empty(rows));
+                }
+                Err(failure) => self.divide(&part, first + start, failure, found),
             }
         }
     }
