@@ -1,0 +1,143 @@
+//! Results as text, in one of the formats that `--format` names.
+
+mod csv;
+mod json;
+mod table;
+
+use std::io::{self, Write};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Drawn, for people.
+    Table,
+    /// RFC 4180 with a header line; NULL is an empty field, an empty string is `""`.
+    Csv,
+    /// One array of objects per result.
+    Json,
+    /// One object a line.
+    Jsonl,
+}
+
+/// Where results go.
+pub struct Output<W> {
+    to: W,
+    format: Format,
+    /// What NULL looks like in tables and CSV, if not as the format has it.
+    null: Option<String>,
+}
+
+impl<W: Write> Output<W> {
+    pub fn new(to: W, format: Format, null: Option<String>) -> Self {
+        Self { to, format, null }
+    }
+
+    /// Writes the rows of a query, all of one schema, and hands them on at once.
+    pub fn rows(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
+        let (to, null) = (&mut self.to, self.null.as_deref());
+        let written = match self.format {
+            Format::Table => table::write(to, schema, batches, null.unwrap_or("NULL")),
+            Format::Csv => csv::write(to, schema, batches, null.unwrap_or("")),
+            Format::Json => json::write_array(to, batches),
+            Format::Jsonl => json::write_lines(to, batches),
+        };
+        written.map_err(unwrap)?;
+        self.to.flush()
+    }
+
+    /// Writes text as it is, such as a plan, with an end of line.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.to, "{}", text.trim_end())?;
+        self.to.flush()
+    }
+}
+
+/// The failure to write that arrow's writers wrap.
+fn unwrap(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Float64Array, Int32Array, StringArray, TimestampMicrosecondArray};
+
+    use super::*;
+
+    fn written(format: Format, null: Option<&str>) -> String {
+        let text = [Some("plain"), Some(""), None, Some("a \"b\",\nc")];
+        let batch = RecordBatch::try_from_iter([
+            ("n", Arc::new(Int32Array::from(vec![Some(1), None, Some(-3), Some(4)])) as _),
+            ("text, quoted", Arc::new(StringArray::from(text.to_vec())) as _),
+            ("x", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 3.0, -0.0])) as _),
+            ("at", Arc::new(TimestampMicrosecondArray::from(vec![0, 1, 2_000_000, 3])) as _),
+        ])
+        .unwrap();
+        let mut bytes = Vec::new();
+        let mut output = Output::new(&mut bytes, format, null.map(str::to_string));
+        output.rows(&batch.schema(), &[batch.slice(0, 1), batch.slice(1, 3)]).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn csv_tells_null_from_an_empty_string() {
+        let expected = "n,\"text, quoted\",x,at\r\n\
+            1,plain,0.5,1970-01-01T00:00:00\r\n\
+            ,\"\",NaN,1970-01-01T00:00:00.000001\r\n\
+            -3,,3.0,1970-01-01T00:00:02\r\n\
+            4,\"a \"\"b\"\",\nc\",-0.0,1970-01-01T00:00:00.000003\r\n";
+        assert_eq!(written(Format::Csv, None), expected);
+    }
+
+    #[test]
+    fn csv_quotes_text_that_looks_like_null() {
+        let text = written(Format::Csv, Some("plain"));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[1], "1,\"plain\",0.5,1970-01-01T00:00:00");
+        assert_eq!(lines[3], "-3,plain,3.0,1970-01-01T00:00:02");
+    }
+
+    #[test]
+    fn json_is_one_array_with_every_column_in_every_object() {
+        let rows: serde_json::Value = serde_json::from_str(&written(Format::Json, None)).unwrap();
+        let expected = serde_json::json!([
+            {"n": 1, "text, quoted": "plain", "x": 0.5, "at": "1970-01-01T00:00:00"},
+            {"n": null, "text, quoted": "", "x": null, "at": "1970-01-01T00:00:00.000001"},
+            {"n": -3, "text, quoted": null, "x": 3.0, "at": "1970-01-01T00:00:02"},
+            {"n": 4, "text, quoted": "a \"b\",\nc", "x": -0.0, "at": "1970-01-01T00:00:00.000003"},
+        ]);
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn jsonl_is_one_object_a_line() {
+        let text = written(Format::Jsonl, None);
+        let first = r#"{"n":1,"text, quoted":"plain","x":0.5,"at":"1970-01-01T00:00:00"}"#;
+        assert_eq!(text.lines().next(), Some(first));
+        assert_eq!(text.lines().count(), 4);
+    }
+
+    #[test]
+    fn a_result_without_rows_still_has_its_columns() {
+        let schema = RecordBatch::try_from_iter([("a", Arc::new(Int32Array::from(vec![0])) as _)])
+            .unwrap()
+            .schema();
+        let empty = |format| {
+            let mut bytes = Vec::new();
+            Output::new(&mut bytes, format, None).rows(&schema, &[]).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        assert_eq!(empty(Format::Table), "+---+\n| a |\n+---+\n+---+\n");
+        assert_eq!(empty(Format::Csv), "a\r\n");
+        assert_eq!(empty(Format::Json), "[]\n");
+        assert_eq!(empty(Format::Jsonl), "");
+    }
+}

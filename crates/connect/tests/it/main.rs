@@ -1,0 +1,3 @@
+//! What sources make of files.
+
+mod csv;
