@@ -1,9 +1,10 @@
 //! Totals that come, go and are read.
 
 use arrow::array::{
-    Decimal128Array, Decimal256Array, DurationSecondArray, Float32Array, Int8Array, StringArray,
-    UInt64Array,
+    Array, Decimal128Array, Decimal256Array, DurationSecondArray, Float32Array, Float64Array,
+    Int8Array, Int64Array, StringArray, UInt64Array,
 };
+use arrow::datatypes::{Int64Type, IntervalUnit, TimeUnit};
 use proptest::prelude::*;
 
 use super::*;

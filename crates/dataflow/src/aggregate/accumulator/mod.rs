@@ -9,14 +9,20 @@
 //! then that many of its two's complement, the fewest that tell it, least byte first; a sum of floats
 //! is as [`FloatSum::encode_into`] says.
 
+mod integer;
+mod number;
+mod results;
+
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::array::{Decimal128Array, Decimal256Array, Float64Array, Int64Array, UInt64Array};
-use arrow::compute::cast;
-use arrow::datatypes::*;
-use arrow::error::ArrowError;
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{
+    DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DecimalType, i256,
+};
 
+use self::integer::{push_integer, take_integer};
+use self::number::Number;
+use self::results::Results;
 use super::decimal_sum::DecimalSum;
 use super::float_sum::FloatSum;
 use super::{Aggregate, Function};
@@ -35,26 +41,6 @@ struct Kind {
     /// Which of the input columns, and what is in it; `None` for `COUNT(*)`.
     input: Option<(usize, Number)>,
     result: DataType,
-}
-
-/// How the inputs of an aggregate are read.
-#[derive(Clone, Copy, Debug)]
-enum Number {
-    /// Only whether it is NULL matters.
-    Any,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    Duration(TimeUnit),
-    Float32,
-    Float64,
-    Decimal128(i8),
-    Decimal256(i8),
 }
 
 /// The totals of one group, decoded.
@@ -333,108 +319,6 @@ impl Kind {
     }
 }
 
-impl Number {
-    fn new(data_type: &DataType) -> Option<Self> {
-        Some(match data_type {
-            DataType::Int8 => Self::Int8,
-            DataType::Int16 => Self::Int16,
-            DataType::Int32 => Self::Int32,
-            DataType::Int64 => Self::Int64,
-            DataType::UInt8 => Self::UInt8,
-            DataType::UInt16 => Self::UInt16,
-            DataType::UInt32 => Self::UInt32,
-            DataType::UInt64 => Self::UInt64,
-            DataType::Duration(unit) => Self::Duration(*unit),
-            DataType::Float32 => Self::Float32,
-            DataType::Float64 => Self::Float64,
-            DataType::Decimal128(_, scale) => Self::Decimal128(*scale),
-            DataType::Decimal256(_, scale) => Self::Decimal256(*scale),
-            _ => return None,
-        })
-    }
-
-    #[inline]
-    fn integer(self, column: &dyn Array, row: usize) -> i128 {
-        fn read<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &dyn Array, row: usize) -> i128 {
-            column.as_primitive::<T>().value(row).into()
-        }
-        match self {
-            Self::Int8 => read::<Int8Type>(column, row),
-            Self::Int16 => read::<Int16Type>(column, row),
-            Self::Int32 => read::<Int32Type>(column, row),
-            Self::Int64 => read::<Int64Type>(column, row),
-            Self::UInt8 => read::<UInt8Type>(column, row),
-            Self::UInt16 => read::<UInt16Type>(column, row),
-            Self::UInt32 => read::<UInt32Type>(column, row),
-            Self::UInt64 => read::<UInt64Type>(column, row),
-            Self::Duration(TimeUnit::Second) => read::<DurationSecondType>(column, row),
-            Self::Duration(TimeUnit::Millisecond) => read::<DurationMillisecondType>(column, row),
-            Self::Duration(TimeUnit::Microsecond) => read::<DurationMicrosecondType>(column, row),
-            Self::Duration(TimeUnit::Nanosecond) => read::<DurationNanosecondType>(column, row),
-            Self::Any
-            | Self::Float32
-            | Self::Float64
-            | Self::Decimal128(_)
-            | Self::Decimal256(_) => unreachable!("only integers are summed as integers"),
-        }
-    }
-
-    #[inline]
-    fn float(self, column: &dyn Array, row: usize) -> f64 {
-        match self {
-            Self::Float32 => column.as_primitive::<Float32Type>().value(row).into(),
-            _ => column.as_primitive::<Float64Type>().value(row),
-        }
-    }
-}
-
-/// The results of one aggregate, a place per state.
-enum Results {
-    Integers(Vec<Option<i128>>),
-    Floats(Vec<Option<f64>>),
-    Decimals(Vec<Option<i256>>),
-}
-
-impl Results {
-    fn push_null(&mut self) {
-        match self {
-            Self::Integers(column) => column.push(None),
-            Self::Floats(column) => column.push(None),
-            Self::Decimals(column) => column.push(None),
-        }
-    }
-
-    /// As a column of `data_type`, which every result fits.
-    fn into_array(self, data_type: &DataType) -> ArrayRef {
-        let array = match (self, data_type) {
-            (Self::Integers(column), DataType::UInt64) => {
-                let column = column.into_iter().map(|x| x.map(|x| x as u64));
-                Ok(Arc::new(UInt64Array::from_iter(column)) as ArrayRef)
-            }
-            (Self::Integers(column), _) => {
-                let column = column.into_iter().map(|x| x.map(|x| x as i64));
-                // To itself, or to a duration, which is the same number.
-                cast(&Int64Array::from_iter(column), data_type)
-            }
-            (Self::Floats(column), _) => Ok(Arc::new(Float64Array::from(column)) as ArrayRef),
-            (Self::Decimals(column), DataType::Decimal128(..)) => {
-                let column = column.into_iter().map(|x| x.and_then(i256::to_i128));
-                retyped(Decimal128Array::from_iter(column), data_type)
-            }
-            (Self::Decimals(column), _) => retyped(Decimal256Array::from_iter(column), data_type),
-        };
-        array.expect("results are of their type")
-    }
-}
-
-/// Decimals with the precision and scale of `data_type`.
-fn retyped<T: DecimalType>(
-    column: arrow::array::PrimitiveArray<T>,
-    data_type: &DataType,
-) -> Result<ArrayRef, ArrowError> {
-    Ok(Arc::new(column.with_data_type(data_type.clone())))
-}
-
 /// What a type is called in SQL.
 fn name(data_type: &DataType) -> String {
     match data_type {
@@ -445,33 +329,6 @@ fn name(data_type: &DataType) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// Appends an integer, given in two's complement: a length and the fewest bytes that tell it.
-fn push_integer(bytes: &[u8], out: &mut Vec<u8>) {
-    let is_negative = bytes.last().is_some_and(|byte| byte >> 7 == 1);
-    let fill = if is_negative { 0xff } else { 0 };
-    let mut length = bytes.len();
-    while length > 0 && bytes[length - 1] == fill {
-        // The byte that becomes the last must have the sign; nothing at all is zero.
-        let sign = if length == 1 { 0 } else { bytes[length - 2] >> 7 };
-        if sign != fill & 1 {
-            break;
-        }
-        length -= 1;
-    }
-    out.push(length as u8);
-    out.extend_from_slice(&bytes[..length]);
-}
-
-/// The integer at the front of `bytes`, which moves behind it, in two's complement.
-fn take_integer<const WIDTH: usize>(bytes: &mut &[u8]) -> Option<[u8; WIDTH]> {
-    let length = usize::from(*bytes.split_off_first()?);
-    let given = bytes.split_off(..length)?;
-    let is_negative = given.last().is_some_and(|byte| byte >> 7 == 1);
-    let mut integer = [if is_negative { 0xff } else { 0 }; WIDTH];
-    integer.get_mut(..length)?.copy_from_slice(given);
-    Some(integer)
 }
 
 #[cfg(test)]
