@@ -44,9 +44,6 @@ pub enum Error {
         /// What is known of the panic.
         message: String,
     },
-    /// The engine is shut down.
-    #[error("the engine is closed")]
-    Closed,
     /// The engine could not be started.
     #[error("the engine cannot start: {message}")]
     Start {

@@ -1,4 +1,43 @@
 //! Alluvium: an embeddable, incremental SQL engine whose views are always exactly right.
+//!
+//! An [`Engine`] holds tables and views. Programs change tables in SQL or with Arrow batches; every
+//! transaction becomes an *epoch*, and once an epoch is complete every view is what its query would answer
+//! over the tables as they then are. Keeping it so takes work in proportion to the change.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use alluvium::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+//! use alluvium::arrow::datatypes::Int64Type;
+//!
+//! let db = alluvium::Engine::builder().workers(2).open_in_memory()?;
+//! db.execute(
+//!     "CREATE TABLE bid (auction BIGINT, price BIGINT);
+//!      CREATE MATERIALIZED VIEW totals AS SELECT auction, SUM(price) AS total FROM bid GROUP BY auction",
+//! )?;
+//! let mut changes = db.subscribe("totals")?; // first what there is, then one change per epoch
+//! assert_eq!(changes.next().unwrap()?.rows.num_rows(), 0);
+//!
+//! let auctions: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 2]));
+//! let prices: ArrayRef = Arc::new(Int64Array::from(vec![10, 20, 5]));
+//! let mut tx = db.begin()?;
+//! tx.insert("bid", RecordBatch::try_from_iter([("auction", auctions), ("price", prices)])?)?;
+//! let epoch = tx.commit()?; // dropping tx instead rolls it back
+//! db.wait(epoch)?; // reads your writes
+//!
+//! let rows = db.query("SELECT total FROM totals WHERE auction = 1")?;
+//! assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().value(0), 30);
+//! let change = changes.next().unwrap()?;
+//! assert_eq!((change.epoch, change.rows.num_rows(), &change.weights[..]), (epoch, 2, &[1, 1][..]));
+//! # Ok::<(), alluvium::Error>(())
+//! ```
+//!
+//! Calls block, and handles can be shared by threads. [`Session`] is a client that speaks SQL statement by
+//! statement, [`Transaction`] one that writes batches; a [`Source`] brings files in with `COPY`.
+//!
+//! Inside, from the outside in: `session` reads statements; `catalog` knows what exists; `transaction` stages
+//! writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the views; `query` and
+//! `subscription` read what came of it; `poison` is what remains after a panic.
+
 mod builder;
 mod catalog;
 mod engine;

@@ -37,16 +37,18 @@ impl Poison {
         self.message.get().is_some()
     }
 
-    /// Poisons the engine with the message of a panic; only the first one is kept.
-    pub(crate) fn spread_panic(&self, who: &str, panic: &(dyn Any + Send)) {
+    /// Poisons the engine with the message of a panic; only the first one is kept, and returned.
+    pub(crate) fn spread_panic(&self, who: &str, panic: &(dyn Any + Send)) -> Error {
         let what = panic
             .downcast_ref::<&'static str>()
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned());
-        self.spread(match what {
+        let message = match what {
             Some(what) => format!("{who} panicked: {what}"),
             None => format!("{who} panicked"),
-        });
+        };
+        self.spread(message.clone());
+        self.check().err().unwrap_or(Error::Poisoned { message })
     }
 
     /// Poisons the engine; only the first message is kept.

@@ -41,11 +41,8 @@ impl Registry {
     }
 
     fn guard<R>(&self, who: &str, call: impl FnOnce() -> Result<R>) -> Result<R> {
-        catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
-            self.poison.spread_panic(who, &*panic);
-            self.poison.check()?;
-            Err(Error::Closed)
-        })
+        catch_unwind(AssertUnwindSafe(call))
+            .unwrap_or_else(|panic| Err(self.poison.spread_panic(who, &*panic)))
     }
 }
 

@@ -68,7 +68,9 @@ impl Transaction {
         if self.writes.is_empty() {
             return Ok(self.instance.sequencer.last());
         }
-        self.instance.sequencer.commit(self.writes.into_iter().collect())
+        let writes =
+            self.writes.into_iter().map(|(table, writes)| Ok((table, Write::coalesce(writes)?)));
+        self.instance.sequencer.commit(writes.collect::<Result<_>>()?)
     }
 
     fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {

@@ -1,6 +1,12 @@
 //! A change to a table, staged.
 
 use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+
+use crate::error::Result;
+
+/// Writes of fewer rows than this are put together.
+const SMALL: usize = 1024;
 
 /// Rows that all enter or all leave a table, with the table's columns.
 #[derive(Clone, Debug)]
@@ -25,5 +31,69 @@ impl Write {
 
     pub(crate) fn leave(rows: RecordBatch) -> Self {
         Self { rows, direction: Direction::Leave }
+    }
+
+    /// The same rows in the same order, in fewer batches where many small ones follow each other: a
+    /// transaction of a thousand INSERTs is not a thousand batches.
+    pub(crate) fn coalesce(writes: Vec<Self>) -> Result<Vec<Self>> {
+        let mut coalesced: Vec<Self> = Vec::with_capacity(writes.len());
+        for run in writes.chunk_by(|one, next| one.is_followed_by(next)) {
+            let Write { rows: first, direction } = &run[0];
+            let rows = match run {
+                [_] => first.clone(),
+                _ => concat_batches(first.schema_ref(), run.iter().map(|write| &write.rows))?,
+            };
+            coalesced.push(Self { rows, direction: *direction });
+        }
+        Ok(coalesced)
+    }
+
+    fn is_followed_by(&self, next: &Self) -> bool {
+        self.direction == next.direction
+            && self.rows.num_rows() < SMALL
+            && next.rows.num_rows() < SMALL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, Int64Array};
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+
+    fn rows(rows: std::ops::Range<i64>) -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(rows));
+        RecordBatch::try_from_iter([("n", column)]).expect("one column")
+    }
+
+    #[test]
+    fn small_writes_are_put_together_in_order() {
+        let large = 10..10 + SMALL as i64;
+        let writes = vec![
+            Write::enter(rows(0..1)),
+            Write::enter(rows(1..3)),
+            Write::leave(rows(3..4)),
+            Write::enter(rows(4..10)),
+            Write::enter(rows(large.clone())),
+        ];
+        let coalesced = Write::coalesce(writes).expect("the columns agree");
+        let lengths: Vec<_> =
+            coalesced.iter().map(|write| (write.rows.num_rows(), write.direction)).collect();
+        assert_eq!(
+            lengths,
+            [
+                (3, Direction::Enter),
+                (1, Direction::Leave),
+                (6, Direction::Enter),
+                (SMALL, Direction::Enter)
+            ]
+        );
+        let numbers =
+            |write: &Write| write.rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+        let numbers: Vec<i64> = coalesced.iter().flat_map(numbers).collect();
+        assert_eq!(numbers, (0..large.end).collect::<Vec<_>>());
     }
 }

@@ -57,7 +57,7 @@ impl Pool {
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));
                 match ran {
                     Ok(allocator) => thread::run(index, allocator, received, progress, poison),
-                    Err(panic) => poison.spread_panic("a worker", &*panic),
+                    Err(panic) => drop(poison.spread_panic("a worker", &*panic)),
                 }
             };
             let thread = Builder::new()
