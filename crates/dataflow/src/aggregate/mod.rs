@@ -1,10 +1,28 @@
 //! Aggregates: one row per group, from what its rows add up to.
+//!
+//! COUNT, SUM and AVG keep accumulators and no rows ([`linear`]); MIN and MAX keep the group's inputs in
+//! order and read the first ([`crate::ranked`]). Where a GROUP BY asks for both, the results of the first
+//! are one more lane of the second, which puts them side by side.
 
 pub mod accumulator;
 mod decimal_sum;
 pub mod float_sum;
+mod linear;
 
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use alluvium_trace::{Nothing, PageTime};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use timely::order::TotalOrder;
+
+use self::accumulator::Accumulators;
+use crate::arrangement::arrange;
+use crate::codec::{CodecError, KeyCodec};
+use crate::delta::{Delta, DeltaStream};
+use crate::exchange::exchange;
+use crate::layout::Layout;
+use crate::ranked::{Lane, ranked};
 
 /// What an aggregate computes over the rows of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,4 +48,138 @@ pub struct Aggregate {
     pub input: Option<usize>,
     /// The type of the result.
     pub result: DataType,
+}
+
+impl Function {
+    /// Whether a group's accumulators are all that is needed to go from one answer to the next.
+    pub fn is_linear(self) -> bool {
+        matches!(self, Self::Count | Self::Sum | Self::Avg)
+    }
+}
+
+/// The groups of a stream, and the errors of groups that have no answer.
+pub struct Aggregated<'scope, T: PageTime> {
+    /// The keys, then the aggregates, of every group that has rows.
+    pub rows: DeltaStream<'scope, T>,
+    /// Errors, if there can be any; see [`crate::map::error_schema`].
+    pub errors: Option<DeltaStream<'scope, T>>,
+}
+
+/// Groups `stream`, whose columns are `input`, by the columns `keys`.
+///
+/// Exchanges rows by group. `output` names the keys and the aggregates; `names` say what each aggregate
+/// is called in errors.
+pub fn aggregate<'scope, T: PageTime + TotalOrder>(
+    stream: DeltaStream<'scope, T>,
+    input: &SchemaRef,
+    keys: &[usize],
+    aggregates: &[Aggregate],
+    output: &SchemaRef,
+    names: &[String],
+) -> Result<Aggregated<'scope, T>, CodecError> {
+    let type_of = |column: usize| input.field(column).data_type().clone();
+    let key_types: Vec<DataType> = keys.iter().map(|&key| type_of(key)).collect();
+    let key_codec = KeyCodec::new(&key_types)?;
+    let stream = exchange(stream, keys, key_codec.clone());
+
+    let sorted = |linear: bool| -> Vec<usize> {
+        (0..aggregates.len()).filter(|&at| aggregates[at].function.is_linear() == linear).collect()
+    };
+    let (added, ranking) = (sorted(true), sorted(false));
+    let key_count = keys.len();
+
+    // A GROUP BY without aggregates still needs to know which groups have rows.
+    let totals = if !added.is_empty() || ranking.is_empty() {
+        let chosen: Vec<Aggregate> = added.iter().map(|&at| aggregates[at].clone()).collect();
+        let inputs: Vec<usize> = chosen.iter().filter_map(|aggregate| aggregate.input).collect();
+        let input_types: Vec<DataType> = inputs.iter().map(|&column| type_of(column)).collect();
+        let columns: Vec<usize> = keys.iter().chain(&inputs).copied().collect();
+        let schema = select(input, &columns);
+        let layout = Layout::grouped(schema.clone(), &(0..key_count).collect::<Vec<_>>())?;
+        let projected = stream.clone().columns(columns, schema);
+        let arranged = arrange::<T, Nothing<T>>(projected, layout, "ArrangeGroups");
+        let fields = (0..key_count).chain(added.iter().map(|&at| key_count + at));
+        let schema = select(output, &fields.collect::<Vec<_>>());
+        let names = added.iter().map(|&at| names[at].clone()).collect();
+        let accumulators = Accumulators::new(&chosen, &input_types)?;
+        Some((linear::linear(arranged, key_codec, accumulators, schema.clone(), names), schema))
+    } else {
+        None
+    };
+    let (totals, errors) = match totals {
+        Some(((rows, errors), schema)) => (Some((rows, schema)), Some(errors)),
+        None => (None, None),
+    };
+    if ranking.is_empty() {
+        let (rows, _) = totals.expect("a group has totals when nothing in it is ranked");
+        return Ok(Aggregated { rows, errors });
+    }
+
+    let mut lanes = Vec::new();
+    let mut placed = Vec::new();
+    if let Some((rows, schema)) = totals {
+        lanes.push(Lane {
+            rows,
+            schema,
+            keys: (0..key_count).collect(),
+            order: Vec::new(),
+            output: (key_count..key_count + added.len()).collect(),
+        });
+        placed.extend(&added);
+    }
+    for &at in &ranking {
+        let column = aggregates[at].input.expect("MIN and MAX have an input");
+        let descending = aggregates[at].function == Function::Max;
+        let columns: Vec<usize> = keys.iter().copied().chain([column]).collect();
+        let schema = select(input, &columns);
+        lanes.push(Lane {
+            rows: stream.clone().columns(columns, schema.clone()),
+            schema,
+            keys: (0..key_count).collect(),
+            order: vec![(key_count, SortOptions { descending, nulls_first: false })],
+            output: vec![key_count],
+        });
+        placed.push(at);
+    }
+    // Lanes come out in the order they were made; the output wants the aggregates' own.
+    let in_lanes: Vec<usize> =
+        (0..key_count).chain(placed.iter().map(|&at| key_count + at)).collect();
+    let rows = ranked(lanes, 1, select(output, &in_lanes))?;
+    let back: Vec<usize> = (0..in_lanes.len())
+        .map(|column| in_lanes.iter().position(|&lane| lane == column).expect("a permutation"))
+        .collect();
+    Ok(Aggregated { rows: rows.columns(back, output.clone()), errors })
+}
+
+/// The fields of the given columns.
+fn select(schema: &SchemaRef, columns: &[usize]) -> SchemaRef {
+    let fields: Vec<Field> = columns.iter().map(|&column| schema.field(column).clone()).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// Selecting columns of a stream, without copying them.
+trait Columns {
+    fn columns(self, columns: Vec<usize>, schema: SchemaRef) -> Self;
+}
+
+impl<T: PageTime> Columns for DeltaStream<'_, T> {
+    fn columns(self, columns: Vec<usize>, schema: SchemaRef) -> Self {
+        use timely::container::NoopBuilder;
+        use timely::dataflow::channels::pact::Pipeline;
+        use timely::dataflow::operators::generic::OutputBuilderSession;
+        use timely::dataflow::operators::generic::operator::Operator;
+
+        self.unary(Pipeline, "Columns", move |_, _| {
+            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    let picked =
+                        columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
+                    let rows =
+                        crate::layout::assemble(schema.clone(), picked, delta.rows.num_rows());
+                    let mut delta = Delta { rows, ..std::mem::take(delta) };
+                    output.session_with_builder(&capability).give_container(&mut delta);
+                });
+            }
+        })
+    }
 }

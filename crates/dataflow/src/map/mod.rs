@@ -16,6 +16,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use self::evaluate::Evaluation;
 use crate::delta::{Delta, DeltaStream};
+use crate::fault::{self, Fault};
 
 pub use errors::{ErrorRows, error_schema};
 pub use fallible::can_fail;
@@ -51,6 +52,9 @@ pub fn map<'scope, T: PageTime>(
             input.for_each(|capability, delta: &mut Delta<T>| {
                 let rows_capability = capability.retain(0);
                 let errors_capability = capability.retain(1);
+                if fault::armed(Fault::PanicInMap) {
+                    panic!("a fault was injected into a map");
+                }
                 let mapped = evaluation.map(&std::mem::take(delta));
                 for mut rows in mapped.rows {
                     rows_output.session_with_builder(&rows_capability).give_container(&mut rows);

@@ -1,0 +1,233 @@
+//! Aggregates that add up: COUNT, SUM, AVG.
+//!
+//! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
+//! is added to what the accumulators were, whatever its sign.
+
+use alluvium_trace::{Batch, PageTime, Spine};
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::order::TotalOrder;
+
+use super::accumulator::{Accumulators, State};
+use crate::arrangement::{DELTA_ROWS, Passing, Stamps};
+use crate::codec::{Encoded, KeyCodec};
+use crate::delta::{Delta, DeltaStream};
+use crate::fold::{Answer, Before, Changes, Logic, fold};
+use crate::layout::{Layout, assemble};
+use crate::map::ErrorRows;
+
+/// What the groups of `input` come to, and the errors of groups whose total has no result.
+///
+/// The columns of `input` are `keys` key columns, then the inputs of the accumulators in order; the
+/// output's are the keys and one column per aggregate, as `schema` says. `names` tell the aggregates
+/// apart in errors.
+pub(super) fn linear<'scope, T: PageTime + TotalOrder>(
+    input: Passing<'scope, T>,
+    keys: KeyCodec,
+    accumulators: Accumulators,
+    schema: SchemaRef,
+    names: Vec<String>,
+) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>) {
+    let first = keys.types().len();
+    let columns: Vec<usize> = (first..input.layout.schema().fields().len()).collect();
+    let logic = Linear {
+        layout: input.layout,
+        columns,
+        inputs: Vec::new(),
+        state: accumulators.fresh(),
+        accumulators: accumulators.clone(),
+        before: Vec::new(),
+        after: Vec::new(),
+    };
+    let states = fold::<T, _, Spine<T>, _>(input.arranged, input.as_of, "Aggregate", logic);
+    drop(states.trace);
+
+    let mut builder = OperatorBuilder::new("Finish".to_owned(), states.stream.scope());
+    let mut input = builder.new_input(states.stream, Pipeline);
+    let (rows_output, rows) = builder.new_output();
+    let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
+    let (errors_output, errors) = builder.new_output();
+    let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
+    builder.build(move |_capabilities| {
+        let mut finish = Finish {
+            keys,
+            accumulators,
+            schema,
+            names,
+            groups: Encoded::default(),
+            states: Encoded::default(),
+            stamps: Stamps::default(),
+        };
+        move |_frontiers| {
+            let mut rows_output = rows_output.activate();
+            let mut errors_output = errors_output.activate();
+            input.for_each(|capability, batches: &mut Vec<Batch<T>>| {
+                let rows_capability = capability.retain(0);
+                let errors_capability = capability.retain(1);
+                for batch in batches.drain(..) {
+                    finish.batch(&batch, |mut rows, errors| {
+                        rows_output
+                            .session_with_builder(&rows_capability)
+                            .give_container(&mut rows);
+                        if let Some(mut errors) = errors {
+                            errors_output
+                                .session_with_builder(&errors_capability)
+                                .give_container(&mut errors);
+                        }
+                    });
+                }
+            });
+        }
+    });
+    (rows, errors)
+}
+
+/// Adds changes to accumulators.
+struct Linear {
+    layout: Layout,
+    columns: Vec<usize>,
+    inputs: Vec<ArrayRef>,
+    accumulators: Accumulators,
+    state: State,
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl<T: PageTime> Logic<T> for Linear {
+    fn prepare(&mut self, changes: &Changes<T>) {
+        self.inputs = self
+            .layout
+            .decode(std::iter::empty(), changes.all_values(), &self.columns)
+            .expect("a batch holds what its layout encoded");
+    }
+
+    fn fold(
+        &mut self,
+        changes: &Changes<T>,
+        key: usize,
+        before: &mut Before<'_, T>,
+        answer: &mut Answer<T>,
+    ) {
+        self.before.clear();
+        let mut present = false;
+        if let Some(states) = before.output(changes.key(key)) {
+            while let Some(state) = states.val() {
+                if crate::fold::weight_of(states) > 0 {
+                    self.before.extend_from_slice(state);
+                    present = true;
+                    break;
+                }
+                states.step_val();
+            }
+        }
+        if present {
+            self.accumulators.decode(&self.before, &mut self.state);
+        } else {
+            self.state = self.accumulators.fresh();
+        }
+        for moment in changes.moments(key) {
+            let time = changes.change(moment.start).time;
+            for row in moment {
+                self.accumulators.add(
+                    &mut self.state,
+                    &self.inputs,
+                    row,
+                    changes.change(row).weight,
+                );
+            }
+            self.after.clear();
+            let remains = self.state.rows() != 0;
+            if remains {
+                self.accumulators.encode(&self.state, &mut self.after);
+            }
+            if present != remains || self.before != self.after {
+                if present {
+                    answer.push(&self.before, time, -1);
+                }
+                if remains {
+                    answer.push(&self.after, time, 1);
+                }
+            }
+            std::mem::swap(&mut self.before, &mut self.after);
+            present = remains;
+        }
+    }
+}
+
+/// Turns accumulators into results.
+struct Finish<T> {
+    keys: KeyCodec,
+    accumulators: Accumulators,
+    schema: SchemaRef,
+    names: Vec<String>,
+    groups: Encoded,
+    states: Encoded,
+    stamps: Stamps<T>,
+}
+
+impl<T: PageTime> Finish<T> {
+    fn batch(&mut self, batch: &Batch<T>, mut give: impl FnMut(Delta<T>, Option<Delta<T>>)) {
+        let mut cursor = batch.cursor();
+        loop {
+            let Some(group) = cursor.key() else { break };
+            match cursor.val() {
+                None => cursor.step_key(),
+                Some(state) => {
+                    for (time, weight) in cursor.updates() {
+                        self.groups.push(group);
+                        self.states.push(state);
+                        self.stamps.push(time, weight);
+                    }
+                    cursor.step_val();
+                }
+            }
+            if self.groups.len() >= DELTA_ROWS {
+                let (rows, errors) = self.take();
+                give(rows, errors);
+            }
+        }
+        if !self.groups.is_empty() {
+            let (rows, errors) = self.take();
+            give(rows, errors);
+        }
+    }
+
+    fn take(&mut self) -> (Delta<T>, Option<Delta<T>>) {
+        let count = self.groups.len();
+        let mut columns =
+            self.keys.decode(self.groups.iter()).expect("a batch holds what its layout encoded");
+        let (results, failures) = self.accumulators.finish(self.states.iter());
+        columns.extend(results);
+        let rows = assemble(self.schema.clone(), columns, count);
+        let mut delta = self.stamps.take(rows);
+        self.groups.clear();
+        self.states.clear();
+        if failures.is_empty() {
+            return (delta, None);
+        }
+        let mut errors = ErrorRows::default();
+        let mut failed = vec![false; count];
+        for (row, aggregate, message) in &failures {
+            if std::mem::replace(&mut failed[*row], true) {
+                // One error is enough to have no answer.
+                continue;
+            }
+            let key_columns: Vec<usize> = (0..self.keys.types().len()).collect();
+            errors.push(
+                &self.names[*aggregate],
+                &delta.rows.project(&key_columns).expect("keys come first"),
+                *row,
+                message,
+                *delta.time(*row),
+                delta.weight(*row),
+            );
+        }
+        let kept: Vec<u32> = (0..count as u32).filter(|&row| !failed[row as usize]).collect();
+        delta = delta.take(&kept.into());
+        (delta, Some(errors.finish()))
+    }
+}

@@ -1,0 +1,309 @@
+//! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
+
+use alluvium_trace::{Batch, Cursor, Nothing, PageTime, RowBuffer, Spine};
+use arrow::buffer::ScalarBuffer;
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
+use differential_dataflow::trace::{Trace, TraceReader};
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::{OutputBuilderSession, operator::Operator};
+use timely::order::PartialOrder;
+use timely::progress::Antichain;
+
+use crate::codec::Encoded;
+use crate::delta::{Delta, DeltaStream, Times};
+use crate::fault;
+use crate::layout::Layout;
+
+/// How many rows an operator puts into one delta.
+pub const DELTA_ROWS: usize = 8192;
+
+/// A stream of batches and the trace they add up to, with the meaning of their bytes.
+pub struct Arrangement<'scope, Tr: TraceReader> {
+    /// The batches and the trace.
+    pub arranged: Arranged<'scope, Tr>,
+    /// How rows lie in keys and values.
+    pub layout: Layout,
+    /// The time from which on the batches may be read: readers advance earlier times to it.
+    ///
+    /// The minimum but for an arrangement that was imported from another dataflow.
+    pub as_of: Tr::Time,
+}
+
+/// An arrangement whose past is kept.
+pub type Kept<'scope, T> = Arrangement<'scope, TraceAgent<Spine<T>>>;
+/// An arrangement that is only a stream of batches.
+pub type Passing<'scope, T> = Arrangement<'scope, TraceAgent<Nothing<T>>>;
+
+impl<'scope, Tr: TraceReader + Clone> Clone for Arrangement<'scope, Tr> {
+    fn clone(&self) -> Self {
+        Self {
+            arranged: self.arranged.clone(),
+            layout: self.layout.clone(),
+            as_of: self.as_of.clone(),
+        }
+    }
+}
+
+/// Sorts what arrives by key into one batch per step of the frontier.
+///
+/// Rows stay on the worker they are on: exchange them first where their place matters.
+pub fn arrange<'scope, T, Tr>(
+    stream: DeltaStream<'scope, T>,
+    layout: Layout,
+    name: &str,
+) -> Arrangement<'scope, TraceAgent<Tr>>
+where
+    T: PageTime,
+    Tr: Trace<Time = T, Batch = Batch<T>> + 'static,
+{
+    let mut keys = Encoded::default();
+    let mut values = Encoded::default();
+    let encoding = layout.clone();
+    let arranged = arrange_encoded(stream, name, move |delta, buffer| {
+        keys.clear();
+        values.clear();
+        encoding
+            .encode(&delta.rows, &mut keys, &mut values)
+            .expect("rows have the types their layout was made for");
+        for row in 0..delta.len() {
+            buffer.push(keys.get(row), values.get(row), delta.time(row), delta.weight(row));
+        }
+    });
+    Arrangement { arranged, layout, as_of: T::minimum() }
+}
+
+/// As [`arrange`], for rows that `encode` turns into keys and values of its own.
+pub(crate) fn arrange_encoded<'scope, T, Tr>(
+    stream: DeltaStream<'scope, T>,
+    name: &str,
+    mut encode: impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static,
+) -> Arranged<'scope, TraceAgent<Tr>>
+where
+    T: PageTime,
+    Tr: Trace<Time = T, Batch = Batch<T>> + 'static,
+{
+    let mut reader = None;
+    let reader_of = &mut reader;
+    let scope = stream.scope();
+    let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
+        let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
+        let trace = Tr::new(info.clone(), None, Some(activator));
+        let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
+        *reader_of = Some(trace_reader);
+
+        let mut held = Antichain::<Capability<T>>::new();
+        let mut sealed = Antichain::from_elem(T::minimum());
+        let mut buffer = RowBuffer::new();
+        let mut tiles = Vec::new();
+
+        move |(input, frontier), output| {
+            input.for_each(|capability, delta: &mut Delta<T>| {
+                if fault::tiled() {
+                    tiles.push(*capability.time());
+                }
+                held.insert(capability.retain(0));
+                encode(delta, &mut buffer);
+            });
+            if !PartialOrder::less_than(&sealed.borrow(), &frontier.frontier()) {
+                writer.exert();
+                return;
+            }
+            if held.elements().iter().any(|capability| !frontier.less_equal(capability.time())) {
+                // A message carries one capability, so a step past several of them is cut into
+                // as many batches: each reaches up to the frontier and the capabilities to come.
+                for index in 0..held.elements().len() {
+                    if frontier.less_equal(held.elements()[index].time()) {
+                        continue;
+                    }
+                    let mut upper = frontier.frontier().to_owned();
+                    for later in &held.elements()[index + 1..] {
+                        upper.insert(*later.time());
+                    }
+                    if upper == sealed {
+                        continue;
+                    }
+                    let mut held_from = sealed.clone();
+                    let capability = &held.elements()[index];
+                    let mut seal = |upper: Antichain<T>| {
+                        let batch = buffer.seal(describe(&sealed, &upper));
+                        sealed = upper;
+                        writer.insert(batch.clone(), Some(*capability.time()));
+                        output.session(capability).give(batch);
+                    };
+                    tiles.sort_unstable();
+                    for tile in tiles.drain(..).map(Antichain::from_elem) {
+                        let within = PartialOrder::less_than(&held_from, &tile)
+                            && PartialOrder::less_than(&tile, &upper);
+                        if within {
+                            held_from = tile.clone();
+                            seal(tile);
+                        }
+                    }
+                    seal(upper);
+                }
+                let mut still_held = Antichain::new();
+                for time in buffer.frontier().iter() {
+                    let capability = held
+                        .elements()
+                        .iter()
+                        .find(|capability| capability.time().less_equal(time))
+                        .expect("a row arrives under a capability for its time");
+                    still_held.insert(capability.delayed(time));
+                }
+                held = still_held;
+            }
+            sealed = frontier.frontier().to_owned();
+            writer.seal(sealed.clone());
+            writer.exert();
+        }
+    });
+    Arranged { stream, trace: reader.expect("an operator is built when it is added") }
+}
+
+fn describe<T: PageTime>(
+    lower: &Antichain<T>,
+    upper: &Antichain<T>,
+) -> differential_dataflow::trace::Description<T> {
+    let since = Antichain::from_elem(T::minimum());
+    differential_dataflow::trace::Description::new(lower.clone(), upper.clone(), since)
+}
+
+impl<'scope, T, Tr> Arrangement<'scope, Tr>
+where
+    T: PageTime,
+    Tr: TraceReader<Time = T, Batch = Batch<T>> + 'static,
+{
+    /// The changes as they pass, with the columns `columns` of the rows.
+    pub fn deltas(self, columns: &[usize]) -> DeltaStream<'scope, T> {
+        let Self { arranged, layout, as_of } = self;
+        let columns = columns.to_vec();
+        // The trace is dropped: a stream of deltas reads nothing from it.
+        drop(arranged.trace);
+        arranged.stream.unary(Pipeline, "Deltas", move |_, _| {
+            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+                input.for_each(|capability, batches: &mut Vec<Batch<T>>| {
+                    let mut session = output.session_with_builder(&capability);
+                    for batch in batches.drain(..) {
+                        for mut delta in Deltas::new(&batch, &layout, &columns, as_of) {
+                            session.give_container(&mut delta);
+                        }
+                    }
+                });
+            }
+        })
+    }
+}
+
+/// A batch's rows as deltas of bounded size, times advanced to a time.
+pub(crate) struct Deltas<'a, T> {
+    cursor: Cursor<T>,
+    layout: &'a Layout,
+    columns: &'a [usize],
+    as_of: T,
+    gathered: Gathered<T>,
+}
+
+impl<'a, T: PageTime> Deltas<'a, T> {
+    pub(crate) fn new(
+        batch: &Batch<T>,
+        layout: &'a Layout,
+        columns: &'a [usize],
+        as_of: T,
+    ) -> Self {
+        Self { cursor: batch.cursor(), layout, columns, as_of, gathered: Gathered::default() }
+    }
+}
+
+impl<T: PageTime> Iterator for Deltas<'_, T> {
+    type Item = Delta<T>;
+
+    fn next(&mut self) -> Option<Delta<T>> {
+        while self.gathered.len() < DELTA_ROWS {
+            let Some(key) = self.cursor.key() else { break };
+            let Some(value) = self.cursor.val() else {
+                self.cursor.step_key();
+                continue;
+            };
+            for (time, weight) in self.cursor.updates() {
+                self.gathered.push(key, value, time.join(&self.as_of), weight);
+            }
+            self.cursor.step_val();
+        }
+        self.gathered.take(self.layout, self.columns)
+    }
+}
+
+/// Encoded rows on their way into a delta.
+pub(crate) struct Gathered<T> {
+    keys: Encoded,
+    values: Encoded,
+    stamps: Stamps<T>,
+}
+
+impl<T> Default for Gathered<T> {
+    fn default() -> Self {
+        Self { keys: Encoded::default(), values: Encoded::default(), stamps: Stamps::default() }
+    }
+}
+
+impl<T: PageTime> Gathered<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.stamps.times.len()
+    }
+
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8], time: T, weight: i64) {
+        self.keys.push(key);
+        self.values.push(value);
+        self.stamps.push(time, weight);
+    }
+
+    /// What was gathered, decoded; `None` if nothing was.
+    pub(crate) fn take(&mut self, layout: &Layout, columns: &[usize]) -> Option<Delta<T>> {
+        if self.len() == 0 {
+            return None;
+        }
+        let rows = layout
+            .decode_batch(&self.keys, &self.values, columns)
+            .expect("a batch holds what its layout encoded");
+        self.keys.clear();
+        self.values.clear();
+        Some(self.stamps.take(rows))
+    }
+}
+
+/// The times and weights of the rows of a delta to come.
+pub(crate) struct Stamps<T> {
+    pub(crate) times: Vec<T>,
+    pub(crate) weights: Vec<i64>,
+}
+
+impl<T> Default for Stamps<T> {
+    fn default() -> Self {
+        Self { times: Vec::new(), weights: Vec::new() }
+    }
+}
+
+impl<T: PageTime> Stamps<T> {
+    pub(crate) fn push(&mut self, time: T, weight: i64) {
+        self.times.push(time);
+        self.weights.push(weight);
+    }
+
+    /// The delta of `rows`, one for each stamp.
+    pub(crate) fn take(&mut self, rows: arrow::array::RecordBatch) -> Delta<T> {
+        let times = std::mem::take(&mut self.times);
+        let weights = std::mem::take(&mut self.weights);
+        let times = match times.first() {
+            Some(first) if times.iter().all(|time| time == first) => Times::Same(*first),
+            _ => Times::Each(times.into()),
+        };
+        let weights = if weights.iter().all(|&weight| weight == 1) {
+            None
+        } else {
+            Some(ScalarBuffer::from(weights))
+        };
+        Delta { rows, times, weights }
+    }
+}

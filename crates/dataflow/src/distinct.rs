@@ -1,0 +1,52 @@
+//! DISTINCT: each row once, however often it is there.
+
+use alluvium_trace::{Nothing, PageTime, Spine};
+use arrow::datatypes::SchemaRef;
+use timely::order::TotalOrder;
+
+use crate::arrangement::{Arrangement, arrange};
+use crate::codec::CodecError;
+use crate::delta::DeltaStream;
+use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
+use crate::layout::Layout;
+
+/// The rows of `stream` that are there at least once, each with weight one.
+///
+/// Equal rows are on the same worker. Floats come out canonical.
+pub fn distinct<'scope, T: PageTime + TotalOrder>(
+    stream: DeltaStream<'scope, T>,
+    schema: SchemaRef,
+) -> Result<DeltaStream<'scope, T>, CodecError> {
+    let columns: Vec<usize> = (0..schema.fields().len()).collect();
+    let layout = Layout::distinct(schema)?;
+    let input = arrange::<T, Spine<T>>(stream, layout, "ArrangeDistinct");
+    let arranged = fold::<T, _, Nothing<T>, _>(input.arranged, input.as_of, "Distinct", Threshold);
+    Ok(Arrangement { arranged, layout: input.layout, as_of: T::minimum() }.deltas(&columns))
+}
+
+/// One where the weight is above zero.
+struct Threshold;
+
+impl<T: PageTime> Logic<T> for Threshold {
+    fn fold(
+        &mut self,
+        changes: &Changes<T>,
+        key: usize,
+        before: &mut Before<'_, T>,
+        answer: &mut Answer<T>,
+    ) {
+        let mut weight = before.input(changes.key(key)).map_or(0, |rows| weight_of(rows));
+        for moment in changes.moments(key) {
+            let time = changes.change(moment.start).time;
+            let was_there = weight > 0;
+            for row in moment {
+                weight = add(weight, changes.change(row).weight);
+            }
+            match (was_there, weight > 0) {
+                (false, true) => answer.push(&[], time, 1),
+                (true, false) => answer.push(&[], time, -1),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Errors as rows: what failed, kept for as long as its cause is there.
+
+use alluvium_trace::{Epoch, Nothing, Spine};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema};
+
+use crate::arrangement::{Arrangement, Kept, arrange_encoded};
+use crate::codec::{CodecError, Encoded};
+use crate::delta::DeltaStream;
+use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
+use crate::layout::Layout;
+use crate::map::error_schema;
+
+/// Keeps errors with the epoch in which each first appeared, as a last column `epoch`.
+///
+/// When the cause of an error goes, what is left is the error as it was recorded first; of several
+/// equal errors the latest goes first.
+pub fn keep_errors<'scope>(
+    errors: DeltaStream<'scope, Epoch>,
+) -> Result<Kept<'scope, Epoch>, CodecError> {
+    let rows = Layout::rows(error_schema())?;
+    let fields = error_schema().fields().iter().cloned().collect::<Vec<_>>();
+    let epoch = Arc::new(Field::new("epoch", DataType::UInt64, false));
+    let schema = Arc::new(Schema::new([fields, vec![epoch]].concat()));
+    let layout = Layout::dense(schema, &[0, 1, 2])?;
+    let mut keys = Encoded::default();
+    let mut values = Encoded::default();
+    let arranged = arrange_encoded::<_, Nothing<Epoch>>(errors, "Errors", move |delta, buffer| {
+        keys.clear();
+        values.clear();
+        rows.encode(&delta.rows, &mut keys, &mut values).expect("errors have one schema");
+        for row in 0..delta.len() {
+            buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
+        }
+    });
+    let logic = FirstSeen { layout: layout.clone(), epoch: Encoded::default(), seen: Vec::new() };
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "FirstSeen", logic);
+    Ok(Arrangement { arranged, layout, as_of: 0 })
+}
+
+/// Gives each error the epoch it appeared in, and takes it back under the same.
+struct FirstSeen {
+    layout: Layout,
+    epoch: Encoded,
+    /// Under the key in hand: encoded epochs and how many errors each has.
+    seen: Vec<(Vec<u8>, i64)>,
+}
+
+impl Logic<Epoch> for FirstSeen {
+    fn fold(
+        &mut self,
+        changes: &Changes<Epoch>,
+        key: usize,
+        before: &mut Before<'_, Epoch>,
+        answer: &mut Answer<Epoch>,
+    ) {
+        self.seen.clear();
+        if let Some(rows) = before.output(changes.key(key)) {
+            while let Some(epoch) = rows.val() {
+                self.seen.push((epoch.to_vec(), weight_of(rows)));
+                rows.step_val();
+            }
+        }
+        for moment in changes.moments(key) {
+            let time = changes.change(moment.start).time;
+            let mut weight = moment.fold(0, |sum, row| add(sum, changes.change(row).weight));
+            if weight > 0 {
+                self.epoch.clear();
+                let column = Arc::new(arrow::array::UInt64Array::from(vec![time])) as _;
+                self.layout
+                    .encode_values(&[column], 1, &mut self.epoch)
+                    .expect("an epoch is a number");
+                answer.push(self.epoch.get(0), time, weight);
+                self.seen.push((self.epoch.get(0).to_vec(), weight));
+            }
+            while weight < 0 {
+                let Some((epoch, count)) = self.seen.last_mut() else { break };
+                let taken = (*count).min(-weight);
+                if taken > 0 {
+                    answer.push(epoch, time, -taken);
+                    *count -= taken;
+                    weight += taken;
+                }
+                if *count <= 0 {
+                    self.seen.pop();
+                }
+            }
+        }
+    }
+}

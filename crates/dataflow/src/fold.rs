@@ -1,0 +1,286 @@
+//! Reductions: what is known of a key, when the rows under it change.
+//!
+//! A [`Fold`] drives a [`Logic`] over all changes of an interval at once, key by key in byte order and
+//! under each key in order of time, with what the input and the output held before within reach. It is
+//! for totally ordered time: the times at which a key's answer can change are those at which its rows do.
+//!
+//! The output is one batch with a time column over the whole interval, shipped at the one held time.
+//! The batches held before may carry times equal to the interval's lower bound, because compaction
+//! advanced them there; all of them are earlier than all changes, and are never filtered by time.
+
+use std::ops::Range;
+
+use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
+use differential_dataflow::operators::reduce::{ReduceTactic, reduce_with_tactic};
+use differential_dataflow::trace::{Description, Trace, TraceReader};
+use timely::order::TotalOrder;
+use timely::progress::Antichain;
+
+use crate::codec::Encoded;
+use crate::fault::{self, Fault};
+
+/// Reduces the rows under each key of `input`; times are read advanced to `as_of`.
+///
+/// What the logic may see of the past is what the traces keep: [`alluvium_trace::Nothing`] keeps none.
+pub(crate) fn fold<'scope, T, In, Out, L>(
+    input: Arranged<'scope, In>,
+    as_of: T,
+    name: &str,
+    logic: L,
+) -> Arranged<'scope, TraceAgent<Out>>
+where
+    T: PageTime + TotalOrder,
+    In: TraceReader<Time = T, Batch = Batch<T>> + 'static,
+    Out: Trace<Time = T, Batch = Batch<T>> + 'static,
+    L: Logic<T>,
+{
+    let tactic = Fold { logic, as_of, changes: Changes::default(), answer: Answer::default() };
+    reduce_with_tactic(input, name, tactic)
+}
+
+/// What a reduction does with the changes of one key.
+pub(crate) trait Logic<T>: 'static {
+    /// Looks at all changes of an interval, before their keys are folded one by one.
+    fn prepare(&mut self, _changes: &Changes<T>) {}
+
+    /// Puts out what changes under the key numbered `key`, given what was `before`.
+    fn fold(
+        &mut self,
+        changes: &Changes<T>,
+        key: usize,
+        before: &mut Before<'_, T>,
+        answer: &mut Answer<T>,
+    );
+}
+
+/// The changes of an interval: keys in byte order, under each its rows by time and then value.
+pub(crate) struct Changes<T> {
+    keys: Encoded,
+    /// Where the rows of each key end.
+    ends: Vec<usize>,
+    values: Encoded,
+    rows: Vec<Change<T>>,
+}
+
+/// One row's change.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<T> {
+    value: usize,
+    /// When.
+    pub(crate) time: T,
+    /// By how much.
+    pub(crate) weight: i64,
+}
+
+impl<T> Default for Changes<T> {
+    fn default() -> Self {
+        Self {
+            keys: Encoded::default(),
+            ends: Vec::new(),
+            values: Encoded::default(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl<T: PageTime> Changes<T> {
+    fn load(&mut self, batches: Vec<Batch<T>>, as_of: &T) {
+        self.keys.clear();
+        self.ends.clear();
+        self.values.clear();
+        self.rows.clear();
+        let mut cursors = Cursors::new(batches);
+        while let Some(key) = cursors.key() {
+            let start = self.rows.len();
+            self.keys.push(key);
+            while let Some(value) = cursors.val() {
+                let index = self.values.len();
+                self.values.push(value);
+                cursors.updates(|time, weight| {
+                    self.rows.push(Change { value: index, time: time.join(as_of), weight });
+                });
+                cursors.step_val();
+            }
+            let rows = &mut self.rows[start..];
+            if !rows.is_sorted_by(|one, other| one.time <= other.time) {
+                rows.sort_by(|one, other| one.time.cmp(&other.time));
+            }
+            self.ends.push(self.rows.len());
+            cursors.step_key();
+        }
+    }
+
+    /// The number of keys.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The bytes of a key.
+    pub(crate) fn key(&self, key: usize) -> &[u8] {
+        self.keys.get(key)
+    }
+
+    /// The rows under a key.
+    pub(crate) fn rows_of(&self, key: usize) -> Range<usize> {
+        let start = if key == 0 { 0 } else { self.ends[key - 1] };
+        start..self.ends[key]
+    }
+
+    /// The change of a row.
+    pub(crate) fn change(&self, row: usize) -> Change<T> {
+        self.rows[row]
+    }
+
+    /// The value of a row.
+    pub(crate) fn value(&self, row: usize) -> &[u8] {
+        self.values.get(self.rows[row].value)
+    }
+
+    /// The values of all rows, in order.
+    pub(crate) fn all_values(&self) -> impl Iterator<Item = &[u8]> {
+        self.rows.iter().map(|change| self.values.get(change.value))
+    }
+
+    /// The rows under a key, one range for each distinct time, ascending.
+    pub(crate) fn moments(&self, key: usize) -> impl Iterator<Item = Range<usize>> {
+        let all = self.rows_of(key);
+        let last_only = fault::armed(Fault::LastTimeOnly);
+        let mut start = all.start;
+        std::iter::from_fn(move || {
+            let first = self.rows[start..all.end].first()?;
+            let same = self.rows[start..all.end].iter().take_while(|row| row.time == first.time);
+            let end = if last_only { all.end } else { start + same.count() };
+            let moment = start..end;
+            start = end;
+            Some(moment)
+        })
+    }
+}
+
+/// What the input and the output held before an interval.
+pub(crate) struct Before<'a, T> {
+    input: &'a mut Cursors<T>,
+    output: &'a mut Cursors<T>,
+}
+
+impl<T: PageTime> Before<'_, T> {
+    /// The input's rows under `key`; keys must be asked for in order.
+    pub(crate) fn input(&mut self, key: &[u8]) -> Option<&mut Cursors<T>> {
+        if fault::armed(Fault::ForgetHistory) {
+            return None;
+        }
+        at(self.input, key)
+    }
+
+    /// The output's rows under `key`; keys must be asked for in order.
+    pub(crate) fn output(&mut self, key: &[u8]) -> Option<&mut Cursors<T>> {
+        at(self.output, key)
+    }
+}
+
+fn at<'a, T: PageTime>(cursors: &'a mut Cursors<T>, key: &[u8]) -> Option<&'a mut Cursors<T>> {
+    cursors.seek_key(key);
+    let found = cursors.key() == Some(key);
+    found.then_some(cursors)
+}
+
+/// The sum of the weights of the value a cursor stands on.
+pub(crate) fn weight_of<T: PageTime>(cursors: &Cursors<T>) -> i64 {
+    let mut total = 0i64;
+    cursors.updates(|_, weight| total = add(total, weight));
+    total
+}
+
+/// The sum of two weights.
+pub(crate) fn add(one: i64, other: i64) -> i64 {
+    one.checked_add(other).expect("the weight of a row exceeds 64 bits")
+}
+
+/// What changes in the output under one key.
+pub(crate) struct Answer<T> {
+    values: Encoded,
+    rows: Vec<(usize, T, i64)>,
+}
+
+impl<T> Default for Answer<T> {
+    fn default() -> Self {
+        Self { values: Encoded::default(), rows: Vec::new() }
+    }
+}
+
+impl<T: PageTime> Answer<T> {
+    /// Adds a change; in any order, also several of one value.
+    pub(crate) fn push(&mut self, value: &[u8], time: T, weight: i64) {
+        if weight < 0 && fault::armed(Fault::KeepOldAnswer) {
+            return;
+        }
+        self.rows.push((self.values.len(), time, weight));
+        self.values.push(value);
+    }
+
+    fn drain_into(&mut self, key: &[u8], builder: &mut BatchBuilder<T>) {
+        let values = &self.values;
+        if self.rows.len() > 1 {
+            self.rows.sort_unstable_by(|one, other| {
+                values.get(one.0).cmp(values.get(other.0)).then_with(|| one.1.cmp(&other.1))
+            });
+        }
+        for (value, time, weight) in self.rows.drain(..) {
+            builder.push(key, values.get(value), &time, weight);
+        }
+        self.values.clear();
+    }
+}
+
+struct Fold<L, T> {
+    logic: L,
+    as_of: T,
+    changes: Changes<T>,
+    answer: Answer<T>,
+}
+
+impl<T, L> ReduceTactic<Batch<T>, Batch<T>> for Fold<L, T>
+where
+    T: PageTime + TotalOrder,
+    L: Logic<T>,
+{
+    fn retire(
+        &mut self,
+        source_batches: Vec<Batch<T>>,
+        output_batches: Vec<Batch<T>>,
+        mut input_batches: Vec<Batch<T>>,
+        lower: &Antichain<T>,
+        upper: &Antichain<T>,
+        held: &Antichain<T>,
+    ) -> (Vec<(T, Batch<T>)>, Antichain<T>) {
+        // Nothing is ever deferred, so the frontier of what is withheld is empty.
+        let nothing_withheld = Antichain::new();
+        if fault::armed(Fault::PanicInTactic) {
+            panic!("a fault was injected into a reduction");
+        }
+        if fault::armed(Fault::FirstTileOnly) {
+            input_batches.truncate(1);
+        }
+        self.changes.load(input_batches, &self.as_of);
+        let Some(&time) = held.elements().first() else {
+            debug_assert!(self.changes.len() == 0, "changes arrive under a capability");
+            return (Vec::new(), nothing_withheld);
+        };
+        if self.changes.len() == 0 {
+            return (Vec::new(), nothing_withheld);
+        }
+        self.logic.prepare(&self.changes);
+        let mut input = Cursors::new(source_batches);
+        let mut output = Cursors::new(output_batches);
+        let mut before = Before { input: &mut input, output: &mut output };
+        let mut builder = BatchBuilder::new();
+        for key in 0..self.changes.len() {
+            self.logic.fold(&self.changes, key, &mut before, &mut self.answer);
+            self.answer.drain_into(self.changes.key(key), &mut builder);
+        }
+        let since = Antichain::from_elem(T::minimum());
+        let batch = builder.finish(Description::new(lower.clone(), upper.clone(), since));
+        (vec![(time, batch)], nothing_withheld)
+    }
+}

@@ -1,0 +1,260 @@
+//! Inner join: pairs of rows that agree on their keys.
+//!
+//! Each batch that arrives on one side is merged, key by key, with all that has been accepted on
+//! the other. A pair changes at the later of its two times, by the product of its two weights.
+
+use std::rc::Rc;
+
+use alluvium_trace::{Batch, Cursors, PageTime};
+use arrow::datatypes::{Schema, SchemaRef};
+use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
+use differential_dataflow::trace::TraceReader;
+
+use crate::arrangement::{Arrangement, DELTA_ROWS, Stamps};
+use crate::codec::Encoded;
+use crate::delta::{Delta, DeltaStream};
+use crate::fault::{self, Fault};
+use crate::layout::{Layout, assemble};
+
+/// The pairs of `left` and `right` with equal key bytes: `left_columns` of the left row, then
+/// `right_columns` of the right one.
+///
+/// Both sides are keyed by columns of the same types, and equal keys are on the same worker.
+pub fn join<'scope, T, L, R>(
+    left: Arrangement<'scope, L>,
+    right: Arrangement<'scope, R>,
+    left_columns: &[usize],
+    right_columns: &[usize],
+) -> DeltaStream<'scope, T>
+where
+    T: PageTime,
+    L: TraceReader<Time = T, Batch = Batch<T>> + 'static,
+    R: TraceReader<Time = T, Batch = Batch<T>> + 'static,
+{
+    let fields: Vec<_> = left_columns
+        .iter()
+        .map(|&column| left.layout.schema().field(column).clone())
+        .chain(right_columns.iter().map(|&column| right.layout.schema().field(column).clone()))
+        .collect();
+    let tactic = PairTactic {
+        shape: Rc::new(Shape {
+            left: left.layout,
+            left_columns: left_columns.to_vec(),
+            right: right.layout,
+            right_columns: right_columns.to_vec(),
+            schema: std::sync::Arc::new(Schema::new(fields)),
+        }),
+        as_of: left.as_of.join(&right.as_of),
+    };
+    join_with_tactic(left.arranged, right.arranged, tactic)
+}
+
+/// How pairs are put together.
+struct Shape {
+    left: Layout,
+    left_columns: Vec<usize>,
+    right: Layout,
+    right_columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+struct PairTactic<T> {
+    shape: Rc<Shape>,
+    as_of: T,
+}
+
+impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Delta<T>> for PairTactic<T> {
+    fn prep(
+        &mut self,
+        left: Vec<Batch<T>>,
+        right: Vec<Batch<T>>,
+        _fresh: Fresh,
+        meet: T,
+    ) -> Box<dyn Iterator<Item = Delta<T>>> {
+        if fault::armed(Fault::PanicInTactic) {
+            panic!("a fault was injected into a join");
+        }
+        // The fresh side's times are at or after `meet`, so advancing the other side's changes no
+        // pair; the same holds for `as_of`, before which nothing is read.
+        let since = meet.join(&self.as_of);
+        Box::new(Pairs {
+            shape: Rc::clone(&self.shape),
+            since,
+            left: Cursors::new(left),
+            right: Cursors::new(right),
+            right_rows: Side::default(),
+            left_rows: Side::default(),
+            at: None,
+            out: Output::default(),
+        })
+    }
+}
+
+/// The rows of one side under one key.
+struct Side<T> {
+    values: Encoded,
+    /// Of which value, when, by how much.
+    updates: Vec<(usize, T, i64)>,
+}
+
+impl<T> Default for Side<T> {
+    fn default() -> Self {
+        Self { values: Encoded::default(), updates: Vec::new() }
+    }
+}
+
+impl<T: PageTime> Side<T> {
+    /// Loads the current key's rows, times advanced to `since` and added up.
+    fn load(&mut self, rows: &mut Cursors<T>, since: &T) {
+        self.values.clear();
+        self.updates.clear();
+        while let Some(value) = rows.val() {
+            let index = self.values.len();
+            let start = self.updates.len();
+            self.values.push(value);
+            rows.updates(|time, weight| self.updates.push((index, time.join(since), weight)));
+            if self.updates.len() > start + 1 {
+                consolidate(&mut self.updates, start);
+            }
+            rows.step_val();
+        }
+    }
+}
+
+/// Adds up the weights of equal times from `start` on and drops what comes to nothing.
+fn consolidate<T: PageTime>(updates: &mut Vec<(usize, T, i64)>, start: usize) {
+    updates[start..].sort_unstable_by(|one, other| one.1.cmp(&other.1));
+    let mut kept = start;
+    for index in start..updates.len() {
+        let update = updates[index];
+        if kept > start && updates[kept - 1].1 == update.1 {
+            updates[kept - 1].2 = updates[kept - 1]
+                .2
+                .checked_add(update.2)
+                .expect("the weight of a row exceeds 64 bits");
+            if updates[kept - 1].2 == 0 {
+                kept -= 1;
+            }
+        } else {
+            updates[kept] = update;
+            kept += 1;
+        }
+    }
+    updates.truncate(kept);
+}
+
+/// Pairs on their way into a delta.
+struct Output<T> {
+    keys: Encoded,
+    left: Encoded,
+    right: Encoded,
+    stamps: Stamps<T>,
+}
+
+impl<T> Default for Output<T> {
+    fn default() -> Self {
+        Self {
+            keys: Encoded::default(),
+            left: Encoded::default(),
+            right: Encoded::default(),
+            stamps: Stamps::default(),
+        }
+    }
+}
+
+/// One fresh batch against the other side, played forward a delta at a time.
+struct Pairs<T> {
+    shape: Rc<Shape>,
+    since: T,
+    left: Cursors<T>,
+    right: Cursors<T>,
+    left_rows: Side<T>,
+    right_rows: Side<T>,
+    /// The pair of updates to go on with under the current key, if there is one.
+    at: Option<(usize, usize)>,
+    out: Output<T>,
+}
+
+impl<T: PageTime> Pairs<T> {
+    /// Moves both sides to the next key they share.
+    fn next_key(&mut self) -> bool {
+        while let (Some(left), Some(right)) = (self.left.key(), self.right.key()) {
+            match left.cmp(right) {
+                std::cmp::Ordering::Less => self.left.seek_key(right),
+                std::cmp::Ordering::Greater => self.right.seek_key(left),
+                std::cmp::Ordering::Equal => return true,
+            }
+        }
+        false
+    }
+
+    /// Puts out pairs of the current key until they, or the delta, are full.
+    fn fill(&mut self, (mut left, mut right): (usize, usize)) {
+        let key = self.left.key().expect("the cursor stands on the key in hand");
+        while left < self.left_rows.updates.len() {
+            let (left_value, left_time, left_weight) = self.left_rows.updates[left];
+            while right < self.right_rows.updates.len() {
+                if self.out.stamps.times.len() >= DELTA_ROWS {
+                    self.at = Some((left, right));
+                    return;
+                }
+                let (right_value, right_time, right_weight) = self.right_rows.updates[right];
+                let weight = left_weight
+                    .checked_mul(right_weight)
+                    .expect("the weight of a pair exceeds 64 bits");
+                let time = if fault::armed(Fault::JoinAtLeftTime) {
+                    left_time
+                } else {
+                    left_time.join(&right_time)
+                };
+                self.out.keys.push(key);
+                self.out.left.push(self.left_rows.values.get(left_value));
+                self.out.right.push(self.right_rows.values.get(right_value));
+                self.out.stamps.push(time, weight);
+                right += 1;
+            }
+            right = 0;
+            left += 1;
+        }
+        self.at = None;
+        self.left.step_key();
+        self.right.step_key();
+    }
+}
+
+impl<T: PageTime> Iterator for Pairs<T> {
+    type Item = Delta<T>;
+
+    fn next(&mut self) -> Option<Delta<T>> {
+        while self.out.stamps.times.len() < DELTA_ROWS {
+            if self.at.is_none() {
+                if !self.next_key() {
+                    break;
+                }
+                self.left_rows.load(&mut self.left, &self.since);
+                self.right_rows.load(&mut self.right, &self.since);
+            }
+            self.fill(self.at.unwrap_or_default());
+        }
+        let rows = self.out.stamps.times.len();
+        if rows == 0 {
+            return None;
+        }
+        let shape = &self.shape;
+        let expectation = "a batch holds what its layout encoded";
+        let mut columns = shape
+            .left
+            .decode(self.out.keys.iter(), self.out.left.iter(), &shape.left_columns)
+            .expect(expectation);
+        columns.extend(
+            shape
+                .right
+                .decode(self.out.keys.iter(), self.out.right.iter(), &shape.right_columns)
+                .expect(expectation),
+        );
+        self.out.keys.clear();
+        self.out.left.clear();
+        self.out.right.clear();
+        Some(self.out.stamps.take(assemble(shape.schema.clone(), columns, rows)))
+    }
+}

@@ -1,0 +1,199 @@
+//! How a row is cut into the key and the value of an arrangement.
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, SchemaRef};
+
+use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec};
+
+/// Which columns of a row are its key, which its value, and how each is encoded.
+///
+/// A column that can be read back from the key is not repeated in the value. A float can not: as a
+/// key -0.0 equals 0.0 and all NaN are one, while values keep their bits.
+#[derive(Clone)]
+pub struct Layout {
+    schema: SchemaRef,
+    key: KeyPart,
+    key_columns: Vec<usize>,
+    value: ValueCodec,
+    value_columns: Vec<usize>,
+    places: Vec<Place>,
+}
+
+#[derive(Clone)]
+enum KeyPart {
+    /// Bytes that sort as SQL does.
+    Sorted(KeyCodec),
+    /// Bytes that tell rows apart and sort somehow.
+    Dense(ValueCodec),
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Key(usize),
+    Value(usize),
+}
+
+impl Layout {
+    /// Rows of `schema` under the columns `keys`, in SQL order; all else, and floats, in the value.
+    pub fn keyed(schema: SchemaRef, keys: &[usize]) -> Result<Self, CodecError> {
+        let key = KeyPart::Sorted(KeyCodec::new(&types_of(&schema, keys))?);
+        Self::assign(schema, keys, key, |data_type| !data_type.is_floating())
+    }
+
+    /// Rows of `schema` grouped by the columns `keys`: floats among them are read back canonical.
+    pub fn grouped(schema: SchemaRef, keys: &[usize]) -> Result<Self, CodecError> {
+        let key = KeyPart::Sorted(KeyCodec::new(&types_of(&schema, keys))?);
+        Self::assign(schema, keys, key, |_| true)
+    }
+
+    /// Whole rows as keys, in SQL order, for which equal rows are one: floats are canonical.
+    pub fn distinct(schema: SchemaRef) -> Result<Self, CodecError> {
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        Self::grouped(schema, &all)
+    }
+
+    /// Whole rows as keys that keep their bits and sort somehow; the value is empty.
+    pub fn rows(schema: SchemaRef) -> Result<Self, CodecError> {
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        Self::dense(schema, &all)
+    }
+
+    /// Rows of `schema` under the columns `keys`, which keep their bits and sort somehow.
+    pub fn dense(schema: SchemaRef, keys: &[usize]) -> Result<Self, CodecError> {
+        let key = KeyPart::Dense(ValueCodec::new(&types_of(&schema, keys))?);
+        Self::assign(schema, keys, key, |_| true)
+    }
+
+    fn assign(
+        schema: SchemaRef,
+        keys: &[usize],
+        key: KeyPart,
+        readable: impl Fn(&DataType) -> bool,
+    ) -> Result<Self, CodecError> {
+        let mut value_columns = Vec::new();
+        let places = (0..schema.fields().len())
+            .map(|column| match keys.iter().position(|&key| key == column) {
+                Some(place) if readable(schema.field(column).data_type()) => Place::Key(place),
+                _ => {
+                    value_columns.push(column);
+                    Place::Value(value_columns.len() - 1)
+                }
+            })
+            .collect();
+        Ok(Self {
+            key,
+            key_columns: keys.to_vec(),
+            value: ValueCodec::new(&types_of(&schema, &value_columns))?,
+            value_columns,
+            places,
+            schema,
+        })
+    }
+
+    /// The columns of a row.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Appends the key and the value of each row.
+    pub fn encode(
+        &self,
+        rows: &RecordBatch,
+        keys: &mut Encoded,
+        values: &mut Encoded,
+    ) -> Result<(), CodecError> {
+        let pick = |columns: &[usize]| -> Vec<ArrayRef> {
+            columns.iter().map(|&column| rows.column(column).clone()).collect()
+        };
+        let before = keys.len();
+        match &self.key {
+            KeyPart::Sorted(codec) => {
+                codec.encode(&pick(&self.key_columns), rows.num_rows(), keys)?
+            }
+            KeyPart::Dense(codec) => {
+                codec.encode(&pick(&self.key_columns), rows.num_rows(), keys)?
+            }
+        }
+        self.encode_values(&pick(&self.value_columns), rows.num_rows(), values)?;
+        debug_assert_eq!(keys.len() - before, rows.num_rows());
+        Ok(())
+    }
+
+    /// Appends the values of `rows` rows, given the columns that are not read from the key.
+    pub fn encode_values(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        values: &mut Encoded,
+    ) -> Result<(), CodecError> {
+        self.value.encode(columns, rows, values)
+    }
+
+    /// The columns `columns` of the rows whose keys and values these are.
+    pub fn decode<'a>(
+        &self,
+        keys: impl IntoIterator<Item = &'a [u8]>,
+        values: impl IntoIterator<Item = &'a [u8]>,
+        columns: &[usize],
+    ) -> Result<Vec<ArrayRef>, CodecError> {
+        let mut of_key = Vec::new();
+        let mut of_value = Vec::new();
+        for &column in columns {
+            match self.places[column] {
+                Place::Key(place) => of_key.push(place),
+                Place::Value(place) => of_value.push(place),
+            }
+        }
+        let mut from_key = match &self.key {
+            _ if of_key.is_empty() => Vec::new(),
+            KeyPart::Dense(codec) => codec.decode(keys, &of_key)?,
+            KeyPart::Sorted(codec) => {
+                let all = codec.decode(keys)?;
+                of_key.iter().map(|&place| all[place].clone()).collect()
+            }
+        }
+        .into_iter();
+        let mut from_value =
+            if of_value.is_empty() { Vec::new() } else { self.value.decode(values, &of_value)? }
+                .into_iter();
+        Ok(columns
+            .iter()
+            .map(|&column| match self.places[column] {
+                Place::Key(_) => from_key.next(),
+                Place::Value(_) => from_value.next(),
+            })
+            .map(|column| column.expect("a codec gives each column it is asked for"))
+            .collect())
+    }
+
+    /// As [`Layout::decode`], with the names of the columns.
+    pub fn decode_batch(
+        &self,
+        keys: &Encoded,
+        values: &Encoded,
+        columns: &[usize],
+    ) -> Result<RecordBatch, CodecError> {
+        let arrays = self.decode(keys.iter(), values.iter(), columns)?;
+        Ok(assemble(project(&self.schema, columns), arrays, keys.len()))
+    }
+}
+
+/// A schema of the columns `columns` of `schema`.
+pub fn project(schema: &SchemaRef, columns: &[usize]) -> SchemaRef {
+    if columns.iter().copied().eq(0..schema.fields().len()) {
+        return schema.clone();
+    }
+    std::sync::Arc::new(schema.project(columns).expect("columns are of this schema"))
+}
+
+/// A record batch of `rows` rows; unlike arrow's constructor also without columns.
+pub fn assemble(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> RecordBatch {
+    let options =
+        RecordBatchOptions::new().with_row_count(Some(rows)).with_match_field_names(false);
+    RecordBatch::try_new_with_options(schema, columns, &options)
+        .expect("columns are made for their schema")
+}
+
+fn types_of(schema: &SchemaRef, columns: &[usize]) -> Vec<DataType> {
+    columns.iter().map(|&column| schema.field(column).data_type().clone()).collect()
+}

@@ -1,0 +1,398 @@
+//! Random changes through chains of operators, compared with a naive model at every epoch.
+//!
+//! A run draws a script (changes to two inputs over some epochs, with retractions) and a schedule
+//! (which epochs are pipelined, where the frontier jumps, how far one input lags, whether it closes
+//! early, whether batches come in tiles, whether a reader holds compaction back, on how many workers).
+//! The views are built from joins, a self join, aggregates, the first rows of groups and DISTINCT, chained
+//! and grouped again by what came out. For every epoch, what the changes of a view add up to must be
+//! what the model computes from its inputs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
+use alluvium_dataflow::arrangement::arrange;
+use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::distinct::distinct;
+use alluvium_dataflow::exchange::exchange;
+use alluvium_dataflow::fault::{self, Fault};
+use alluvium_dataflow::input::input;
+use alluvium_dataflow::join::join;
+use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::ranked::{Lane, ranked};
+use alluvium_trace::{Epoch, Spine};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, SchemaRef};
+use timely::dataflow::operators::probe::{Handle, Probe};
+
+use crate::model::{Collected, History, Random, Row, Rows, at, collect, delta, numbers};
+
+/// One random run.
+#[derive(Clone, Debug)]
+struct Run {
+    seed: u64,
+    workers: usize,
+    epochs: u64,
+    tiled: bool,
+    hold_compaction: bool,
+    close_right_early: bool,
+    fault: Option<Fault>,
+}
+
+impl Run {
+    fn draw(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        Self {
+            seed,
+            workers: 1 + random.below(3) as usize,
+            epochs: 3 + random.below(12),
+            tiled: random.once_in(2),
+            hold_compaction: random.once_in(3),
+            close_right_early: random.once_in(4),
+            fault: None,
+        }
+    }
+}
+
+/// What changes, and when: per input, per epoch.
+struct Script {
+    left: History,
+    right: History,
+}
+
+/// Draws changes: rows come, come again, and go, but never more often than they came.
+fn script(run: &Run) -> Script {
+    let mut random = Random::new(run.seed ^ 0xabcd);
+    let keys = 1 + random.below(6);
+    let values = 1 + random.below(5);
+    let mut draw = |last: Epoch| {
+        let mut history = History::new();
+        let mut present: Vec<Row> = Vec::new();
+        for epoch in 1..=last {
+            if random.once_in(4) {
+                continue;
+            }
+            for _ in 0..random.below(9) {
+                if !present.is_empty() && random.once_in(3) {
+                    let index = random.below(present.len() as u64) as usize;
+                    history.push((present.swap_remove(index), epoch, -1));
+                } else {
+                    let value = (!random.once_in(8)).then(|| random.below(values) as i64 - 1);
+                    let row = vec![Some(random.below(keys) as i64), value];
+                    present.push(row.clone());
+                    history.push((row, epoch, 1));
+                }
+            }
+        }
+        history
+    };
+    let left = draw(run.epochs);
+    let right = draw(if run.close_right_early { run.epochs / 2 } else { run.epochs });
+    Script { left, right }
+}
+
+const VIEWS: [&str; 8] =
+    ["join", "self join", "totals", "extremes", "top", "regrouped", "distinct", "everything"];
+
+type Collections = BTreeMap<&'static str, Collected>;
+
+fn keyed<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    schema: &SchemaRef,
+    key: usize,
+) -> alluvium_dataflow::arrangement::Kept<'scope, Epoch> {
+    let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
+    let stream = exchange(stream, &[key], codec);
+    arrange::<_, Spine<Epoch>>(stream, Layout::keyed(schema.clone(), &[key]).unwrap(), "Test")
+}
+
+/// Runs the dataflow of all views over the script and gives back what each put out.
+fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
+    let collections: Collections =
+        VIEWS.iter().map(|view| (*view, Arc::new(Mutex::new(Vec::new())))).collect();
+    let shared = collections.clone();
+    let settings = run.clone();
+    let (left, right) = (script.left.clone(), script.right.clone());
+    let config = timely::Config::process(run.workers);
+    let guards = timely::execute(config, move |worker| {
+        let run = &settings;
+        fault::arm(run.fault);
+        fault::tile(run.tiled);
+        let index = worker.index();
+        let mut random = Random::new(run.seed ^ 0x5eed);
+        let probe = Handle::new();
+        let (mut left_input, mut right_input, holder) = worker.dataflow(|scope| {
+            let schema = numbers(&["key", "value"]);
+            let pair = numbers(&["key", "left", "key2", "right"]);
+            let (left_input, left) = input(scope, "left");
+            let (right_input, right) = input(scope, "right");
+            let watch = |name: &'static str, stream: DeltaStream<'_, Epoch>| {
+                collect(stream, shared[name].clone()).probe_with(&probe);
+            };
+            let left_keyed = keyed(left.clone(), &schema, 0);
+            let holder = run.hold_compaction.then(|| left_keyed.arranged.trace.clone());
+            let right_keyed = keyed(right, &schema, 0);
+            let pairs = join(left_keyed.clone(), right_keyed, &[0, 1], &[0, 1]);
+            watch("join", pairs.clone());
+            watch("self join", join(left_keyed.clone(), left_keyed, &[0, 1], &[0, 1]));
+
+            let count =
+                Aggregate { function: Function::Count, input: None, result: DataType::Int64 };
+            let of = |function, input| Aggregate {
+                function,
+                input: Some(input),
+                result: DataType::Int64,
+            };
+            let group = |stream, schema: &SchemaRef, keys: &[usize], aggregates: &[Aggregate]| {
+                let names: Vec<String> =
+                    (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
+                let output = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
+                let groups =
+                    aggregate(stream, schema, keys, aggregates, &output, &names[keys.len()..])
+                        .unwrap();
+                (groups.rows, output)
+            };
+            let (totals, totals_schema) =
+                group(pairs.clone(), &pair, &[0], &[count.clone(), of(Function::Sum, 3)]);
+            watch("totals", totals.clone());
+            let (extremes, _) =
+                group(left.clone(), &schema, &[0], &[of(Function::Min, 1), of(Function::Max, 1)]);
+            watch("extremes", extremes);
+            let (regrouped, regrouped_schema) = group(
+                totals,
+                &totals_schema,
+                &[1],
+                &[of(Function::Max, 2), count.clone(), of(Function::Min, 0)],
+            );
+            watch("regrouped", regrouped.clone());
+
+            let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
+            let by_value = exchange(pairs.clone(), &[1], codec);
+            let top = ranked(
+                vec![Lane {
+                    rows: by_value,
+                    schema: pair.clone(),
+                    keys: vec![1],
+                    order: vec![
+                        (3, SortOptions { descending: true, nulls_first: false }),
+                        (0, SortOptions::default()),
+                    ],
+                    output: vec![0, 3],
+                }],
+                3,
+                numbers(&["left", "key", "right"]),
+            )
+            .unwrap();
+            watch("top", top.clone());
+            let codec = KeyCodec::new(&[const { DataType::Int64 }; 3]).unwrap();
+            let unique = exchange(top, &[0, 1, 2], codec);
+            let unique = distinct(unique, numbers(&["left", "key", "right"])).unwrap();
+            watch("distinct", unique.clone());
+            let unique_keyed = keyed(unique, &numbers(&["left", "key", "right"]), 1);
+            let regrouped_keyed = keyed(regrouped, &regrouped_schema, 3);
+            watch("everything", join(unique_keyed, regrouped_keyed, &[0, 1, 2], &[0, 1, 2, 3]));
+            (left_input, right_input, holder)
+        });
+
+        // Rows are dealt out over the workers; where they arrive must not matter.
+        let share = |history: &History, epoch: Epoch| -> Vec<(Row, i64)> {
+            history
+                .iter()
+                .enumerate()
+                .filter(|(at, (_, time, _))| *time == epoch && at % run.workers == index)
+                .map(|(_, (row, _, weight))| (row.clone(), *weight))
+                .collect()
+        };
+        let schema = numbers(&["key", "value"]);
+        let mut lagging = 1;
+        let mut right_input_open = true;
+        for epoch in 1..=run.epochs {
+            left_input.send(epoch, delta(&schema, &share(&left, epoch), epoch));
+            // Sometimes several epochs are sent before the frontier moves, and moves at once.
+            if !random.once_in(3) {
+                left_input.advance_to(epoch + 1);
+            }
+            // The right input lags behind by some epochs, then catches up in one jump.
+            if random.once_in(2) && right_input_open {
+                for late in lagging..=epoch {
+                    right_input.send(late, delta(&schema, &share(&right, late), late));
+                }
+                lagging = epoch + 1;
+                right_input.advance_to(lagging);
+                if run.close_right_early && epoch > run.epochs / 2 {
+                    right_input_open = false;
+                }
+            }
+            // Sometimes the dataflow is stepped now, sometimes epochs pile up.
+            for _ in 0..random.below(6) {
+                worker.step();
+            }
+            if random.once_in(5) {
+                for _ in 0..100 {
+                    worker.step();
+                }
+            }
+        }
+        if right_input_open {
+            for late in lagging..=run.epochs {
+                right_input.send(late, delta(&schema, &share(&right, late), late));
+            }
+        }
+        drop((left_input, right_input));
+        while !probe.done() {
+            worker.step();
+        }
+        drop(holder);
+    })
+    .unwrap();
+    for result in guards.join() {
+        result.unwrap();
+    }
+    collections
+        .into_iter()
+        .map(|(view, collected)| (view, std::mem::take(&mut *collected.lock().unwrap())))
+        .collect()
+}
+
+fn join_model(left: &Rows, right: &Rows, left_key: usize, right_key: usize) -> Rows {
+    let mut pairs = Rows::new();
+    for (one, one_weight) in left {
+        for (other, other_weight) in right {
+            if one[left_key] == other[right_key] {
+                let row = one.iter().chain(other).copied().collect();
+                *pairs.entry(row).or_default() += one_weight * other_weight;
+            }
+        }
+    }
+    pairs
+}
+
+fn groups(rows: &Rows, key: usize) -> BTreeMap<Option<i64>, Vec<(&Row, i64)>> {
+    let mut groups: BTreeMap<_, Vec<(&Row, i64)>> = BTreeMap::new();
+    for (row, weight) in rows {
+        groups.entry(row[key]).or_default().push((row, *weight));
+    }
+    groups
+}
+
+fn sum(rows: &[(&Row, i64)], column: usize) -> Option<i64> {
+    let values = rows.iter().filter_map(|(row, weight)| row[column].map(|value| value * weight));
+    values.reduce(|one, other| one + other)
+}
+
+fn least(rows: &[(&Row, i64)], column: usize) -> Option<i64> {
+    rows.iter().filter_map(|(row, _)| row[column]).min()
+}
+
+fn greatest(rows: &[(&Row, i64)], column: usize) -> Option<i64> {
+    rows.iter().filter_map(|(row, _)| row[column]).max()
+}
+
+/// What every view holds, given its inputs.
+fn model(left: &Rows, right: &Rows) -> BTreeMap<&'static str, Rows> {
+    let pairs = join_model(left, right, 0, 0);
+    let mut totals = Rows::new();
+    for (key, rows) in groups(&pairs, 0) {
+        let count = rows.iter().map(|(_, weight)| weight).sum();
+        totals.insert(vec![key, Some(count), sum(&rows, 3)], 1);
+    }
+    let mut extremes = Rows::new();
+    for (key, rows) in groups(left, 0) {
+        extremes.insert(vec![key, least(&rows, 1), greatest(&rows, 1)], 1);
+    }
+    let mut regrouped = Rows::new();
+    for (count, rows) in groups(&totals, 1) {
+        let number = Some(rows.len() as i64);
+        regrouped.insert(vec![count, greatest(&rows, 2), number, least(&rows, 0)], 1);
+    }
+    let mut top = Rows::new();
+    for (value, mut rows) in groups(&pairs, 1) {
+        // NULLs last in descending order of column 3, then column 0 ascending.
+        rows.sort_by_key(|(row, _)| (std::cmp::Reverse(row[3]), row[0]));
+        let mut wanted = 3;
+        for (row, weight) in rows {
+            let taken = weight.min(wanted);
+            wanted -= taken;
+            if taken > 0 {
+                *top.entry(vec![value, row[0], row[3]]).or_default() += taken;
+            }
+        }
+    }
+    let distinct: Rows = top.keys().map(|row| (row.clone(), 1)).collect();
+    let everything = join_model(&distinct, &regrouped, 1, 3);
+    BTreeMap::from([
+        ("join", pairs),
+        ("self join", join_model(left, left, 0, 0)),
+        ("totals", totals),
+        ("extremes", extremes),
+        ("regrouped", regrouped),
+        ("top", top),
+        ("distinct", distinct),
+        ("everything", everything),
+    ])
+}
+
+/// The first view and epoch where the dataflow and the model differ.
+fn compare(run: &Run) -> Result<(), String> {
+    let script = script(run);
+    let views = run_dataflow(run, &script);
+    for epoch in 0..=run.epochs {
+        let expected = model(&at(&script.left, epoch), &at(&script.right, epoch));
+        for (view, history) in &views {
+            let found = at(history, epoch);
+            if found != expected[view] {
+                return Err(format!(
+                    "{view} at epoch {epoch}: found {found:?}, expected {:?}, in {run:?}",
+                    expected[view]
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_view_equals_the_model_at_every_epoch() {
+    let runs = std::env::var("ALLUVIUM_RUNS").map_or(150, |runs| runs.parse().unwrap());
+    for seed in 0..runs {
+        if let Err(difference) = compare(&Run::draw(seed)) {
+            panic!("{difference}");
+        }
+    }
+}
+
+/// How many of 40 runs notice the fault.
+fn noticed(fault: Fault) -> usize {
+    (0..40)
+        .filter(|&seed| {
+            let run = Run { fault: Some(fault), ..Run::draw(seed) };
+            compare(&run).is_err()
+        })
+        .count()
+}
+
+#[test]
+fn a_join_that_answers_at_the_time_of_one_side_is_caught() {
+    assert!(noticed(Fault::JoinAtLeftTime) > 0);
+}
+
+#[test]
+fn a_reduction_that_uses_only_the_first_of_several_batches_is_caught() {
+    assert!(noticed(Fault::FirstTileOnly) > 0);
+}
+
+#[test]
+fn a_reduction_that_skips_the_times_between_is_caught() {
+    assert!(noticed(Fault::LastTimeOnly) > 0);
+}
+
+#[test]
+fn a_reduction_that_does_not_take_its_old_answer_back_is_caught() {
+    assert!(noticed(Fault::KeepOldAnswer) > 0);
+}
+
+#[test]
+fn a_reduction_that_forgets_what_its_input_held_is_caught() {
+    assert!(noticed(Fault::ForgetHistory) > 0);
+}
