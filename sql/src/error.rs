@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use datafusion_common::utils::datafusion_strsim::levenshtein;
 use datafusion_common::{DataFusionError, SchemaError};
 use sqlparser::ast::Spanned;
 use sqlparser::tokenizer::{Location, Span};
+
+use crate::planner::function_names;
 
 /// A place in the text that was given: both numbers count from one, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,11 +138,20 @@ impl Error {
                 ),
             },
             root => {
-                let message = error.diagnostic().map_or_else(
-                    || root.message().into_owned(),
-                    |diagnostic| diagnostic.message.clone(),
-                );
+                // A diagnostic is put better, but says less about types that do not fit.
+                let message = match error.diagnostic() {
+                    Some(diagnostic) if !root.message().starts_with("Cannot ") => {
+                        diagnostic.message.clone()
+                    }
+                    _ => root.message().into_owned(),
+                };
                 let message = message.split("\n\nbacktrace:").next().unwrap_or_default();
+                if let Some(rest) = message.strip_prefix("Invalid function '")
+                    && let Some((name, _)) = rest.split_once('\'')
+                {
+                    let near = did_you_mean(name, function_names());
+                    return Error::new(format!("no function \"{name}\"{near}"), position);
+                }
                 Error::new(message.trim_end_matches(['.', '\n']), position)
             }
         }
@@ -160,19 +172,19 @@ pub(crate) fn no_column<'a>(
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     let near = 1 + name.chars().count() / 3;
     candidates
-        .map(|candidate| (nearness(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= near)
+        .filter_map(|candidate| {
+            let distance = levenshtein(&name.to_lowercase(), &candidate.to_lowercase());
+            let rank = if is_start(name, candidate) { distance.min(1) } else { distance };
+            (rank <= near).then_some((rank, distance, candidate))
+        })
         .min()
-        .map(|(_, candidate)| format!("; did you mean \"{candidate}\"?"))
+        .map(|(_, _, candidate)| format!("; did you mean \"{candidate}\"?"))
         .unwrap_or_default()
 }
 
-/// How far two names are apart. A name that is the whole start of the other, as `dep` is of
-/// `dep_time`, counts as near; otherwise the edit distance, without regard to case.
-fn nearness(name: &str, candidate: &str) -> usize {
+/// Whether one name is the start of the other, as `dep` is of `dep_time`: that counts as near.
+fn is_start(name: &str, candidate: &str) -> bool {
     let (name, candidate) = (name.to_lowercase(), candidate.to_lowercase());
-    let prefix = name.len() >= 3 && candidate.starts_with(&name)
-        || candidate.len() >= 3 && name.starts_with(&candidate);
-    let distance = datafusion_common::utils::datafusion_strsim::levenshtein(&name, &candidate);
-    if prefix { distance.min(1) } else { distance }
+    name.len().min(candidate.len()) >= 3
+        && (candidate.starts_with(&name) || name.starts_with(&candidate))
 }

@@ -31,7 +31,7 @@ pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<Increme
     let mut properties = ExecutionProps::new();
     properties.config_options = Some(Arc::clone(&OPTIONS));
     let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
-    let built = builder.build(plan)?;
+    let built = renamed(builder.build(plan)?, plan.schema())?;
     let all: Vec<usize> = (0..built.schema.fields().len()).collect();
     let pruned = prune(built, &all)?;
     check_columns(&pruned.schema)?;
@@ -128,7 +128,7 @@ impl Builder<'_> {
 
     fn expression(&self, expression: &Expr, schema: &DFSchema) -> Result<Expression> {
         let physical = create_physical_expr(expression, schema, &self.properties, &self.context)?;
-        Ok(expression::checked_over(physical, schema.as_arrow())?)
+        Ok(expression::checked(physical, schema.as_arrow())?)
     }
 
     fn scan(&self, scan: &logical::TableScan) -> Result<IncrementalPlan> {
@@ -204,7 +204,7 @@ impl Builder<'_> {
                 present = expression::and(present, Some(expression::is_not_null(&key)));
             }
             places.push(expression::as_column(&key).unwrap_or_else(|| {
-                project.push((key, format!("key{}", project.len())));
+                project.push((key, format!("key{}", places.len() + 1)));
                 project.len() - 1
             }));
         }
@@ -215,15 +215,18 @@ impl Builder<'_> {
     fn aggregate(&self, aggregate: &logical::Aggregate) -> Result<IncrementalPlan> {
         let input = self.build(&aggregate.input)?;
         let below = aggregate.input.schema();
-        let names: Vec<&String> =
-            aggregate.schema.fields().iter().map(|field| field.name()).collect();
         let mut project: Vec<(Expression, String)> = Vec::new();
         let mut keys = Vec::with_capacity(aggregate.group_expr.len());
-        for (group, name) in aggregate.group_expr.iter().zip(&names) {
+        for group in &aggregate.group_expr {
             if matches!(group, Expr::GroupingSet(_)) {
                 return self.refuse("GROUPING SETS");
             }
-            project.push((self.expression(group, below)?, (*name).clone()));
+            let group = self.expression(group, below)?;
+            let name = match expression::as_column(&group) {
+                Some(column) => input.schema.field(column).name().clone(),
+                None => format!("key{}", keys.len() + 1),
+            };
+            project.push((group, name));
             keys.push(project.len() - 1);
         }
         let mut aggregates = Vec::with_capacity(aggregate.aggr_expr.len());
@@ -239,13 +242,15 @@ impl Builder<'_> {
                 }
                 let name = match expression::as_column(&argument) {
                     Some(column) => input.schema.field(column).name().clone(),
-                    None => format!("input{}", project.len()),
+                    None => format!("input{}", project.len() - keys.len() + 1),
                 };
                 project.push((argument, name));
                 project.len() - 1
             });
             let result = field.data_type().clone();
-            aggregates.push((Aggregate { function, input: place, result }, field.name().clone()));
+            let input = place.map_or("*", |place| project[place].1.as_str());
+            let name = format!("{}({input})", function_name(function));
+            aggregates.push((Aggregate { function, input: place, result }, name));
         }
         if project.is_empty() {
             project = input.identity();
@@ -332,6 +337,17 @@ impl Builder<'_> {
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
             .map_err(DataFusionError::from)?;
         Ok(IncrementalPlan::constant(rows))
+    }
+}
+
+/// How an aggregate's function is called in SQL.
+pub(super) fn function_name(function: Function) -> &'static str {
+    match function {
+        Function::Count => "count",
+        Function::Sum => "sum",
+        Function::Avg => "avg",
+        Function::Min => "min",
+        Function::Max => "max",
     }
 }
 

@@ -7,9 +7,12 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Function};
-use arrow::datatypes::Schema;
-use datafusion_physical_expr::expressions::Column;
+use arrow::datatypes::{DataType, Schema};
+use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_physical_expr::expressions::{Column, Literal};
 
+use super::build::function_name;
 use super::expression::{self, Expression};
 use super::{IncrementalPlan, Node};
 
@@ -134,25 +137,46 @@ impl Names<'_> {
     }
 
     fn aggregate(&self, aggregate: &Aggregate) -> String {
-        let function = match aggregate.function {
-            Function::Count => "count",
-            Function::Sum => "sum",
-            Function::Avg => "avg",
-            Function::Min => "min",
-            Function::Max => "max",
-        };
         let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
-        format!("{function}({input})")
+        format!("{}({input})", function_name(aggregate.function))
     }
 
     /// An expression over these columns.
     fn expression(&self, expression: &Expression) -> Result<String, fmt::Error> {
-        let named = expression::replace_columns(Expression::clone(expression), |column| {
-            Arc::new(Column::new(&self.column(column), column))
+        let named = Expression::clone(expression).transform_up(|node| {
+            let shown = if let Some(column) = expression::as_column(&node) {
+                self.column(column)
+            } else if let Some(literal) = node.downcast_ref::<Literal>() {
+                match quoted(literal.value()) {
+                    Some(quoted) => quoted,
+                    None => return Ok(Transformed::no(node)),
+                }
+            } else {
+                return Ok(Transformed::no(node));
+            };
+            // Only for its text: a column is written as its name.
+            Ok(Transformed::yes(Arc::new(Column::new(&shown, 0)) as Expression))
         });
+        let named = named.map_or_else(|_| Expression::clone(expression), |named| named.data);
         let mut text = String::new();
-        write!(text, "{}", Sql(&named.unwrap_or_else(|_| Expression::clone(expression))))?;
+        write!(text, "{}", Sql(&named))?;
         Ok(text)
+    }
+}
+
+/// A literal that SQL writes in quotes; `None` for what is written as it is.
+fn quoted(value: &ScalarValue) -> Option<String> {
+    let data_type = value.data_type();
+    if value.is_null()
+        || data_type.is_numeric()
+        || data_type == DataType::Boolean
+        || data_type == DataType::Null
+    {
+        return None;
+    }
+    match value.cast_to(&DataType::Utf8) {
+        Ok(ScalarValue::Utf8(Some(text))) => Some(format!("'{}'", text.replace('\'', "''"))),
+        _ => None,
     }
 }
 

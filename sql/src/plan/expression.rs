@@ -15,45 +15,42 @@ use datafusion_physical_expr::expressions::{
 /// An expression of the planner's.
 pub(crate) type Expression = Arc<dyn PhysicalExpr>;
 
-/// The same expression with integer arithmetic that fails where it would leave its type.
+/// The same expression over rows of `schema`, with integer arithmetic that fails where it would leave
+/// its type.
 ///
 /// DataFusion's `+`, `-`, `*` and negation wrap around unless told otherwise, wherever they stand.
 ///
 /// # Errors
 /// If a node of the expression cannot be rebuilt over its children.
-pub fn checked(expression: Expression) -> Result<Expression> {
+pub fn checked(
+    expression: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Arc<dyn PhysicalExpr>> {
     let checked = expression.transform_up(|node| {
         if let Some(binary) = node.downcast_ref::<BinaryExpr>()
             && matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply)
         {
-            let checked = BinaryExpr::new(
-                Arc::clone(binary.left()),
-                *binary.op(),
-                Arc::clone(binary.right()),
-            )
-            .with_fail_on_overflow(true);
-            return Ok(Transformed::yes(Arc::new(checked) as Expression));
+            return fail_on_overflow(binary.left(), *binary.op(), binary.right());
+        }
+        if let Some(negative) = node.downcast_ref::<NegativeExpr>() {
+            let data_type = negative.arg().data_type(schema)?;
+            if data_type.is_signed_integer() {
+                let zero: Expression = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
+                return fail_on_overflow(&zero, Operator::Minus, negative.arg());
+            }
         }
         Ok(Transformed::no(node))
     })?;
     Ok(checked.data)
 }
 
-/// As [`checked`], over rows of `schema`, with negation of integers as checked subtraction from zero.
-pub(crate) fn checked_over(expression: Expression, schema: &Schema) -> Result<Expression> {
-    let negated = expression.transform_up(|node| {
-        let Some(negative) = node.downcast_ref::<NegativeExpr>() else {
-            return Ok(Transformed::no(node));
-        };
-        let data_type = negative.arg().data_type(schema)?;
-        if !data_type.is_signed_integer() {
-            return Ok(Transformed::no(node));
-        }
-        let zero = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
-        let difference = BinaryExpr::new(zero, Operator::Minus, Arc::clone(negative.arg()));
-        Ok(Transformed::yes(Arc::new(difference) as Expression))
-    })?;
-    checked(negated.data)
+fn fail_on_overflow(
+    left: &Expression,
+    operator: Operator,
+    right: &Expression,
+) -> Result<Transformed<Expression>> {
+    let binary = BinaryExpr::new(Arc::clone(left), operator, Arc::clone(right));
+    Ok(Transformed::yes(Arc::new(binary.with_fail_on_overflow(true)) as Expression))
 }
 
 /// Column `index` of `schema`.

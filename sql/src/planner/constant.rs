@@ -63,7 +63,8 @@ fn evaluate(expression: &Expr) -> datafusion_common::Result<()> {
         &PhysicalPlanningContext::default(),
     );
     let (true, Ok(physical)) = (is_integer, physical) else { return Ok(()) };
-    match checked(physical).and_then(|physical| physical.evaluate(&one_row())) {
+    let row = one_row();
+    match checked(physical, row.schema_ref()).and_then(|physical| physical.evaluate(&row)) {
         Err(error) if error.find_root().to_string().contains("verflow") => {
             Err(DataFusionError::External(Box::new(Error::new(
                 format!("{expression} overflows its type"),

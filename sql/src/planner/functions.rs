@@ -50,6 +50,11 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     }
 });
 
+/// The names of all functions that can be called without OVER.
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys()).map(String::as_str)
+}
+
 fn by_name<F>(
     functions: impl IntoIterator<Item = Arc<F>>,
     name: impl Fn(&F) -> &str,

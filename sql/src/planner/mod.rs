@@ -22,6 +22,7 @@ use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
+pub(crate) use self::functions::function_names;
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
 pub(crate) use self::relation::source_of;

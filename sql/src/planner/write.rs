@@ -52,10 +52,11 @@ pub(super) fn insert(insert: &ast::Insert, catalog: &dyn Catalog) -> Result<Plan
         return refused("DEFAULT VALUES");
     }
     let mut named = BTreeSet::new();
-    for column in &insert.columns {
-        let column = target.column(column)?;
+    for name in &insert.columns {
+        let column = target.column(name)?;
         if !named.insert(column) {
-            return Err(Error::new(format!("column \"{column}\" appears twice"), target.position));
+            let message = format!("column \"{column}\" appears twice");
+            return Err(Error::new(message, Position::of(name)));
         }
     }
     target.plan(ast::Statement::Insert(insert.clone()), catalog)

@@ -167,7 +167,7 @@ fn options(options: &CreateTableOptions, position: Position) -> Result<Vec<(Stri
         let SqlOption::KeyValue { key, value } = option else {
             return Err(Error::not_supported(format!("the option {option}"), position));
         };
-        let at = Position::of_span(key.span).or(Some(position));
+        let at = Position::of_span(key.span).or_else(|| Position::of(value)).or(Some(position));
         let name = key.value.to_ascii_lowercase();
         let value = match value {
             ast::Expr::Value(value) => match &value.value {

@@ -1,0 +1,113 @@
+//! A catalog that is filled by SQL.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_sql::catalog::{Catalog, Relation};
+use alluvium_sql::error::Error;
+use alluvium_sql::planner::{PlannedView, Planner};
+use alluvium_sql::statement::{Statement, StatementKind, ViewDefinition, ViewKind, parse};
+use arrow::datatypes::{DataType, Field, Schema};
+
+const FLIGHTS: &str = "
+    CREATE TABLE flights (
+        id BIGINT PRIMARY KEY, year INT, month INT, day INT, dep_time INT, dep_delay DOUBLE, arr_delay DOUBLE,
+        carrier VARCHAR NOT NULL, tailnum VARCHAR, origin VARCHAR NOT NULL, dest VARCHAR NOT NULL,
+        distance INT, time_hour TIMESTAMP);
+    CREATE TABLE airlines (carrier VARCHAR PRIMARY KEY, name VARCHAR NOT NULL);
+    CREATE TABLE planes (tailnum VARCHAR PRIMARY KEY, year INT, seats INT, model VARCHAR);
+    CREATE TABLE weather (origin VARCHAR, time_hour TIMESTAMP, temp DOUBLE, PRIMARY KEY (origin, time_hour));
+    CREATE TABLE numbers (a INT, b BIGINT, c SMALLINT, d DECIMAL(10,2), e REAL, u BIGINT UNSIGNED, t TEXT);
+";
+
+pub struct Definitions {
+    pub planner: Planner,
+    relations: BTreeMap<String, Relation>,
+}
+
+impl Catalog for Definitions {
+    fn relation(&self, name: &str) -> Option<Relation> {
+        self.relations.get(name).cloned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.relations.keys().cloned().collect()
+    }
+}
+
+impl Definitions {
+    /// Flights and what belongs to them, a table of numbers, and `alluvium.errors`.
+    pub fn flights() -> Definitions {
+        let mut definitions = Definitions { planner: Planner::new(), relations: BTreeMap::new() };
+        let schema = Arc::new(Schema::new(vec![Field::new("view", DataType::Utf8, false)]));
+        definitions.relations.insert("alluvium.errors".to_string(), Relation::System { schema });
+        definitions.define(FLIGHTS);
+        definitions
+    }
+
+    /// Takes in all definitions of a text.
+    pub fn define(&mut self, text: &str) {
+        for statement in parse(text) {
+            match statement.unwrap().kind {
+                StatementKind::CreateTable(table) => {
+                    let relation = Relation::Table {
+                        schema: table.schema,
+                        primary_key: table.primary_key,
+                        defaults: table.defaults,
+                    };
+                    self.relations.insert(table.name, relation);
+                }
+                StatementKind::CreateView(view) => {
+                    let planned = self.planner.view(&view, self).unwrap();
+                    let relation = match view.kind {
+                        ViewKind::Materialized => {
+                            Relation::MaterializedView { schema: planned.schema }
+                        }
+                        ViewKind::Local | ViewKind::Plain => {
+                            Relation::View { schema: planned.schema, plan: planned.logical }
+                        }
+                    };
+                    self.relations.insert(view.name, relation);
+                }
+                other => panic!("not a definition: {other:?}"),
+            }
+        }
+    }
+
+    /// The plan of `CREATE VIEW v AS query`.
+    pub fn view(&self, query: &str) -> Result<PlannedView, Error> {
+        self.planner.view(&view(&format!("CREATE VIEW v AS\n{query}"))?, self)
+    }
+
+    /// The plan of a query in a view, as EXPLAIN VIEW prints it.
+    pub fn explain(&self, query: &str) -> String {
+        match self.view(query) {
+            Ok(planned) => self.planner.explain(&planned.plan),
+            Err(error) => panic!("{query}: {error}"),
+        }
+    }
+}
+
+/// The only statement of a text.
+pub fn statement(text: &str) -> Result<Statement, Error> {
+    let mut statements = parse(text);
+    let statement = statements.next().unwrap_or_else(|| panic!("no statement in {text:?}"));
+    assert!(statements.next().is_none(), "one statement in {text:?}");
+    statement
+}
+
+/// A view's definition.
+pub fn view(text: &str) -> Result<ViewDefinition, Error> {
+    match statement(text)?.kind {
+        StatementKind::CreateView(view) => Ok(view),
+        other => panic!("not a view: {other:?}"),
+    }
+}
+
+/// An error as users see it, without the file.
+pub fn shown(error: &Error) -> String {
+    match error.position {
+        Some(position) => format!("{}:{}: {error}", position.line, position.column),
+        None => format!("{error}"),
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of Alluvium's SQL, against a catalog of definitions without rows.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod fixture;
+mod many;
+mod plans;
+mod refusals;
+mod statements;
+mod types;
+mod writes;

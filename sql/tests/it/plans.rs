@@ -1,0 +1,202 @@
+//! What views become.
+//!
+//! Plans stand in `snapshots/`; run with `INSTA_UPDATE=always` to write them anew, and read them.
+
+use std::fmt::Write;
+
+use alluvium_sql::plan::Node;
+use arrow::datatypes::DataType;
+
+use crate::fixture::{Definitions, view};
+
+fn plans(definitions: &Definitions, queries: &[&str]) -> String {
+    let mut text = String::new();
+    for query in queries {
+        writeln!(text, "-- {query}\n{}", definitions.explain(query)).unwrap();
+    }
+    text
+}
+
+#[test]
+fn projections_and_filters_are_one_map() {
+    let queries = [
+        "SELECT id, dep_delay + 1 AS x FROM flights WHERE origin = 'JFK' AND dep_delay > 10",
+        "SELECT upper(t) AS t, CAST(a AS VARCHAR) AS a, TRY_CAST(t AS INT) AS n FROM numbers",
+        "SELECT CASE WHEN dep_delay > 0 THEN 'late' ELSE 'on time' END AS punctual FROM flights",
+        "SELECT EXTRACT(HOUR FROM time_hour) AS h, substring(dest FROM 1 FOR 2) AS s FROM flights",
+        "SELECT split_part(t, '-', 1) AS p, repeat(t, 2) AS r, coalesce(t, 'none') AS c FROM numbers",
+        "SELECT time_hour + INTERVAL 1 HOURS AS t FROM flights WHERE time_hour > TIMESTAMP '2013-01-06' - INTERVAL '5' DAY",
+        "SELECT x.y * x.y AS z FROM (SELECT a + 1 AS y FROM numbers) x",
+        "SELECT id FROM flights ORDER BY dep_delay",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn joins_keep_what_is_needed_and_no_null_keys() {
+    let queries = [
+        "SELECT a.name, f.id FROM flights f JOIN airlines a ON f.carrier = a.carrier",
+        "SELECT a.name, p.model, f.id FROM flights f, airlines a, planes p
+         WHERE f.carrier = a.carrier AND f.tailnum = p.tailnum AND p.seats > 100 AND f.distance > p.seats",
+        "SELECT f1.id AS a, f2.id AS b FROM flights f1 JOIN flights f2 ON f1.tailnum = f2.tailnum AND f1.id < f2.id",
+        "SELECT origin, temp, id FROM flights JOIN weather USING (origin, time_hour)",
+        "SELECT n.a, m.a AS b FROM numbers n CROSS JOIN numbers m",
+        "SELECT n.a, m.b FROM numbers n JOIN numbers m ON n.a = m.b",
+        "SELECT n.a, m.b FROM numbers n JOIN numbers m ON n.a + 1 = m.a",
+        "SELECT n.a, m.b FROM numbers n JOIN numbers m ON n.a IS NOT DISTINCT FROM m.a",
+        "SELECT f.id FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum WHERE p.seats > 100",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn aggregates_are_over_columns_of_a_map() {
+    let queries = [
+        "SELECT count(*) AS n FROM numbers",
+        "SELECT carrier, count(*) AS n, avg(dep_delay) AS mean, min(dep_time) AS first FROM flights GROUP BY carrier",
+        "SELECT sum(a) AS a, sum(c) AS c, sum(d) AS d, sum(e) AS e, sum(u) AS u, avg(a) AS m, avg(d) AS n FROM numbers",
+        "SELECT sum(CAST(a AS DOUBLE)) AS a, avg(CAST(b AS DOUBLE)) AS b FROM numbers",
+        "SELECT month % 3 AS quarter, sum(distance) / count(*) AS d FROM flights
+         GROUP BY month % 3 HAVING count(*) > 10",
+        "SELECT carrier, sum(distance * 2) AS a, sum(distance * 2) + 1 AS b FROM flights GROUP BY carrier",
+        "SELECT a.name, count(*) AS n FROM flights f JOIN airlines a ON f.carrier = a.carrier GROUP BY a.name",
+        "SELECT carrier, count(DISTINCT origin) AS n FROM flights GROUP BY carrier",
+        "SELECT origin FROM flights GROUP BY origin",
+        "SELECT n FROM (SELECT carrier, count(*) AS n, max(distance) AS far FROM flights GROUP BY carrier) x",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn distinct_is_dropped_where_rows_differ_anyway() {
+    let queries = [
+        "SELECT DISTINCT origin, dest FROM flights",
+        "SELECT DISTINCT id, dest FROM flights",
+        "SELECT DISTINCT carrier, n FROM (SELECT carrier, count(*) AS n FROM flights GROUP BY carrier) x",
+        "SELECT origin AS x FROM flights UNION SELECT dest FROM flights",
+        "SELECT origin AS x FROM flights UNION ALL SELECT dest FROM flights UNION ALL SELECT 'x'",
+        "SELECT a AS x FROM numbers UNION ALL SELECT b FROM numbers",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn queries_in_queries_are_planned_in_place() {
+    let queries = [
+        "VALUES (1, 'a'), (2, NULL)",
+        "SELECT 1 AS one, upper('x') AS x",
+        "WITH late AS (SELECT * FROM flights WHERE dep_delay > 60)
+         SELECT carrier, count(*) AS n FROM late GROUP BY carrier ORDER BY n DESC",
+        "SELECT a.name, x.n FROM airlines a
+         JOIN (SELECT carrier, count(*) AS n FROM flights GROUP BY carrier) x ON x.carrier = a.carrier",
+        "SELECT v.x, f.id FROM flights f JOIN (VALUES ('JFK', 1), ('LGA', 2)) v (origin, x) ON f.origin = v.origin",
+        "SELECT id FROM flights WHERE 1 = 2",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn views_are_read_if_they_are_kept_and_written_out_if_not() {
+    let mut definitions = Definitions::flights();
+    definitions.define(
+        "CREATE MATERIALIZED VIEW per_carrier AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier;
+         CREATE VIEW late AS SELECT id, carrier, dep_delay / distance AS ratio, dest FROM flights WHERE dep_delay > 60;
+         CREATE LOCAL VIEW very_late AS SELECT id, carrier FROM late WHERE ratio > 1;",
+    );
+    let query = "SELECT v.id, p.n FROM very_late v JOIN per_carrier p ON v.carrier = p.carrier";
+    insta::assert_snapshot!(plans(&definitions, &[query]));
+    let planned = definitions.view(query).unwrap();
+    assert_eq!(planned.reads, ["flights", "per_carrier"]);
+    assert_eq!(planned.depends, ["per_carrier", "very_late"]);
+}
+
+#[test]
+fn a_name_of_with_hides_a_table() {
+    let planned = Definitions::flights()
+        .view("WITH flights AS (SELECT carrier FROM airlines) SELECT * FROM flights")
+        .unwrap();
+    assert_eq!(planned.depends, ["airlines"]);
+    assert_eq!(planned.reads, ["airlines"]);
+}
+
+#[test]
+fn a_view_has_the_columns_it_names() {
+    let definitions = Definitions::flights();
+    let definition = view(
+        "CREATE VIEW v (\"Name\", Total, more) AS SELECT carrier, sum(distance), count(*) FROM flights GROUP BY carrier",
+    );
+    let schema = definitions.planner.view(&definition.unwrap(), &definitions).unwrap().schema;
+    let columns: Vec<_> = schema
+        .fields()
+        .iter()
+        .map(|field| (field.name().as_str(), field.data_type(), field.is_nullable()))
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            ("Name", &DataType::Utf8, false),
+            ("total", &DataType::Int64, true),
+            ("more", &DataType::Int64, false)
+        ]
+    );
+}
+
+#[test]
+fn columns_have_one_string_type_whatever_a_function_gives() {
+    let definitions = Definitions::flights();
+    let planned = definitions
+        .view("SELECT split_part(t, '-', 1) AS a, repeat(t, 2) AS b, lpad(t, 9) AS c, concat(t, 'x') AS d FROM numbers")
+        .unwrap();
+    assert!(
+        planned.schema.fields().iter().all(|field| *field.data_type() == DataType::Utf8),
+        "{:?}",
+        planned.schema
+    );
+}
+
+/// What the only map of a view over constants gives for its first column.
+fn evaluate(query: &str) -> Result<String, String> {
+    let planned = Definitions::flights().view(query).map_err(|error| error.message)?;
+    let Node::Map { input, project, .. } = &planned.plan.node else { panic!("a map:\n{query}") };
+    let Node::Constant { rows } = &input.node else { panic!("constants:\n{query}") };
+    let value = project[0].evaluate(rows).map_err(|error| error.strip_backtrace())?;
+    let value = value.into_array(rows.num_rows()).unwrap();
+    Ok(arrow::util::display::array_value_to_string(&value, 0).unwrap())
+}
+
+#[test]
+fn arithmetic_fails_rather_than_wraps() {
+    for expression in [
+        "x + 1",
+        "x * 2",
+        "-y - 1 - x",
+        "-m",
+        "CASE WHEN x > 0 THEN x + 1 ELSE 0 END",
+        "abs(x + 1)",
+        "coalesce(NULL, x + 1)",
+        "x + 1 IN (1, 2)",
+        "CAST(x + 1 AS VARCHAR)",
+        "x / (y - 1)",
+    ] {
+        let query = format!(
+            "SELECT {expression} AS r FROM (VALUES (9223372036854775807, 1, -9223372036854775807 - 1)) v (x, y, m)"
+        );
+        let failed = evaluate(&query).expect_err(expression);
+        assert!(
+            failed.contains("verflow") || failed.contains("Divide by zero"),
+            "{expression}: {failed}"
+        );
+    }
+    let within = evaluate(
+        "SELECT CASE WHEN x > 0 THEN x - 1 ELSE x + 1 END AS r FROM (VALUES (9223372036854775807)) v (x)",
+    );
+    assert_eq!(within.unwrap(), "9223372036854775806");
+}
+
+#[test]
+fn casts_fail_and_try_casts_give_null() {
+    let failed = evaluate("SELECT CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap_err();
+    assert!(failed.contains("Cannot cast string '12a'"), "{failed}");
+    assert_eq!(evaluate("SELECT TRY_CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap(), "");
+    assert_eq!(evaluate("SELECT CAST(x AS INT) AS r FROM (VALUES ('12')) v (x)").unwrap(), "12");
+}

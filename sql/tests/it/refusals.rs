@@ -1,0 +1,200 @@
+//! What views cannot say, and what users get told; the query starts on the second line.
+
+use crate::fixture::{Definitions, shown, statement, view};
+use alluvium_sql::statement::StatementKind;
+
+fn refusal(definitions: &Definitions, query: &str) -> String {
+    match definitions.view(query) {
+        Ok(planned) => {
+            panic!("{query} is planned:\n{}", definitions.planner.explain(&planned.plan))
+        }
+        Err(error) => shown(&error),
+    }
+}
+
+#[test]
+fn constructs_are_refused_by_name_and_position() {
+    let definitions = Definitions::flights();
+    for (query, expected) in [
+        ("SELECT id FROM flights LIMIT 3", "2:30: LIMIT in a view is not supported yet"),
+        (
+            "SELECT id FROM flights ORDER BY id LIMIT 3",
+            "2:42: ORDER BY … LIMIT in a view is not supported yet",
+        ),
+        (
+            "SELECT id FROM (SELECT id FROM flights OFFSET 2) x",
+            "2:47: OFFSET in a view is not supported yet",
+        ),
+        (
+            "SELECT row_number() OVER (ORDER BY id) AS n FROM flights",
+            "2:8: OVER in a view is not supported yet",
+        ),
+        (
+            "SELECT count(*) FILTER (WHERE id > 3) AS n FROM flights",
+            "2:31: FILTER in a view is not supported yet",
+        ),
+        (
+            "SELECT 1 AS x, median(distance) AS m FROM flights",
+            "2:16: the aggregate median in a view is not supported yet",
+        ),
+        (
+            "SELECT count(DISTINCT origin) AS a, count(DISTINCT dest) AS b FROM flights",
+            "2:8: COUNT(DISTINCT …) beside other aggregates in a view is not supported yet",
+        ),
+        (
+            "SELECT f.id, p.model FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum",
+            "2:47: LEFT JOIN in a view is not supported yet",
+        ),
+        (
+            "SELECT f.id, p.model FROM flights f FULL JOIN planes p ON f.tailnum = p.tailnum",
+            "2:47: FULL JOIN in a view is not supported yet",
+        ),
+        (
+            "SELECT origin FROM flights EXCEPT SELECT dest FROM flights",
+            "2:35: EXCEPT in a view is not supported yet",
+        ),
+        (
+            "SELECT origin FROM flights INTERSECT ALL SELECT dest FROM flights",
+            "2:42: INTERSECT ALL in a view is not supported yet",
+        ),
+        (
+            "SELECT id FROM flights WHERE distance = (SELECT max(distance) FROM flights)",
+            "2:42: a scalar subquery in a view is not supported yet",
+        ),
+        (
+            "SELECT id FROM flights WHERE carrier IN (SELECT carrier FROM airlines)",
+            "2:30: IN (SELECT …) in a view is not supported yet",
+        ),
+        (
+            "SELECT id FROM flights f WHERE EXISTS (SELECT 1 FROM airlines a WHERE a.carrier = f.carrier)",
+            "2:40: EXISTS in a view is not supported yet",
+        ),
+        (
+            "SELECT origin, count(*) AS n FROM flights GROUP BY ROLLUP (origin)",
+            "ROLLUP in a view is not supported yet",
+        ),
+        (
+            "SELECT origin, count(*) AS n FROM flights GROUP BY GROUPING SETS ((origin), ())",
+            "GROUPING SETS in a view is not supported yet",
+        ),
+        (
+            "SELECT DISTINCT ON (origin) origin, id FROM flights",
+            "2:21: DISTINCT ON in a view is not supported yet",
+        ),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT x FROM r",
+            "WITH RECURSIVE in a view is not supported yet",
+        ),
+        ("SELECT now() AS t FROM flights", "2:8: now() in a view is not supported yet"),
+        (
+            "SELECT id FROM flights WHERE time_hour > current_date",
+            "2:42: current_date() in a view is not supported yet",
+        ),
+        (
+            "SELECT random() AS r FROM flights",
+            "2:8: random() gives another value at each call and cannot be used in a view",
+        ),
+        ("SELECT x FROM UNNEST([1, 2]) AS u (x)", "UNNEST in a view is not supported yet"),
+        (
+            "SELECT id FROM flights WHERE id = $1",
+            "2:35: a parameter in a view is not supported yet",
+        ),
+        (
+            "SELECT NULL AS x FROM flights",
+            "2:1: column \"x\" is always NULL and has no type: CAST it",
+        ),
+        (
+            "SELECT [a, 1] AS l FROM numbers",
+            "2:1: column \"l\" of type List(Int64) in a view is not supported yet",
+        ),
+        (
+            "SELECT * FROM alluvium.errors",
+            "2:1: a view cannot read \"alluvium.errors\": query it instead",
+        ),
+    ] {
+        let refused = refusal(&definitions, query);
+        assert!(refused.ends_with(expected), "{query}:\n  {refused}\n  {expected}");
+    }
+}
+
+#[test]
+fn names_that_do_not_exist_get_a_suggestion() {
+    let definitions = Definitions::flights();
+    for (query, expected) in [
+        (
+            "SELECT dep FROM flights",
+            "2:8: no column \"dep\" in \"flights\"; did you mean \"dep_time\"?",
+        ),
+        (
+            "SELECT f.carier FROM flights f",
+            "2:8: no column \"carier\" in \"f\"; did you mean \"carrier\"?",
+        ),
+        (
+            "SELECT id FROM flights WHERE Orgin = 'JFK'",
+            "2:30: no column \"orgin\" in \"flights\"; did you mean \"origin\"?",
+        ),
+        ("SELECT xyzzy FROM flights", "2:8: no column \"xyzzy\" in \"flights\""),
+        ("SELECT id FROM flight", "2:16: no table or view \"flight\"; did you mean \"flights\"?"),
+        ("SELECT g.id FROM flights f", "2:8: no column \"id\" in \"g\""),
+        (
+            "SELECT uper(carrier) AS x FROM flights",
+            "2:8: no function \"uper\"; did you mean \"upper\"?",
+        ),
+        (
+            "SELECT year FROM flights f JOIN planes p ON f.tailnum = p.tailnum",
+            "2:8: column \"year\" is ambiguous; put its table's name in front",
+        ),
+        (
+            "SELECT origin, count(*) AS n FROM flights",
+            "2:8: 'flights.origin' must appear in GROUP BY clause because it's not an aggregate expression",
+        ),
+    ] {
+        assert_eq!(refusal(&definitions, query), expected, "{query}");
+    }
+}
+
+#[test]
+fn types_that_do_not_fit_are_errors_at_the_query() {
+    let definitions = Definitions::flights();
+    let refused = refusal(&definitions, "SELECT a + time_hour AS x FROM numbers, flights");
+    assert!(refused.contains(": Cannot "), "{refused}");
+    let overflow = refusal(&definitions, "SELECT a FROM numbers WHERE b > 9223372036854775807 + 1");
+    assert_eq!(overflow, "2:1: Int64(9223372036854775807) + Int64(1) overflows its type");
+}
+
+#[test]
+fn a_view_names_its_columns_apart() {
+    let definitions = Definitions::flights();
+    let query =
+        "SELECT f.carrier, a.carrier FROM flights f JOIN airlines a ON f.carrier = a.carrier";
+    assert_eq!(
+        refusal(&definitions, query),
+        "2:1: column \"carrier\" appears twice in view \"v\"; name them apart with AS"
+    );
+    let wide = view("CREATE VIEW v (a, b) AS SELECT 1").unwrap();
+    let error = definitions.planner.view(&wide, &definitions).unwrap_err();
+    assert_eq!(shown(&error), "1:13: view \"v\" names 2 columns but selects 1");
+}
+
+#[test]
+fn a_correlation_over_two_levels_is_refused() {
+    let definitions = Definitions::flights();
+    let query = "SELECT id FROM flights f WHERE EXISTS (SELECT 1 FROM airlines a WHERE EXISTS
+        (SELECT 1 FROM planes p WHERE p.tailnum = f.tailnum AND a.carrier = f.carrier))";
+    assert!(refusal(&definitions, query).contains("not supported yet"));
+}
+
+#[test]
+fn queries_can_say_what_views_cannot() {
+    let definitions = Definitions::flights();
+    for query in [
+        "SELECT id, row_number() OVER (PARTITION BY carrier ORDER BY id) AS n FROM flights ORDER BY id LIMIT 3",
+        "SELECT now() AS t, random() AS r FROM flights",
+        "SELECT f.id FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum WHERE f.carrier IN (SELECT carrier FROM airlines)",
+        "SELECT origin, median(distance) FILTER (WHERE month > 3) AS m FROM flights GROUP BY ROLLUP (origin)",
+        "SELECT * FROM alluvium.errors",
+    ] {
+        let StatementKind::Query(query) = statement(query).unwrap().kind else { panic!("a query") };
+        definitions.planner.query(&query, &definitions).unwrap();
+    }
+}

@@ -1,0 +1,224 @@
+//! Reading statements.
+
+use alluvium_sql::error::Position;
+use alluvium_sql::statement::{StatementKind, ViewKind, parse};
+
+use crate::fixture::{shown, statement, view};
+
+fn kind(text: &str) -> String {
+    let name = match statement(text) {
+        Ok(statement) => format!("{:?}", statement.kind),
+        Err(error) => return shown(&error),
+    };
+    name.split(['(', ' ']).next().unwrap().to_string()
+}
+
+#[test]
+fn every_statement_is_read_as_what_it_is() {
+    for (text, expected) in [
+        ("CREATE TABLE t (a INT)", "CreateTable"),
+        ("create view v as select 1 as x", "CreateView"),
+        ("CREATE LOCAL VIEW v AS SELECT 1 AS x", "CreateView"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT 1 AS x", "CreateView"),
+        ("DROP TABLE t", "DropTable"),
+        ("DROP VIEW v", "DropView"),
+        ("DROP MATERIALIZED VIEW v", "DropView"),
+        ("INSERT INTO t VALUES (1), (2)", "Insert"),
+        ("INSERT INTO t (a) SELECT a FROM u", "Insert"),
+        ("UPDATE t SET a = 1 WHERE b = 2", "Update"),
+        ("DELETE FROM t WHERE a = 1", "Delete"),
+        ("BEGIN", "Begin"),
+        ("BEGIN TRANSACTION", "Begin"),
+        ("START TRANSACTION", "Begin"),
+        ("COMMIT", "Commit"),
+        ("ROLLBACK", "Rollback"),
+        ("COPY t FROM 'a.csv' (HEADERS true, NULL_VALUE 'NA')", "Copy"),
+        ("SELECT 1", "Query"),
+        ("(SELECT 1) UNION ALL SELECT 2", "Query"),
+        ("WITH x AS (SELECT 1) SELECT * FROM x", "Query"),
+        ("VALUES (1), (2)", "Query"),
+        ("EXPLAIN VIEW v", "ExplainView"),
+        ("EXPLAIN SELECT 1", "ExplainSelect"),
+    ] {
+        assert_eq!(kind(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn statements_know_their_text_and_where_they_start() {
+    let text =
+        "-- a comment; with a semicolon\n;;\n  SELECT 'ä;ö' AS x ; /* and\n another */ COMMIT;";
+    let statements: Vec<_> = parse(text).map(Result::unwrap).collect();
+    assert_eq!(statements.len(), 2);
+    assert_eq!(statements[0].text, "SELECT 'ä;ö' AS x");
+    assert_eq!(statements[0].position, Position { line: 3, column: 3 });
+    assert_eq!(statements[1].text, "COMMIT");
+    assert_eq!(statements[1].position, Position { line: 4, column: 13 });
+}
+
+#[test]
+fn a_syntax_error_is_reported_when_it_is_reached_and_is_the_last_thing() {
+    let mut statements = parse("BEGIN; COMMIT;\nSELECT FROM WHERE; BEGIN");
+    assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Begin));
+    assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Commit));
+    let error = statements.next().unwrap().unwrap_err();
+    assert_eq!(error.position.unwrap().line, 2);
+    assert!(statements.next().is_none());
+}
+
+#[test]
+fn a_string_that_does_not_end_spoils_only_its_own_statement() {
+    let mut statements = parse("BEGIN;\nSELECT 'abc; COMMIT");
+    assert!(statements.next().unwrap().is_ok());
+    assert_eq!(shown(&statements.next().unwrap().unwrap_err()), "2:8: unterminated string literal");
+    assert!(statements.next().is_none());
+}
+
+#[test]
+fn syntax_errors_say_what_was_expected_and_where() {
+    for (text, expected) in [
+        ("SELEC 1", "1:1: expected a statement, found SELEC"),
+        ("COMMIT now", "1:8: expected the end of the statement, found now"),
+        (
+            "CREATE TABLE t (a INT",
+            "1:22: expected ',' or ')' after column definition, found the end of the statement",
+        ),
+        ("SELECT 1 +", "1:11: expected an expression, found the end of the statement"),
+        ("COPY t FROM 'x' (HEADERS)", "1:25: expected the value of an option, found )"),
+        ("CREATE TABLE t (a INT FOREIGN KEY b)", "1:35: expected REFERENCES, found b"),
+    ] {
+        assert_eq!(kind(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn statements_that_do_not_work_are_refused_by_name() {
+    for (text, expected) in [
+        ("SAVEPOINT a", "1:1: SAVEPOINT is not supported yet"),
+        ("ROLLBACK TO SAVEPOINT a", "1:23: ROLLBACK TO SAVEPOINT is not supported yet"),
+        ("ALTER TABLE t ADD COLUMN b INT", "1:1: ALTER TABLE is not supported yet"),
+        ("CREATE INDEX i ON t (a)", "1:1: CREATE INDEX is not supported yet"),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1", "1:1: CREATE OR REPLACE is not supported yet"),
+        ("CREATE TEMPORARY TABLE t (a INT)", "1:1: CREATE TEMPORARY TABLE is not supported yet"),
+        ("CREATE TABLE t AS SELECT 1 AS a", "1:14: CREATE TABLE … AS is not supported yet"),
+        ("CREATE TABLE IF NOT EXISTS t (a INT)", "1:28: IF NOT EXISTS is not supported yet"),
+        ("DROP TABLE IF EXISTS t", "1:1: IF EXISTS is not supported yet"),
+        ("DROP SCHEMA s", "1:1: DROP SCHEMA is not supported yet"),
+        ("DECLARE RECURSIVE VIEW r (a INT)", "1:1: DECLARE RECURSIVE is not supported yet"),
+        ("EXPLAIN ANALYZE SELECT 1", "1:1: EXPLAIN ANALYZE is not supported yet"),
+        (
+            "MERGE INTO t USING u ON a = b WHEN MATCHED THEN DELETE",
+            "1:1: MERGE is not supported yet",
+        ),
+        ("CREATE TABLE s.t (a INT)", "1:14: a name in a schema is not supported yet"),
+        ("CREATE TABLE t (a INT UNIQUE)", "1:17: UNIQUE is not supported yet"),
+        ("CREATE TABLE t (a INT CHECK (a > 0))", "1:17: CHECK is not supported yet"),
+        (
+            "CREATE TABLE t (a TIMESTAMP LATENESS INTERVAL 1 HOURS)",
+            "1:29: LATENESS is not supported yet",
+        ),
+        (
+            "CREATE TABLE t (a INT ARRAY)",
+            "1:23: expected ',' or ')' after column definition, found ARRAY",
+        ),
+        ("CREATE TABLE t (a INT[])", "1:17: a column of type INT[] is not supported yet"),
+        ("CREATE TABLE t (a INTERVAL)", "1:17: a column of type INTERVAL is not supported yet"),
+        ("CREATE TABLE t (a INT, A INT)", "1:24: column \"a\" appears twice"),
+        (
+            "CREATE TABLE t (a INT PRIMARY KEY, b INT, PRIMARY KEY (b))",
+            "1:56: the table has a PRIMARY KEY already",
+        ),
+        ("CREATE TABLE t (a INT, PRIMARY KEY (bb))", "1:37: no column \"bb\""),
+        (
+            "CREATE TABLE t (a INT DEFAULT random())",
+            "1:31: random() gives another value at each call and cannot be used in DEFAULT",
+        ),
+        (
+            "CREATE TABLE t (a TIMESTAMP DEFAULT now())",
+            "1:37: now() in DEFAULT is not supported yet",
+        ),
+        (
+            "CREATE TABLE t (a INT, b INT DEFAULT a)",
+            "1:38: DEFAULT cannot refer to a column: \"a\"",
+        ),
+        (
+            "CREATE TABLE t (a INT) WITH ('connectors' = '[]')",
+            "1:45: the option 'connectors' is not supported yet",
+        ),
+        (
+            "CREATE TABLE t (a INT) WITH (connector = 'file')",
+            "1:30: the option 'connector' is not supported yet",
+        ),
+        (
+            "CREATE TABLE t (a INT) WITH ('colour' = 'red')",
+            "1:41: there is no option 'colour' of a table",
+        ),
+        (
+            "CREATE VIEW v WITH ('emit_final' = 'd') AS SELECT 1 AS x",
+            "1:36: the option 'emit_final' = 'd' of a view is not supported yet",
+        ),
+    ] {
+        assert_eq!(kind(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_table_is_read_with_its_key_defaults_and_options() {
+    let text = "CREATE TABLE Orders (
+        id BIGINT, \"Line\" INT, customer BIGINT FOREIGN KEY REFERENCES customer(id) NOT NULL,
+        amount DECIMAL(10, 2) DEFAULT 0, note VARCHAR(20) DEFAULT 'none' NULL,
+        PRIMARY KEY (\"Line\", id), FOREIGN KEY (customer) REFERENCES customer (id)
+    ) WITH ('materialized' = 'true', 'append_only' = 'false')";
+    let StatementKind::CreateTable(table) = statement(text).unwrap().kind else {
+        panic!("a table")
+    };
+    assert_eq!(table.name, "orders");
+    assert_eq!(table.position, Position { line: 1, column: 14 });
+    assert_eq!(table.primary_key, [1, 0]);
+    assert_eq!(table.text, text);
+    let fields = table.schema.fields().iter();
+    let nullable: Vec<(&str, bool)> =
+        fields.map(|field| (field.name().as_str(), field.is_nullable())).collect();
+    assert_eq!(
+        nullable,
+        [("id", false), ("Line", false), ("customer", false), ("amount", true), ("note", true)]
+    );
+    let defaults: Vec<bool> = table.defaults.iter().map(Option::is_some).collect();
+    assert_eq!(defaults, [false, false, false, true, true]);
+    assert_eq!(table.options[0], ("materialized".to_string(), "true".to_string()));
+}
+
+#[test]
+fn views_know_their_kind_and_their_columns() {
+    for (text, kind, columns) in [
+        ("CREATE VIEW v AS SELECT 1 AS x", ViewKind::Plain, 0),
+        ("CREATE LOCAL VIEW v (a, B) AS SELECT 1, 2", ViewKind::Local, 2),
+        ("create materialized view v as select 1 as x", ViewKind::Materialized, 0),
+    ] {
+        let view = view(text).unwrap();
+        assert_eq!(
+            (view.name.as_str(), view.kind, view.columns.len()),
+            ("v", kind, columns),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn copy_has_options_of_any_name() {
+    let text = "COPY Flights FROM 'data/flights.csv.gz' (headers true, NULL_VALUE 'NA', delimiter ';', limit 10)";
+    let StatementKind::Copy { table, path, options, position } = statement(text).unwrap().kind
+    else {
+        panic!("COPY")
+    };
+    assert_eq!(
+        (table.as_str(), path.as_str(), position.column),
+        ("flights", "data/flights.csv.gz", 6)
+    );
+    let options: Vec<(&str, &str)> =
+        options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(
+        options,
+        [("HEADERS", "true"), ("NULL_VALUE", "NA"), ("DELIMITER", ";"), ("LIMIT", "10")]
+    );
+}
