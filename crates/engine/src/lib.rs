@@ -64,3 +64,8 @@ pub use crate::session::{Outcome, Session};
 pub use crate::source::{Portion, Refusal, Source, SourceReader, SourceRequest};
 pub use crate::subscription::{Change, Subscription};
 pub use crate::transaction::Transaction;
+
+/// The README's program, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,6 @@
+//! The `alluvium` command as its users see it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod shell;
+mod sqlite;
+mod tutorial;

@@ -1,0 +1,193 @@
+//! What goes in, what comes out, and with which status.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+fn alluvium(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a run wrote, and its status.
+#[derive(Debug, PartialEq)]
+struct Run {
+    status: Option<i32>,
+    output: String,
+    errors: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            output: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Run {
+    alluvium(arguments).output().unwrap().into()
+}
+
+/// Runs with `input` as standard input.
+fn run_with(input: &str, arguments: &[&str]) -> Run {
+    let mut child = alluvium(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap().into()
+}
+
+fn done(output: &str) -> Run {
+    Run { status: Some(0), output: output.into(), errors: String::new() }
+}
+
+fn write(folder: &TempDir, name: &str, content: &str) -> String {
+    let path = folder.path().join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn statements_of_files_commands_and_the_shell_run_in_order() {
+    let folder = TempDir::new().unwrap();
+    let file = write(&folder, "t.sql", "INSERT INTO t VALUES (2);");
+    let arguments = ["-c", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)", "-f", &file];
+    let select = ["--format", "csv", "-c", "SELECT SUM(a) AS s FROM t"];
+    assert_eq!(run(&[&arguments[..], &select].concat()), done("s\r\n3\r\n"));
+    assert_eq!(run(&[&["shell"], &arguments[..], &select].concat()), done("s\r\n3\r\n"));
+}
+
+#[test]
+fn statements_come_from_standard_input_when_nothing_else_is_named() {
+    let program = "CREATE TABLE t (a INT, b VARCHAR);
+        CREATE MATERIALIZED VIEW v AS SELECT b, SUM(a) AS s FROM t GROUP BY b;
+        INSERT INTO t VALUES (1, 'x'), (2, 'x'), (NULL, NULL);
+        SELECT * FROM v ORDER BY b;";
+    let table = "+------+------+\n| b    | s    |\n+------+------+\n| x    | 3    |\n| NULL | NULL |\n\
+        +------+------+\n";
+    assert_eq!(run_with(program, &[]), done(table));
+}
+
+#[test]
+fn each_format_shows_null_in_its_way() {
+    let select = "SELECT * FROM (VALUES (1, ''), (2, NULL)) AS t (a, b) ORDER BY a";
+    let formatted = |arguments: &[&str]| run(&[arguments, &["-c", select]].concat());
+    let csv = ["--format", "csv"];
+    assert_eq!(formatted(&csv), done("a,b\r\n1,\"\"\r\n2,\r\n"));
+    assert_eq!(formatted(&[&csv[..], &["--null", "-"]].concat()), done("a,b\r\n1,\"\"\r\n2,-\r\n"));
+    assert_eq!(
+        formatted(&["--format", "json"]),
+        done("[{\"a\":1,\"b\":\"\"},{\"a\":2,\"b\":null}]\n")
+    );
+    assert_eq!(
+        formatted(&["--format", "jsonl"]),
+        done("{\"a\":1,\"b\":\"\"}\n{\"a\":2,\"b\":null}\n")
+    );
+}
+
+#[test]
+fn an_error_names_file_line_and_column_and_shows_the_line() {
+    let folder = TempDir::new().unwrap();
+    let text = "CREATE TABLE flights (dep_time INT);\n\nSELECT 1 AS a;\n  SELECT dep FROM flights;\nSELECT 2;\n";
+    let file = write(&folder, "flights.sql", text);
+    let found = run(&["--format", "jsonl", "-f", &file, "-c", "SELECT 3"]);
+    let errors = format!(
+        "error: {file}:4:10: no column \"dep\" in \"flights\"; did you mean \"dep_time\"?\n  \
+         SELECT dep FROM flights;\n         ^\n"
+    );
+    assert_eq!(found, Run { status: Some(1), output: "{\"a\":1}\n".into(), errors });
+}
+
+#[test]
+fn a_command_line_that_is_wrong_has_status_two() {
+    for arguments in [&["--format", "xml"][..], &["--workers", "0"], &["-x"], &["nowhere"]] {
+        let found = run(arguments);
+        assert_eq!((found.status, found.output.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(found.errors.starts_with("error: "), "{}", found.errors);
+    }
+    assert_eq!(run(&["--version"]), done(concat!("alluvium ", env!("CARGO_PKG_VERSION"), "\n")));
+}
+
+#[test]
+fn a_program_that_cannot_be_read_is_an_error() {
+    let found = run(&["-f", "nowhere.sql"]);
+    let errors = "error: nowhere.sql: No such file or directory (os error 2)\n".to_string();
+    assert_eq!(found, Run { status: Some(1), output: String::new(), errors });
+}
+
+#[test]
+fn paths_count_from_the_file_that_names_them() {
+    let folder = TempDir::new().unwrap();
+    let file = write(
+        &folder,
+        "programs/t.sql",
+        "CREATE TABLE t (a INT); COPY t FROM '../data/t.csv'; SELECT * FROM t;",
+    );
+    write(&folder, "data/t.csv", "7\n");
+    assert_eq!(run(&["--format", "csv", "-f", &file]), done("a\r\n7\r\n"));
+}
+
+#[test]
+fn refused_rows_are_warned_of_once_and_all_is_done() {
+    let folder = TempDir::new().unwrap();
+    write(&folder, "t.csv", "a,b\n1,x\none,y\n2,y\n");
+    write(&folder, "u.csv", "3,x\n3\n");
+    let program = "CREATE TABLE t (a INT, b VARCHAR);
+        COPY t FROM 't.csv' (HEADERS true);
+        COPY t FROM 'u.csv';
+        SELECT SUM(a) AS s FROM t;";
+    let file = write(&folder, "t.sql", program);
+    let at = folder.path().display();
+    let errors = format!(
+        "warning: 2 input rows were refused:\n  \
+         {at}/t.csv:3: \"one\" is not an INTEGER (column a)\n  \
+         {at}/u.csv:2: there are 1 fields instead of 2\n"
+    );
+    let expected = Run { status: Some(0), output: "s\r\n6\r\n".into(), errors };
+    assert_eq!(run(&["--format", "csv", "-f", &file]), expected);
+}
+
+#[test]
+fn what_a_copy_cannot_read_is_an_error_at_its_statement() {
+    let found = run(&["-c", "CREATE TABLE t (a INT);\nCOPY t FROM 'nowhere.csv';"]);
+    assert_eq!(found.status, Some(1));
+    let start = "error: <command>:2:6: cannot open \"nowhere.csv\": No such file or directory";
+    assert!(found.errors.starts_with(start), "{}", found.errors);
+    assert!(found.errors.ends_with("\nCOPY t FROM 'nowhere.csv';\n     ^\n"), "{}", found.errors);
+}
+
+#[test]
+fn a_closed_pipe_ends_the_program_quietly() {
+    let mut child = alluvium(&["-c", &"SELECT 1;".repeat(100)]).spawn().unwrap();
+    drop(child.stdout.take());
+    let found: Run = child.wait_with_output().unwrap().into();
+    assert_eq!(found, done(""));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_lets_the_statement_in_hand_finish() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("t.csv");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let copy = format!("CREATE TABLE t (a INT); COPY t FROM '{}'; SELECT 1;", pipe.display());
+    let child = alluvium(&["-c", &copy]).spawn().unwrap();
+    // Opens once the COPY has, which never happens if the program fails before.
+    let (opened, opening) = std::sync::mpsc::channel();
+    std::thread::spawn(move || opened.send(fs::OpenOptions::new().write(true).open(pipe)));
+    let mut rows = opening.recv_timeout(Duration::from_secs(30)).expect("a COPY").unwrap();
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
+    rows.write_all(b"1\nx\n").unwrap();
+    drop(rows);
+    let found: Run = child.wait_with_output().unwrap().into();
+    assert_eq!((found.status, found.output.as_str()), (Some(130), ""));
+    assert!(found.errors.starts_with("warning: 1 input row was refused:\n"), "{}", found.errors);
+}

@@ -1,0 +1,109 @@
+//! The tutorial gives what SQLite gives, on its sample and on the whole year.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use alluvium::{Engine, Outcome, Session, StatementKind};
+use tempfile::TempDir;
+
+use crate::sqlite::{self, Sqlite};
+
+fn tutorial() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tutorial"))
+}
+
+/// Runs the tutorial in both engines, with the `data` in `base`; after each transaction compares
+/// all relations, from the first query on. Gives out the number of flights, and of comparisons.
+fn compare(base: &Path, workers: usize) -> (usize, usize) {
+    let text = fs::read_to_string(tutorial().join("flights.sql")).unwrap();
+    let engine =
+        Engine::builder().workers(workers).source(alluvium_connect::Csv).open_in_memory().unwrap();
+    let mut session = engine.session();
+    session.set_base(base);
+    let mut sqlite = Sqlite::new();
+    let mut relations = Vec::new();
+    let mut comparisons = 0;
+    let mut has_data = false;
+    for statement in alluvium::parse(&text) {
+        let statement = statement.unwrap();
+        session.run(&statement).unwrap_or_else(|error| panic!("{error} in {}", statement.text));
+        sqlite.run(&statement, base);
+        match &statement.kind {
+            StatementKind::CreateTable(table) => relations.push(table.name.clone()),
+            StatementKind::CreateView(view) => relations.push(view.name.clone()),
+            StatementKind::Query(_) if !has_data => has_data = true,
+            StatementKind::Query(_) | StatementKind::ExplainView { .. } => continue,
+            _ => {}
+        }
+        if has_data && !session.in_transaction() {
+            for relation in &relations {
+                compare_relation(&mut session, &sqlite, relation);
+            }
+            comparisons += 1;
+        }
+    }
+    (sqlite.rows("flights").len(), comparisons)
+}
+
+fn compare_relation(session: &mut Session, sqlite: &Sqlite, relation: &str) {
+    let outcomes = session.execute(&format!("SELECT * FROM {relation}")).unwrap();
+    let [Outcome::Rows { batches, .. }] = &outcomes[..] else {
+        panic!("a query gives rows, not {outcomes:?}");
+    };
+    let (ours, theirs) = (sqlite::rows(batches), sqlite.rows(relation));
+    assert_eq!(ours.len(), theirs.len(), "rows of {relation}");
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert!(sqlite::same(ours, theirs), "{relation}: {ours:?} instead of {theirs:?}");
+    }
+}
+
+#[test]
+fn the_sample_gives_what_sqlite_gives_after_every_transaction() {
+    for workers in 1..=3 {
+        let (flights, comparisons) = compare(tutorial(), workers);
+        assert!(flights > 20_000, "{flights} flights");
+        assert_eq!(comparisons, 7);
+    }
+}
+
+#[test]
+fn the_whole_year_gives_what_sqlite_gives_after_every_transaction() {
+    let Some(year) = std::env::var_os("ALLUVIUM_FLIGHTS") else {
+        // Not by a macro, whose output is shown of failed tests only.
+        let _ = writeln!(std::io::stderr(), "skipped: ALLUVIUM_FLIGHTS names no folder of flights");
+        return;
+    };
+    let base = TempDir::new().unwrap();
+    fs::create_dir(base.path().join("data")).unwrap();
+    for table in ["airlines", "flights", "planes", "weather"] {
+        let file = format!("{table}.csv.gz");
+        fs::copy(Path::new(&year).join(&file), base.path().join("data").join(&file)).unwrap();
+    }
+    let start = Instant::now();
+    let (flights, _) = compare(base.path(), 2);
+    assert!(flights > 336_000, "{flights} flights");
+    let _ = writeln!(std::io::stderr(), "{flights} flights compared in {:.0?}", start.elapsed());
+}
+
+#[test]
+fn the_program_prints_its_views_before_and_after_the_corrections() {
+    let program = tutorial().join("flights.sql");
+    let run = Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["--format", "csv", "-f"])
+        .arg(program)
+        .output()
+        .unwrap();
+    let (text, errors) =
+        (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
+    assert!(run.status.success(), "{errors}");
+    assert_eq!(errors, "");
+    let lines_with = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(lines_with("airline,scheduled,departed"), 2);
+    assert_eq!(lines_with("20938,"), 1);
+    assert_eq!(lines_with("20939,"), 1);
+    assert_eq!(lines_with("Zephyr Air,3,2,130.0,135"), 1);
+    assert!(lines_with("ExpressJet Airlines Inc.,") == lines_with("Atlantic Southeast Airlines,"));
+}
