@@ -1,8 +1,8 @@
 //! The incremental plan: what a view becomes before it becomes a dataflow.
 //!
-//! [`build`] makes one of an optimized logical plan, out of the nodes of [`construct`], which know
-//! their columns and unique keys; [`prune`] then drops the columns that nobody needs; [`explain`]
-//! prints it. [`expression`] makes the expressions that maps evaluate.
+//! `build` makes one of an optimized logical plan, out of the nodes of `construct`, which know
+//! their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
+//! prints it. `expression` makes the expressions that maps evaluate.
 mod build;
 mod construct;
 mod explain;

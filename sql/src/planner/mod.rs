@@ -5,8 +5,8 @@
 //!                    datafusion-sql ─► views written out in place ─► LogicalPlan                            (statements)
 //! ```
 //!
-//! [`context`] resolves names, [`refusal`] says what a view cannot say yet, [`optimizer`] chooses rules
-//! that hold while the data changes, [`view`] and [`write`] plan, [`constant`] keeps constants from
+//! `context` resolves names, `refusal` says what a view cannot say yet, `optimizer` chooses rules
+//! that hold while the data changes, `view` and `write` plan, `constant` keeps constants from
 //! wrapping around.
 mod constant;
 mod context;

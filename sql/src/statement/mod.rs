@@ -4,9 +4,9 @@
 //! when it is reached; every position is one in the text as it was given. What is parsed here knows
 //! nothing of the tables that exist: names are resolved by the [planner](crate::planner).
 //!
-//! In reading order: [`statements`] cuts, [`dialect`] says how our SQL differs from sqlparser's
-//! generic one, [`kind`] sorts statements and refuses those that do not work, [`table`] and [`view`]
-//! read definitions, and [`copy`] reads COPY.
+//! In reading order: `statements` cuts, `dialect` says how our SQL differs from sqlparser's
+//! generic one, `kind` sorts statements and refuses those that do not work, `table` and `view`
+//! read definitions, and `copy` reads COPY.
 mod copy;
 mod dialect;
 mod kind;
