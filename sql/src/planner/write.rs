@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use datafusion_common::Column;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection};
 use sqlparser::ast::{
-    self, AssignmentTarget, FromTable, Ident, ObjectName, TableFactor, TableObject, TableWithJoins,
+    self, AssignmentTarget, FromTable, Ident, ObjectName, SetExpr, TableFactor, TableObject,
+    TableWithJoins,
 };
 
 use super::context::{Context, no_relation};
@@ -48,9 +49,10 @@ pub(super) fn insert(insert: &ast::Insert, catalog: &dyn Catalog) -> Result<Plan
     {
         return refused("with an alias, PARTITION or SET");
     }
-    if insert.source.is_none() {
+    let Some(source) = &insert.source else {
         return refused("DEFAULT VALUES");
-    }
+    };
+    refuse_default(source)?;
     let mut named = BTreeSet::new();
     for name in &insert.columns {
         let column = target.column(name)?;
@@ -184,6 +186,27 @@ impl Target {
         let plan = relation::inline_views(change.input.as_ref().clone()).map_err(at)?;
         constant::check(&plan).map_err(|error| error.at(Some(self.position)))?;
         Ok(PlannedWrite { table: self.name.clone(), plan })
+    }
+}
+
+/// The word DEFAULT among VALUES would be taken for a column.
+fn refuse_default(source: &ast::Query) -> Result<()> {
+    let SetExpr::Values(values) = source.body.as_ref() else { return Ok(()) };
+    let mut values = values.rows.iter().flat_map(|row| row.content.iter());
+    let default = values.find_map(|value| match value {
+        ast::Expr::Identifier(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default") =>
+        {
+            Some(Position::of_span(word.span))
+        }
+        _ => None,
+    });
+    match default {
+        Some(position) => Err(Error::not_supported(
+            "DEFAULT among VALUES (a column that is left out gets its default)",
+            position,
+        )),
+        None => Ok(()),
     }
 }
 

@@ -125,8 +125,11 @@ impl Feed {
     }
 
     /// A worker's part of the dataflow is gone. What it has not completed can never be delivered.
-    fn cut(&self) {
+    fn cut(&self, worker: usize) {
         let mut state = self.state.lock();
+        if state.frontiers[worker].is_none() {
+            return;
+        }
         state.closed = true;
         state.pending.clear();
         self.arrived.notify_all();
@@ -173,6 +176,6 @@ impl Sink for FeedSink {
 
 impl Drop for FeedSink {
     fn drop(&mut self) {
-        self.feed.cut();
+        self.feed.cut(self.worker);
     }
 }

@@ -27,7 +27,9 @@ impl Batch {
             .with_target_partitions(1)
             .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
         Self {
-            runtime: Builder::new_current_thread().build().expect("a runtime without drivers can be built"),
+            runtime: Builder::new_current_thread()
+                .build()
+                .expect("a runtime without drivers can be built"),
             context: SessionContext::new_with_config(config),
             tables: HashMap::new(),
         }
@@ -40,7 +42,12 @@ impl Batch {
         Ok(())
     }
 
-    pub(super) fn create_view(&mut self, name: &str, columns: &[String], query: &str) -> Result<(), String> {
+    pub(super) fn create_view(
+        &mut self,
+        name: &str,
+        columns: &[String],
+        query: &str,
+    ) -> Result<(), String> {
         let sql = format!("CREATE VIEW {}{} AS {query}", quoted(name), column_list(columns));
         self.runtime.block_on(self.context.sql(&sql)).map_err(text)?;
         Ok(())

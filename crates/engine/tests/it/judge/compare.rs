@@ -22,7 +22,10 @@ pub(super) fn difference(expected: &[Row], actual: &[Row], measure: Measure) -> 
     let expected = prepared(expected, measure);
     let actual = prepared(actual, measure);
     let in_order = expected.len() == actual.len()
-        && expected.iter().zip(&actual).all(|(expected, actual)| same_row(expected, actual, measure));
+        && expected
+            .iter()
+            .zip(&actual)
+            .all(|(expected, actual)| same_row(expected, actual, measure));
     if in_order {
         return None;
     }
@@ -55,7 +58,9 @@ fn prepared(rows: &[Row], measure: Measure) -> Vec<Row> {
 fn untype(cell: &mut Cell) {
     match cell {
         Cell::Boolean(value) => *cell = Cell::Integer((*value).into()),
-        Cell::Decimal(digits) => *cell = Cell::Float(digits.parse().expect("a decimal is a number")),
+        Cell::Decimal(digits) => {
+            *cell = Cell::Float(digits.parse().expect("a decimal is a number"))
+        }
         Cell::Time(text) => *cell = Cell::Text(std::mem::take(text)),
         _ => {}
     }
@@ -68,7 +73,8 @@ fn same_row(a: &Row, b: &Row, measure: Measure) -> bool {
 fn same(a: &Cell, b: &Cell, measure: Measure) -> bool {
     match (a, b) {
         (Cell::Float(a), Cell::Float(b)) if measure != Measure::Identical => close(*a, *b),
-        (Cell::Integer(integer), Cell::Float(float)) | (Cell::Float(float), Cell::Integer(integer))
+        (Cell::Integer(integer), Cell::Float(float))
+        | (Cell::Float(float), Cell::Integer(integer))
             if measure == Measure::Untyped =>
         {
             close(*integer as f64, *float)
@@ -98,7 +104,11 @@ fn equal_multisets_have_no_difference_in_any_order() {
     let turned = [two.clone(), one.clone(), one.clone()];
     assert_eq!(difference(&rows, &turned, Measure::Identical), None);
     let found = difference(&rows, &[one, two], Measure::Identical);
-    assert_eq!(found.as_deref(), Some("missing: [1 NULL], surplus: []"), "a copy less is a difference");
+    assert_eq!(
+        found.as_deref(),
+        Some("missing: [1 NULL], surplus: []"),
+        "a copy less is a difference"
+    );
 }
 
 #[test]

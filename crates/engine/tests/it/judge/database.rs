@@ -101,7 +101,8 @@ impl DB for Client {
         let mut output = DBOutput::StatementComplete(0);
         for statement in parse(sql) {
             let statement = statement.map_err(|error| Failure(error.to_string()))?;
-            let outcome = self.session.run(&statement).map_err(|error| Failure(error.to_string()))?;
+            let outcome =
+                self.session.run(&statement).map_err(|error| Failure(error.to_string()))?;
             if !matches!(outcome, Outcome::Rows { .. } | Outcome::Text(_)) {
                 let mut trial = locked(&self.trial);
                 trial.follow(&statement);
@@ -124,7 +125,9 @@ fn rendered(outcome: Outcome) -> DBOutput<Letter> {
             types: vec![Letter::Text],
             rows: text.lines().map(|line| vec![line.to_owned()]).collect(),
         },
-        Outcome::Changed { rows, .. } | Outcome::Copied { rows, .. } => DBOutput::StatementComplete(rows),
+        Outcome::Changed { rows, .. } | Outcome::Copied { rows, .. } => {
+            DBOutput::StatementComplete(rows)
+        }
         _ => DBOutput::StatementComplete(0),
     }
 }
@@ -132,6 +135,9 @@ fn rendered(outcome: Outcome) -> DBOutput<Letter> {
 fn table(schema: &SchemaRef, batches: &[RecordBatch]) -> DBOutput<Letter> {
     DBOutput::Rows {
         types: schema.fields().iter().map(|field| field.data_type().into()).collect(),
-        rows: rows(batches).iter().map(|row| row.iter().map(ToString::to_string).collect()).collect(),
+        rows: rows(batches)
+            .iter()
+            .map(|row| row.iter().map(ToString::to_string).collect())
+            .collect(),
     }
 }

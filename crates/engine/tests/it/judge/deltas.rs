@@ -18,8 +18,12 @@ impl Ledger {
     pub(super) fn enter(&mut self, change: &Change) -> Result<(), String> {
         let epoch = change.epoch;
         match self.epoch {
-            Some(last) if epoch <= last => return Err(format!("epoch {epoch} comes after epoch {last}")),
-            Some(_) if change.rows.num_rows() == 0 => return Err(format!("epoch {epoch} changes nothing")),
+            Some(last) if epoch <= last => {
+                return Err(format!("epoch {epoch} comes after epoch {last}"));
+            }
+            Some(_) if change.rows.num_rows() == 0 => {
+                return Err(format!("epoch {epoch} changes nothing"));
+            }
             _ => self.epoch = Some(epoch),
         }
         let rows = rows_of(&change.rows);
@@ -52,7 +56,8 @@ impl Ledger {
 
     /// Each row as often as its weight says.
     pub(super) fn rows(&self) -> Vec<Row> {
-        let copies = |(row, weight): (&Row, &i64)| std::iter::repeat_n(row.clone(), *weight as usize);
+        let copies =
+            |(row, weight): (&Row, &i64)| std::iter::repeat_n(row.clone(), *weight as usize);
         self.sum.iter().flat_map(copies).collect()
     }
 }
@@ -75,7 +80,9 @@ impl Watch {
         }
         match self.ledger.epoch() {
             None => Err("there is no first change".to_owned()),
-            Some(last) if last > epoch => Err(format!("epoch {last} was delivered before it was made")),
+            Some(last) if last > epoch => {
+                Err(format!("epoch {last} was delivered before it was made"))
+            }
             Some(_) => Ok(()),
         }
     }

@@ -43,7 +43,11 @@ impl Evidence {
         let others = [
             ("what reading it gives", contents, Measure::Typed),
             ("the sum of its changes", self.deltas.as_ref(), Measure::Identical),
-            ("a later snapshot and the changes since", self.late_deltas.as_ref(), Measure::Identical),
+            (
+                "a later snapshot and the changes since",
+                self.late_deltas.as_ref(),
+                Measure::Identical,
+            ),
             ("the batch answer", self.batch.as_ref(), Measure::Typed),
             ("SQLite's answer", self.sqlite.as_ref(), Measure::Untyped),
         ];

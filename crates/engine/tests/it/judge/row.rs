@@ -101,12 +101,18 @@ pub(super) fn rows_of(batch: &RecordBatch) -> Vec<Row> {
     let columns: Vec<Vec<Cell>> = batch.columns().iter().map(cells).collect();
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
     (0..batch.num_rows())
-        .map(|_| columns.iter_mut().map(|column| column.next().expect("columns are as long as their batch")).collect())
+        .map(|_| {
+            columns
+                .iter_mut()
+                .map(|column| column.next().expect("columns are as long as their batch"))
+                .collect()
+        })
         .collect()
 }
 
 fn cells(column: &ArrayRef) -> Vec<Cell> {
-    let converted = |data_type| cast(column, &data_type).expect("a cast to the widest type of its kind");
+    let converted =
+        |data_type| cast(column, &data_type).expect("a cast to the widest type of its kind");
     let value: Box<dyn Fn(usize) -> Cell> = match column.data_type() {
         DataType::Null => Box::new(|_| Cell::Null),
         DataType::Boolean => {
@@ -125,7 +131,9 @@ fn cells(column: &ArrayRef) -> Vec<Cell> {
             // Through its own digits: 0.1 stays 0.1.
             let values = column.as_primitive::<Float32Type>().clone();
             Box::new(move |row| {
-                Cell::Float(format!("{:?}", values.value(row)).parse().expect("a printed float parses"))
+                Cell::Float(
+                    format!("{:?}", values.value(row)).parse().expect("a printed float parses"),
+                )
             })
         }
         DataType::Float64 => {
@@ -136,7 +144,10 @@ fn cells(column: &ArrayRef) -> Vec<Cell> {
             let values = converted(DataType::Utf8).as_string::<i32>().clone();
             Box::new(move |row| Cell::Text(values.value(row).to_owned()))
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => {
             let values = converted(DataType::Binary).as_binary::<i32>().clone();
             Box::new(move |row| Cell::Bytes(values.value(row).to_vec()))
         }
@@ -156,7 +167,8 @@ fn printed(column: &ArrayRef) -> Vec<String> {
     let options = FormatOptions::default()
         .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
         .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.fZ"));
-    let formatter = ArrayFormatter::try_new(column, &options).expect("every scalar type can be printed");
+    let formatter =
+        ArrayFormatter::try_new(column, &options).expect("every scalar type can be printed");
     (0..column.len()).map(|row| formatter.value(row).to_string()).collect()
 }
 

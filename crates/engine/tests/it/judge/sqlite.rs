@@ -41,14 +41,22 @@ impl Sqlite {
             items.push(item);
         }
         if !table.primary_key.is_empty() {
-            let key: Vec<_> =
-                table.primary_key.iter().map(|&column| quoted(table.schema.field(column).name())).collect();
+            let key: Vec<_> = table
+                .primary_key
+                .iter()
+                .map(|&column| quoted(table.schema.field(column).name()))
+                .collect();
             items.push(format!("PRIMARY KEY ({}) ON CONFLICT REPLACE", key.join(", ")));
         }
         self.execute(&format!("CREATE TABLE {} ({})", quoted(&table.name), items.join(", ")))
     }
 
-    pub(super) fn create_view(&self, name: &str, columns: &[String], query: &str) -> Result<(), String> {
+    pub(super) fn create_view(
+        &self,
+        name: &str,
+        columns: &[String],
+        query: &str,
+    ) -> Result<(), String> {
         self.execute(&format!("CREATE VIEW {}{} AS {query}", quoted(name), column_list(columns)))?;
         // It resolves names only when it is asked.
         self.answer(name).map(drop)

@@ -51,7 +51,10 @@ pub(super) fn run(workers: usize) {
     if files.len() == all {
         // Neither judge may fall silent unnoticed.
         assert!(queries >= 150, "{summary}");
-        assert!(tally.batch * 10 >= tally.looks * 8 && tally.sqlite * 10 >= tally.looks * 6, "{summary}");
+        assert!(
+            tally.batch * 10 >= tally.looks * 8 && tally.sqlite * 10 >= tally.looks * 6,
+            "{summary}"
+        );
     }
 }
 
@@ -76,9 +79,10 @@ pub(super) struct Report {
 
 /// Runs the text of a file on an engine of its own.
 pub(super) fn run_text(place: &str, text: &str, workers: usize) -> Report {
-    let records: Vec<Record<Letter>> =
-        parse_with_name(text, place).unwrap_or_else(|error| panic!("not a file of records: {error}"));
-    let with_sqlite = !records.iter().any(|record| matches!(record, Record::Comment(lines) if asks(lines)));
+    let records: Vec<Record<Letter>> = parse_with_name(text, place)
+        .unwrap_or_else(|error| panic!("not a file of records: {error}"));
+    let with_sqlite =
+        !records.iter().any(|record| matches!(record, Record::Comment(lines) if asks(lines)));
     let middle = records.len() / 2;
 
     let trial = Arc::new(Mutex::new(Trial::new(workers, with_sqlite)));
@@ -101,16 +105,26 @@ pub(super) fn run_text(place: &str, text: &str, workers: usize) -> Report {
             _ => continue,
         };
         reads_errors |= sql.contains("alluvium.errors");
-        let skips = |who: &str| conditions.iter().any(|condition| matches!(condition, Condition::SkipIf { label } if label == who));
-        if conditions.iter().any(|condition| matches!(condition, Condition::OnlyIf { label } if label == "sqlite")) {
+        let skips = |who: &str| {
+            conditions
+                .iter()
+                .any(|condition| matches!(condition, Condition::SkipIf { label } if label == who))
+        };
+        if conditions
+            .iter()
+            .any(|condition| matches!(condition, Condition::OnlyIf { label } if label == "sqlite"))
+        {
             locked(&trial).sqlite_only(sql);
         } else {
-            locked(&trial).skips = Skips { sqlite: skips("sqlite"), datafusion: skips("datafusion") };
+            locked(&trial).skips =
+                Skips { sqlite: skips("sqlite"), datafusion: skips("datafusion") };
         }
         let result = runner.run(record);
         let mut faults = locked(&trial).objections();
         faults.extend(result.err().map(|error| error.kind().to_string()));
-        report.faults.extend(faults.into_iter().map(|fault| format!("{place}:{line}, {workers} workers: {fault}")));
+        report.faults.extend(
+            faults.into_iter().map(|fault| format!("{place}:{line}, {workers} workers: {fault}")),
+        );
         if report.faults.len() >= TOLD {
             report.faults.truncate(TOLD);
             break;
@@ -118,7 +132,9 @@ pub(super) fn run_text(place: &str, text: &str, workers: usize) -> Report {
     }
     report.tally = locked(&trial).tally;
     if report.tally.failing > 0 && !reads_errors {
-        report.faults.push(format!("{place}, {workers} workers: there are errors that the file does not speak of"));
+        report.faults.push(format!(
+            "{place}, {workers} workers: there are errors that the file does not speak of"
+        ));
     }
     report
 }

@@ -18,7 +18,8 @@ fn rows(values: &[i128]) -> Vec<Row> {
 }
 
 fn change(epoch: u64, changes: &[(i64, i64)]) -> Change {
-    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(changes.iter().map(|change| change.0)));
+    let column: ArrayRef =
+        Arc::new(Int64Array::from_iter_values(changes.iter().map(|change| change.0)));
     let rows = RecordBatch::try_from_iter([("n", column)]).expect("one column is a batch");
     Change { epoch, rows, weights: changes.iter().map(|change| change.1).collect() }
 }
@@ -72,7 +73,9 @@ const TAMPERS: [(&str, Tamper); 5] = [
     ("the batch answer", |evidence, answer| evidence.batch = Some(answer)),
     ("SQLite's answer", |evidence, answer| evidence.sqlite = Some(answer)),
     ("the sum of its changes", |evidence, answer| evidence.deltas = Some(answer)),
-    ("a later snapshot and the changes since", |evidence, answer| evidence.late_deltas = Some(answer)),
+    ("a later snapshot and the changes since", |evidence, answer| {
+        evidence.late_deltas = Some(answer)
+    }),
     ("it cannot be read", |evidence, answer| evidence.contents = Some(answer)),
 ];
 
@@ -104,9 +107,14 @@ fn every_answer_that_differs_from_the_others_is_objected_to() {
     for kind in ["MATERIALIZED", ""] {
         let evidence = evidence(kind);
         assert_eq!(evidence.objections(), Vec::<String>::new());
-        let right = evidence.batch.clone().expect("DataFusion was asked").expect("and has answered");
+        let right =
+            evidence.batch.clone().expect("DataFusion was asked").expect("and has answered");
         assert_eq!(right.len(), 2);
-        assert!(evidence.sqlite.is_some() && evidence.late_deltas.is_some() && evidence.contents.is_some());
+        assert!(
+            evidence.sqlite.is_some()
+                && evidence.late_deltas.is_some()
+                && evidence.contents.is_some()
+        );
 
         let mut less = right.clone();
         less.pop();
@@ -165,12 +173,17 @@ fn a_table_that_differs_in_sqlite_is_a_fault_of_the_view_over_it() {
         "{TABLE}\nonlyif sqlite\nstatement ok\nDELETE FROM t WHERE n = 1\n
 statement ok\nCREATE MATERIALIZED VIEW v AS SELECT n FROM t\n"
     );
-    assert!(faults(&text).contains("against SQLite's answer: missing: [], surplus: [1]"), "{}", faults(&text));
+    assert!(
+        faults(&text).contains("against SQLite's answer: missing: [], surplus: [1]"),
+        "{}",
+        faults(&text)
+    );
 }
 
 #[test]
 fn what_sqlite_cannot_do_is_a_fault_unless_it_is_skipped() {
-    let view = "statement ok\nCREATE MATERIALIZED VIEW v AS SELECT TRY_CAST(n AS TEXT) AS n FROM t\n";
+    let view =
+        "statement ok\nCREATE MATERIALIZED VIEW v AS SELECT TRY_CAST(n AS TEXT) AS n FROM t\n";
     let text = format!("{TABLE}\n{view}");
     assert!(faults(&text).contains("SQLite cannot follow"), "{}", faults(&text));
     assert_eq!(faults(&format!("{TABLE}\nskipif sqlite\n{view}")), "");
@@ -179,7 +192,12 @@ fn what_sqlite_cannot_do_is_a_fault_unless_it_is_skipped() {
 
 #[test]
 fn errors_that_a_file_does_not_speak_of_are_a_fault() {
-    let text = format!("{TABLE}\nstatement ok\nCREATE MATERIALIZED VIEW v AS SELECT 1 / (n - 1) AS n FROM t\n");
+    let text = format!(
+        "{TABLE}\nstatement ok\nCREATE MATERIALIZED VIEW v AS SELECT 1 / (n - 1) AS n FROM t\n"
+    );
     assert!(faults(&text).contains("does not speak of"), "{}", faults(&text));
-    assert_eq!(faults(&format!("{text}\nquery T\nSELECT view FROM alluvium.errors\n----\nv\n")), "");
+    assert_eq!(
+        faults(&format!("{text}\nquery T\nSELECT view FROM alluvium.errors\n----\nv\n")),
+        ""
+    );
 }

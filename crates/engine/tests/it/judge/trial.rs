@@ -71,7 +71,10 @@ pub(super) struct Trial {
 
 impl Trial {
     pub(super) fn new(workers: usize, with_sqlite: bool) -> Self {
-        let engine = Engine::builder().workers(workers).open_in_memory().expect("an engine in memory can be opened");
+        let engine = Engine::builder()
+            .workers(workers)
+            .open_in_memory()
+            .expect("an engine in memory can be opened");
         Self {
             engine,
             batch: Batch::new(),
@@ -155,7 +158,8 @@ impl Trial {
         let result = self.with_sqlite(|sqlite| sqlite.create_view(name, columns, &query));
         self.object("SQLite", result);
 
-        let words: HashSet<&str> = query.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let words: HashSet<&str> =
+            query.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
         let mut reads = HashSet::new();
         for view in self.views.iter().filter(|view| words.contains(view.name.as_str())) {
             reads.insert(view.name.clone());
@@ -205,14 +209,18 @@ impl Trial {
         for table in self.tables.clone() {
             match self.read(&table) {
                 Ok((_, batches)) => self.batch.fill(&table, batches),
-                Err(error) => self.objections.push(format!("table {table} cannot be read: {error}")),
+                Err(error) => {
+                    self.objections.push(format!("table {table} cannot be read: {error}"))
+                }
             }
         }
         let failing = self.failing();
         for place in 0..self.views.len() {
             let evidence = self.evidence(place, &failing);
             let name = &self.views[place].name;
-            self.objections.extend(evidence.objections().iter().map(|objection| format!("view {name} {objection}")));
+            self.objections.extend(
+                evidence.objections().iter().map(|objection| format!("view {name} {objection}")),
+            );
         }
     }
 
@@ -221,7 +229,15 @@ impl Trial {
         match self.engine.query("SELECT DISTINCT view FROM alluvium.errors") {
             Ok(batches) => batches
                 .iter()
-                .flat_map(|batch| batch.column(0).as_string::<i32>().iter().flatten().map(str::to_owned).collect::<Vec<_>>())
+                .flat_map(|batch| {
+                    batch
+                        .column(0)
+                        .as_string::<i32>()
+                        .iter()
+                        .flatten()
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                })
                 .collect(),
             Err(error) => {
                 self.objections.push(format!("alluvium.errors cannot be read: {error}"));
@@ -240,12 +256,18 @@ impl Trial {
             watch.as_mut().map(|watch| watch.catch_up(epoch).map(|()| watch.ledger.rows()))
         };
         let (deltas, late_deltas) = (sum(&mut view.watch), sum(&mut view.late_watch));
-        let fails = failing.contains(&view.name) || view.reads.iter().any(|name| failing.contains(name));
+        let fails =
+            failing.contains(&view.name) || view.reads.iter().any(|name| failing.contains(name));
         let (name, skips) = (view.name.clone(), view.skips);
 
-        let contents = (kept || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
+        let contents =
+            (kept || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
         let batch = (!fails && !skips.datafusion).then(|| self.batch.answer(&name));
-        let sqlite = self.sqlite.as_ref().filter(|_| !fails && !skips.sqlite).map(|sqlite| sqlite.answer(&name));
+        let sqlite = self
+            .sqlite
+            .as_ref()
+            .filter(|_| !fails && !skips.sqlite)
+            .map(|sqlite| sqlite.answer(&name));
         self.tally += Tally {
             looks: 1,
             batch: batch.is_some().into(),
