@@ -1,0 +1,178 @@
+//! Tables and views that come and go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium::{Engine, RelationKind};
+
+use crate::support::{engine_with, query, settled};
+
+fn refused(engine: &Engine, sql: &str) -> String {
+    engine.execute(sql).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn a_name_is_given_once() {
+    let engine = engine_with(1, "CREATE TABLE t (a BIGINT); CREATE VIEW v AS SELECT a FROM t");
+    assert_eq!(refused(&engine, "CREATE TABLE t (b BIGINT)"), "there is already a table \"t\"");
+    assert_eq!(refused(&engine, "CREATE TABLE v (b BIGINT)"), "there is already a view \"v\"");
+    assert_eq!(
+        refused(&engine, "CREATE VIEW t AS SELECT 1 AS x"),
+        "there is already a table \"t\""
+    );
+}
+
+#[test]
+fn what_others_use_is_not_dropped() {
+    let engine = engine_with(
+        2,
+        "CREATE TABLE t (a BIGINT);
+         CREATE LOCAL VIEW l AS SELECT a FROM t;
+         CREATE VIEW v AS SELECT a FROM l;
+         CREATE MATERIALIZED VIEW m AS SELECT a + 1 AS b FROM v",
+    );
+    assert!(refused(&engine, "DROP TABLE t").starts_with("\"t\" is used by \"l\""));
+    assert!(refused(&engine, "DROP VIEW l").starts_with("\"l\" is used by"));
+    assert!(refused(&engine, "DROP VIEW v").starts_with("\"v\" is used by \"m\""));
+    assert_eq!(refused(&engine, "DROP VIEW t"), "\"t\" is a table, not a view");
+    assert_eq!(refused(&engine, "DROP TABLE x"), "there is no table or view \"x\"");
+    engine
+        .execute("DROP VIEW m; DROP VIEW v; DROP VIEW l; DROP TABLE t")
+        .expect("nothing uses what is dropped");
+    assert!(engine.relations().expect("they can be listed").is_empty());
+    engine
+        .execute("CREATE TABLE t (b VARCHAR); INSERT INTO t VALUES ('new')")
+        .expect("the name is free again");
+    assert_eq!(settled(&engine, "SELECT * FROM t"), ["new"]);
+}
+
+#[test]
+fn relations_are_listed_by_name() {
+    let engine = engine_with(
+        1,
+        "CREATE TABLE t (a BIGINT, b BIGINT PRIMARY KEY);
+         CREATE LOCAL VIEW l AS SELECT a FROM t;
+         CREATE MATERIALIZED VIEW m AS SELECT a FROM l;
+         CREATE VIEW v AS SELECT a FROM l",
+    );
+    let relations = engine.relations().expect("they can be listed");
+    let listed: Vec<_> =
+        relations.iter().map(|relation| (relation.name.as_str(), relation.kind)).collect();
+    assert_eq!(
+        listed,
+        [
+            ("l", RelationKind::LocalView),
+            ("m", RelationKind::MaterializedView),
+            ("t", RelationKind::Table),
+            ("v", RelationKind::View)
+        ]
+    );
+    assert_eq!(relations[2].primary_key, [1]);
+}
+
+#[test]
+fn a_view_starts_from_what_its_tables_hold() {
+    for workers in 1..=3 {
+        let engine = engine_with(
+            workers,
+            "CREATE TABLE t (k BIGINT, v BIGINT);
+             INSERT INTO t VALUES (1, 1), (1, 2), (2, 3);
+             DELETE FROM t WHERE v = 2;
+             CREATE MATERIALIZED VIEW s AS SELECT k, SUM(v) AS v FROM t GROUP BY k;
+             CREATE MATERIALIZED VIEW big AS SELECT k FROM s WHERE v > 2",
+        );
+        assert_eq!(query(&engine, "SELECT * FROM s"), ["1 1", "2 3"]);
+        assert_eq!(query(&engine, "SELECT * FROM big"), ["2"]);
+        engine.execute("INSERT INTO t VALUES (1, 9), (2, -1)").expect("it inserts");
+        assert_eq!(settled(&engine, "SELECT * FROM s"), ["1 10", "2 2"]);
+        assert_eq!(query(&engine, "SELECT * FROM big"), ["1"]);
+    }
+}
+
+#[test]
+fn errors_of_views_can_be_read_and_go_away_with_their_cause() {
+    for workers in 1..=3 {
+        let engine = engine_with(
+            workers,
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, d BIGINT);
+             CREATE MATERIALIZED VIEW q AS SELECT id, 100 / d AS q FROM t;
+             CREATE VIEW p AS SELECT id, id + 9223372036854775807 AS q FROM t WHERE id > 1;
+             INSERT INTO t VALUES (1, 0), (2, 5)",
+        );
+        assert_eq!(settled(&engine, "SELECT * FROM q"), ["2 20"]);
+        assert_eq!(query(&engine, "SELECT view FROM alluvium.errors"), ["p", "q"]);
+        let message =
+            query(&engine, "SELECT message FROM alluvium.errors WHERE view = 'q'").concat();
+        assert!(message.to_lowercase().contains("divi"), "{message}");
+        engine
+            .execute("UPDATE t SET d = 4 WHERE id = 1; DELETE FROM t WHERE id = 2")
+            .expect("the table changes");
+        assert_eq!(settled(&engine, "SELECT * FROM q"), ["1 25"]);
+        assert!(query(&engine, "SELECT * FROM alluvium.errors").is_empty());
+    }
+}
+
+/// The number of this process's threads, and its resident memory in bytes; where there is /proc.
+fn footprint() -> Option<(usize, usize)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let value = |name: &str| -> Option<usize> {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    Some((value("Threads:")?, value("VmRSS:")? * 1024))
+}
+
+/// Creates and drops a view over and over while rows come in, and checks what it says each time.
+fn churn(engine: &Engine, times: usize) {
+    for _ in 0..times {
+        engine
+            .execute("CREATE MATERIALIZED VIEW m AS SELECT k, COUNT(*) AS n, SUM(v) AS s FROM t GROUP BY k")
+            .expect("the view is built");
+        let totals = query(engine, "SELECT SUM(n) - SUM(s) FROM m");
+        assert_eq!(totals, ["0"], "every row has the value one");
+        engine.execute("DROP VIEW m").expect("nothing uses it");
+    }
+}
+
+// Other tests run threads and use memory in the same process: this one runs in a process of its own.
+#[test]
+fn views_come_and_go_a_thousand_times_while_data_flows() {
+    if std::env::var_os("ALLUVIUM_TEST_CHURN").is_none() {
+        let test = std::env::current_exe().expect("a test knows its program");
+        let name = "definitions::views_come_and_go_a_thousand_times_while_data_flows";
+        let status = std::process::Command::new(test)
+            .args(["--exact", name, "--nocapture"])
+            .env("ALLUVIUM_TEST_CHURN", "1")
+            .status()
+            .expect("the program starts");
+        assert!(status.success());
+        return;
+    }
+    let engine = engine_with(2, "CREATE TABLE t (id BIGINT PRIMARY KEY, k BIGINT, v BIGINT)");
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = std::thread::spawn({
+        let (engine, stop) = (engine.clone(), stop.clone());
+        move || {
+            // The table stays as large as it is: keys come again.
+            for id in (0..200).cycle() {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let row = format!("INSERT INTO t VALUES ({id}, {}, 1)", id % 7);
+                engine.execute(&row).expect("it inserts");
+            }
+        }
+    });
+    churn(&engine, 200);
+    let before = footprint();
+    churn(&engine, 1000);
+    let after = footprint();
+    stop.store(true, Ordering::Relaxed);
+    writer.join().expect("the writer does not fail");
+    assert_eq!(settled(&engine, "SELECT COUNT(*) - SUM(v) FROM t"), ["0"]);
+    if let (Some((threads, bytes)), Some((threads_after, bytes_after))) = (before, after) {
+        assert_eq!(threads, threads_after);
+        let grown = bytes_after.saturating_sub(bytes);
+        assert!(grown < 8 << 20, "memory has grown by {grown} bytes from {bytes}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The engine as its users meet it.
+
+#![allow(missing_docs)]
+
+mod copy;
+mod definitions;
+mod poison;
+mod sessions;
+mod subscriptions;
+mod support;
+mod transactions;
