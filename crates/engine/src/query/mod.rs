@@ -9,6 +9,7 @@ mod engine;
 mod errors;
 mod sum;
 mod table;
+mod values;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use datafusion::datasource::{TableProvider, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 pub(crate) use engine::QueryEngine;
+pub(crate) use values::allow_nulls;
 
 use crate::catalog::{ERRORS, Entries, Entry};
 use crate::error::{Error, Result};

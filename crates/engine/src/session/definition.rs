@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::lower;
 use alluvium_sql::statement::{TableDefinition, ViewDefinition, ViewKind};
 
 use super::Outcome;
 use crate::catalog::{Definition, Entry, Scope, Table, View};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Turns;
 use crate::worker::Dataflow;
@@ -18,6 +19,7 @@ impl Instance {
     pub(super) fn create_table(&self, definition: &TableDefinition) -> Result<Outcome> {
         let _definitions = self.definitions.lock();
         self.catalog.check_free(&definition.name).map_err(|error| error.at(definition.position))?;
+        lower::check(&definition.schema).map_err(|error| Error::sql(error.to_string()))?;
         let TableDefinition { name, schema, primary_key, defaults, .. } = definition.clone();
         let id = self.sequencer.install(|_, _, _| Dataflow::Table {
             name: name.clone(),
@@ -35,6 +37,7 @@ impl Instance {
         self.catalog.check_free(name).map_err(|error| error.at(definition.position))?;
         let entries = self.catalog.entries();
         let planned = self.planner.view(definition, &Scope(&entries))?;
+        lower::check_plan(&planned.plan).map_err(|error| Error::sql(error.to_string()))?;
         let plan = Arc::new(planned.plan);
         let id = match kind {
             // It lives in the views that name it.

@@ -8,12 +8,14 @@ use datafusion::sql::sqlparser::ast;
 use super::{Outcome, Session};
 use crate::catalog::{Entries, Scope};
 use crate::error::Result;
+use crate::query::allow_nulls;
 use crate::transaction::{Transaction, Write};
 
 impl Session {
     pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Outcome> {
         self.change(|session, entries| {
-            let planned = session.instance().planner.insert(insert, &Scope(entries))?;
+            let mut planned = session.instance().planner.insert(insert, &Scope(entries))?;
+            planned.plan = allow_nulls(planned.plan)?;
             let (table, rows) = session.rows(planned, entries)?;
             Ok((table, rows.into_iter().map(Write::enter).collect()))
         })

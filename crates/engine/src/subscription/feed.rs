@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use alluvium_sql::lower::Sink;
+use alluvium_dataflow::sink::Sink;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::lower::Sink;
+use alluvium_dataflow::sink::Sink;
 use alluvium_sql::plan::IncrementalPlan;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;

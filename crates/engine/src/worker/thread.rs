@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
-use alluvium_sql::lower::{self, Relations, Sink};
+use alluvium_dataflow::sink::Sink;
+use alluvium_sql::lower::{self, Relations};
 use alluvium_trace::Epoch;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
