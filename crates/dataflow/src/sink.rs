@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
@@ -29,17 +30,19 @@ pub fn sink<'scope>(
     mut sink: Box<dyn Sink>,
 ) -> DeltaStream<'scope, Epoch> {
     stream.unary_frontier(Pipeline, "Sink", move |_capability, _info| {
-        let mut waiting: BTreeMap<Epoch, Vec<Delta<Epoch>>> = BTreeMap::new();
+        // With a capability for each epoch that waits, so that the dataflow does not end before it.
+        let mut waiting: BTreeMap<Epoch, (Capability<Epoch>, Vec<Delta<Epoch>>)> = BTreeMap::new();
         let mut reported = Some(0);
         move |(input, frontier),
               _output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             if fault::armed(Fault::PanicInSink) {
                 panic!("a fault was injected into a sink");
             }
-            input.for_each(|_capability, delta: &mut Delta<Epoch>| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
                 let delta = std::mem::take(delta);
                 for (epoch, part) in by_epoch(delta) {
-                    waiting.entry(epoch).or_default().push(part);
+                    let wait = || (capability.delayed(&epoch, 0), Vec::new());
+                    waiting.entry(epoch).or_insert_with(wait).1.push(part);
                 }
             });
             let frontier = frontier.frontier().first().copied();
@@ -47,7 +50,8 @@ pub fn sink<'scope>(
                 if frontier.is_some_and(|frontier| frontier <= *entry.key()) {
                     break;
                 }
-                for (epoch, rows, weights) in consolidate(&entry.remove()) {
+                let (_capability, parts) = entry.remove();
+                for (epoch, rows, weights) in consolidate(&parts) {
                     sink.changes(epoch, rows, weights);
                 }
             }

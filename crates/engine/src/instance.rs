@@ -28,11 +28,17 @@ pub(crate) struct Instance {
     pub(crate) turns: Arc<Turns>,
     /// Held while relations come and go.
     pub(crate) definitions: Mutex<()>,
-    /// The dataflows of subscriptions, and what they read.
-    subscriptions: Mutex<BTreeMap<DataflowId, String>>,
+    /// The dataflows of subscriptions.
+    subscriptions: Mutex<BTreeMap<DataflowId, Subscribed>>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) poison: Arc<Poison>,
     pub(crate) sequencer: Sequencer,
+}
+
+/// What a subscription's dataflow reads, and where its changes go.
+struct Subscribed {
+    relation: String,
+    feed: Arc<Feed>,
 }
 
 impl Instance {
@@ -65,7 +71,9 @@ impl Instance {
             keep: false,
             sink: Some(Box::new(FeedSink::new(feed.clone(), worker, as_of))),
         })?;
-        self.subscriptions.lock().insert(id, name.to_owned());
+        self.subscriptions
+            .lock()
+            .insert(id, Subscribed { relation: name.to_owned(), feed: feed.clone() });
         Ok(Subscription::new(feed, entry.schema.clone(), id, Arc::downgrade(self)))
     }
 
@@ -79,8 +87,11 @@ impl Instance {
     /// Ends the subscriptions to a relation.
     pub(crate) fn unsubscribe_all(&self, name: &str) {
         let mut subscriptions = self.subscriptions.lock();
-        let ended = subscriptions.extract_if(.., |_, relation| relation == name);
-        ended.for_each(|(id, _)| self.sequencer.remove(id));
+        for (id, ended) in subscriptions.extract_if(.., |_, subscribed| subscribed.relation == name)
+        {
+            ended.feed.cut();
+            self.sequencer.remove(id);
+        }
     }
 
     pub(crate) fn relations(&self) -> Result<Vec<RelationInfo>> {
@@ -100,5 +111,11 @@ impl Instance {
         }
         let (name, kind, schema) = (entry.name.clone(), entry.kind(), entry.schema.clone());
         Ok(RelationInfo { name, kind, schema, primary_key, refused })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.subscriptions.get_mut().values().for_each(|subscribed| subscribed.feed.cut());
     }
 }

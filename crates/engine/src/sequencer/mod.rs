@@ -90,6 +90,13 @@ impl Sequencer {
         Ok(id)
     }
 
+    /// Does something on every worker's thread.
+    #[cfg(test)]
+    pub(crate) fn run_on_workers(&self, act: fn()) {
+        let _order = self.state.lock();
+        self.pool.broadcast(|_| Command::Run(act));
+    }
+
     /// Takes a dataflow down. What others pinned of it stays readable to them.
     pub(crate) fn remove(&self, id: DataflowId) {
         if self.poison.is_spread() {

@@ -124,12 +124,9 @@ impl Feed {
         self.arrived.notify_all();
     }
 
-    /// A worker's part of the dataflow is gone. What it has not completed can never be delivered.
-    fn cut(&self, worker: usize) {
+    /// The dataflow is about to be taken down: what is not complete by now will never be delivered.
+    pub(crate) fn cut(&self) {
         let mut state = self.state.lock();
-        if state.frontiers[worker].is_none() {
-            return;
-        }
         state.closed = true;
         state.pending.clear();
         self.arrived.notify_all();
@@ -174,8 +171,9 @@ impl Sink for FeedSink {
     }
 }
 
+/// A dataflow that nothing more can reach ends without telling. One that is taken down has its feed cut before.
 impl Drop for FeedSink {
     fn drop(&mut self) {
-        self.feed.cut(self.worker);
+        self.frontier(None);
     }
 }

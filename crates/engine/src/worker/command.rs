@@ -36,6 +36,9 @@ pub(crate) enum Command {
     },
     /// Takes all dataflows down and ends the thread.
     Shutdown,
+    /// Does something on the worker's thread.
+    #[cfg(test)]
+    Run(fn()),
 }
 
 /// A dataflow to build.

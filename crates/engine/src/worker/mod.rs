@@ -13,6 +13,8 @@
 //! A worker that panics poisons the engine; the others then stop at their next step.
 
 mod command;
+#[cfg(test)]
+mod faults;
 mod installed;
 mod pool;
 mod progress;

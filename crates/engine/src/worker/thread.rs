@@ -78,6 +78,8 @@ impl Worker {
                     Command::Remove(id) => self.remove(id),
                     Command::Commit { epoch, changes } => self.commit(epoch, changes),
                     Command::Shutdown => return,
+                    #[cfg(test)]
+                    Command::Run(act) => act(),
                 }
             }
             self.publish();

@@ -148,7 +148,10 @@ fn views_come_and_go_a_thousand_times_while_data_flows() {
         assert!(status.success());
         return;
     }
-    let engine = engine_with(2, "CREATE TABLE t (id BIGINT PRIMARY KEY, k BIGINT, v BIGINT)");
+    let engine = engine_with(
+        2,
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, k BIGINT, v BIGINT); INSERT INTO t VALUES (0, 0, 1)",
+    );
     let stop = Arc::new(AtomicBool::new(false));
     let writer = std::thread::spawn({
         let (engine, stop) = (engine.clone(), stop.clone());

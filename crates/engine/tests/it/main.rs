@@ -4,7 +4,6 @@
 
 mod copy;
 mod definitions;
-mod judge;
 mod poison;
 mod sessions;
 mod subscriptions;
