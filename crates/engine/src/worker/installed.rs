@@ -21,7 +21,7 @@ pub(super) struct Installed {
 
 enum Kind {
     Table(TableDataflow),
-    View(ViewDataflow),
+    View(Box<ViewDataflow>),
 }
 
 impl Installed {
@@ -35,7 +35,7 @@ impl Installed {
         name: Option<String>,
         view: ViewDataflow,
     ) -> Self {
-        Self { id, name, as_of, ready: false, kind: Kind::View(view) }
+        Self { id, name, as_of, ready: false, kind: Kind::View(Box::new(view)) }
     }
 
     /// The table, if it is one.

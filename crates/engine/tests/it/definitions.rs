@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium::{Engine, RelationKind};
 
-use crate::support::{engine_with, query, settled};
+use crate::support::{alone, engine_with, query, settled};
 
 fn refused(engine: &Engine, sql: &str) -> String {
     engine.execute(sql).expect_err("it is refused").to_string()
@@ -134,18 +134,9 @@ fn churn(engine: &Engine, times: usize) {
     }
 }
 
-// Other tests run threads and use memory in the same process: this one runs in a process of its own.
 #[test]
 fn views_come_and_go_a_thousand_times_while_data_flows() {
-    if std::env::var_os("ALLUVIUM_TEST_CHURN").is_none() {
-        let test = std::env::current_exe().expect("a test knows its program");
-        let name = "definitions::views_come_and_go_a_thousand_times_while_data_flows";
-        let status = std::process::Command::new(test)
-            .args(["--exact", name, "--nocapture"])
-            .env("ALLUVIUM_TEST_CHURN", "1")
-            .status()
-            .expect("the program starts");
-        assert!(status.success());
+    if !alone("definitions::views_come_and_go_a_thousand_times_while_data_flows") {
         return;
     }
     let engine = engine_with(
@@ -177,5 +168,37 @@ fn views_come_and_go_a_thousand_times_while_data_flows() {
         assert_eq!(threads, threads_after);
         let grown = bytes_after.saturating_sub(bytes);
         assert!(grown < 8 << 20, "memory has grown by {grown} bytes from {bytes}");
+    }
+}
+
+/// The processor time this process has used, in hundredths of a second; where there is /proc.
+fn processor_time() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is the program's name in parentheses; user and system time are fields 14 and 15.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[test]
+fn an_idle_engine_sleeps() {
+    if !alone("definitions::an_idle_engine_sleeps") {
+        return;
+    }
+    let engine = engine_with(
+        3,
+        "CREATE TABLE t (k BIGINT, v BIGINT);
+         CREATE MATERIALIZED VIEW m AS SELECT k, SUM(v) AS v FROM t GROUP BY k;
+         INSERT INTO t VALUES (1, 1), (2, 2)",
+    );
+    let _changes = engine.subscribe("m").expect("the view exists");
+    assert_eq!(settled(&engine, "SELECT * FROM m"), ["1 1", "2 2"]);
+    let before = processor_time();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    if let (Some(before), Some(after)) = (before, processor_time()) {
+        assert!(
+            after - before < 10,
+            "{} hundredths of a second were used in two seconds",
+            after - before
+        );
     }
 }

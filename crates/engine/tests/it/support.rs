@@ -69,3 +69,20 @@ pub fn assert_poisoned<R: std::fmt::Debug>(result: Result<R, Error>, text: &str)
         other => panic!("the engine should be poisoned, but: {other:?}"),
     }
 }
+
+/// Runs the test of this name again in a process of its own, where nothing else runs threads and uses memory,
+/// and fails if it fails there. True in that process: the test then does its work.
+pub fn alone(test: &str) -> bool {
+    const MARK: &str = "ALLUVIUM_TEST_ALONE";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().expect("a test knows its program");
+    let mut command = std::process::Command::new(program);
+    let status = command.args(["--exact", test, "--nocapture"]).env(MARK, "1").status();
+    assert!(
+        status.expect("the program starts").success(),
+        "the test fails in a process of its own"
+    );
+    false
+}
