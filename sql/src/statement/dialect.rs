@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use sqlparser::ast::ColumnOption;
+use sqlparser::ast::{ColumnOption, Expr};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -105,6 +105,33 @@ impl Dialect for Alluvium {
 
     fn allow_extract_single_quotes(&self) -> bool {
         true
+    }
+
+    /// `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons do: sqlparser would take an AND that
+    /// follows into its right side.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            false
+        } else if parser.parse_keywords(&[
+            Keyword::IS,
+            Keyword::NOT,
+            Keyword::DISTINCT,
+            Keyword::FROM,
+        ]) {
+            true
+        } else {
+            return None;
+        };
+        let left = Box::new(left.clone());
+        Some(parser.parse_subexpr(precedence).map(|right| match negated {
+            false => Expr::IsDistinctFrom(left, Box::new(right)),
+            true => Expr::IsNotDistinctFrom(left, Box::new(right)),
+        }))
     }
 
     /// `FOREIGN KEY REFERENCES …` on a column says what `REFERENCES …` says.

@@ -28,6 +28,7 @@ mod compare;
 mod database;
 mod deltas;
 mod evidence;
+mod random;
 mod row;
 mod sqlite;
 mod suite;
