@@ -4,6 +4,7 @@
 
 mod copy;
 mod definitions;
+mod judge;
 mod poison;
 mod sessions;
 mod subscriptions;
