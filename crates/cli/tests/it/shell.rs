@@ -134,6 +134,17 @@ fn paths_count_from_the_file_that_names_them() {
 }
 
 #[test]
+fn columns_that_a_file_does_not_have_get_their_defaults() {
+    let folder = TempDir::new().unwrap();
+    write(&folder, "t.csv", "a\n7\n");
+    let program =
+        "CREATE TABLE t (a INT, b BIGINT NOT NULL DEFAULT 2 + 3, c VARCHAR DEFAULT 'x', d INT);
+        COPY t FROM 't.csv' (HEADERS true); SELECT * FROM t;";
+    let file = write(&folder, "t.sql", program);
+    assert_eq!(run(&["--format", "csv", "-f", &file]), done("a,b,c,d\r\n7,5,x,\r\n"));
+}
+
+#[test]
 fn refused_rows_are_warned_of_once_and_all_is_done() {
     let folder = TempDir::new().unwrap();
     write(&folder, "t.csv", "a,b\n1,x\none,y\n2,y\n");

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use alluvium::Refusal;
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringBuilder, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options, filter};
+use alluvium::{Refusal, SourceRequest};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringBuilder, UInt32Array};
+use arrow::compute::{CastOptions, cast_with_options, filter, take};
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use arrow::error::ArrowError;
 
@@ -13,6 +13,8 @@ use super::record::{Field, Record};
 /// The columns of a table, filled from records.
 pub struct Columns {
     schema: SchemaRef,
+    /// One row.
+    defaults: RecordBatch,
     columns: Vec<Column>,
     /// What an unquoted field says for NULL.
     null_value: String,
@@ -21,7 +23,7 @@ pub struct Columns {
 }
 
 struct Column {
-    /// The field of the record that holds its values; without one it is all NULL.
+    /// The field of the record that holds its values; without one it has the default.
     field: Option<usize>,
     /// Whether an empty field is a value; of all other types it is NULL.
     is_text: bool,
@@ -29,8 +31,14 @@ struct Column {
 }
 
 impl Columns {
-    /// The columns of `schema`, each from the field of a record that `fields` says.
-    pub fn new(schema: SchemaRef, fields: &[Option<usize>], null_value: Option<&str>) -> Self {
+    /// The columns that are requested, each from the field of a record that `fields` says, or else its
+    /// default.
+    pub fn new(
+        request: &SourceRequest,
+        fields: &[Option<usize>],
+        null_value: Option<&str>,
+    ) -> Self {
+        let schema = request.schema.clone();
         let column = |(field, &index): (&FieldRef, &Option<usize>)| Column {
             field: index,
             is_text: is_text(field.data_type()),
@@ -39,6 +47,7 @@ impl Columns {
         let columns = schema.fields().iter().zip(fields).map(column).collect();
         Self {
             schema,
+            defaults: request.defaults.clone(),
             columns,
             null_value: null_value.unwrap_or_default().into(),
             lines: Vec::new(),
@@ -75,9 +84,11 @@ impl Columns {
             }
         };
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
-        for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
+        let defaults = self.defaults.columns();
+        let columns = self.columns.iter_mut().zip(self.schema.fields()).zip(defaults);
+        for ((column, field), default) in columns {
             if column.field.is_none() {
-                arrays.push(new_null_array(field.data_type(), rows));
+                arrays.push(take(default, &UInt32Array::from(vec![0; rows]), None)?);
                 continue;
             }
             let text = column.values.finish();

@@ -1,17 +1,16 @@
 //! Which field of a record belongs to which column of the table.
 
-use std::path::Path;
-
-use alluvium::{Error, Result};
-use arrow::datatypes::SchemaRef;
+use alluvium::{Error, Result, SourceRequest};
+use arrow::array::Array;
 
 use super::record::Record;
 
-/// For each column of `schema` the field that `header` gives its name to, if any.
+/// For each column that is requested the field that `header` gives its name to, if any.
 ///
 /// A name counts as in SQL: as it stands, or else without regard to case. Fails if a name is not a
-/// column's, occurs twice, or is missing for a column that is NOT NULL.
-pub fn find(schema: &SchemaRef, header: &Record, path: &Path) -> Result<Vec<Option<usize>>> {
+/// column's, occurs twice, or is missing for a column that is NOT NULL and has no default.
+pub fn find(request: &SourceRequest, header: &Record) -> Result<Vec<Option<usize>>> {
+    let SourceRequest { schema, defaults, path, .. } = request;
     let wrong = |problem: String| Error::source(format!("{}:1: {problem}", path.display()));
     let mut fields = vec![None; schema.fields().len()];
     for index in 0..header.len() {
@@ -28,14 +27,13 @@ pub fn find(schema: &SchemaRef, header: &Record, path: &Path) -> Result<Vec<Opti
             return Err(wrong(format!("column \"{name}\" occurs twice")));
         }
     }
-    let missing = schema
-        .fields()
-        .iter()
-        .zip(&fields)
-        .find(|(column, field)| !column.is_nullable() && field.is_none());
-    if let Some((column, _)) = missing {
-        let name = column.name();
-        return Err(wrong(format!("column \"{name}\" is NOT NULL and the file does not have it")));
+    for ((column, field), default) in schema.fields().iter().zip(&fields).zip(defaults.columns()) {
+        if field.is_none() && !column.is_nullable() && default.is_null(0) {
+            let name = column.name();
+            return Err(wrong(format!(
+                "column \"{name}\" is NOT NULL and the file does not have it"
+            )));
+        }
     }
     Ok(fields)
 }

@@ -4,8 +4,8 @@
 //! [`columns`] makes typed arrays of their text.
 //!
 //! - With `HEADERS true` the first line names the columns, in any order. A name the table does not
-//!   have is an error; a column of the table that the file does not have is NULL. Without headers the
-//!   fields are the table's columns, in order.
+//!   have is an error; a column of the table that the file does not have gets its DEFAULT. Without
+//!   headers the fields are the table's columns, in order.
 //! - NULL is an unquoted field that is the `NULL_VALUE`, or empty if none is given. An empty field of
 //!   a column that is not of text is NULL in any case. A quoted field of text is never NULL.
 //! - Values are written as in SQL text; a timestamp may also be written as ISO 8601 has it.
@@ -55,7 +55,7 @@ impl Source for Csv {
         let width = request.schema.fields().len();
         let fields = if options.headers {
             match records.read(&mut record).map_err(failed)? {
-                Reading::Record => header::find(&request.schema, &record, &path)?,
+                Reading::Record => header::find(request, &record)?,
                 Reading::Malformed(problem) => {
                     return Err(Error::source(format!("{}:1: {problem}", path.display())));
                 }
@@ -71,7 +71,7 @@ impl Source for Csv {
         };
         Ok(Box::new(CsvReader {
             width: if options.headers { record.len() } else { width },
-            columns: Columns::new(request.schema.clone(), &fields, options.null_value.as_deref()),
+            columns: Columns::new(request, &fields, options.null_value.as_deref()),
             records,
             record,
             path,

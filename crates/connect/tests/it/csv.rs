@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alluvium::{Error, Source, SourceReader, SourceRequest};
 use alluvium_connect::Csv;
-use arrow::array::RecordBatch;
+use arrow::array::{Int32Array, RecordBatch, new_null_array};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -18,6 +18,7 @@ struct File {
     folder: TempDir,
     path: PathBuf,
     schema: SchemaRef,
+    defaults: RecordBatch,
     options: Vec<(String, String)>,
 }
 
@@ -53,7 +54,21 @@ impl File {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join(name);
         fs::write(&path, content).unwrap();
-        Self { folder, path, schema: Arc::new(Schema::new(columns)), options: Vec::new() }
+        let nulls = columns.iter().map(|field| new_null_array(field.data_type(), 1));
+        let names = columns.iter().map(Field::name);
+        let defaults = RecordBatch::try_from_iter_with_nullable(
+            names.zip(nulls).map(|(name, nulls)| (name, nulls, true)),
+        );
+        let (schema, options) = (Arc::new(Schema::new(columns)), Vec::new());
+        Self { folder, path, schema, defaults: defaults.unwrap(), options }
+    }
+
+    /// The default of the first column, an INTEGER.
+    fn with_default(mut self, value: i32) -> Self {
+        let mut columns = self.defaults.columns().to_vec();
+        columns[0] = Arc::new(Int32Array::from(vec![value]));
+        self.defaults = RecordBatch::try_new(self.defaults.schema(), columns).unwrap();
+        self
     }
 
     fn with(mut self, option: &str, value: &str) -> Self {
@@ -63,7 +78,8 @@ impl File {
 
     fn open(&self) -> Result<Box<dyn SourceReader>, Error> {
         let (path, options) = (self.path.clone(), self.options.clone());
-        Csv.open(&SourceRequest { path, options, schema: self.schema.clone() })
+        let (schema, defaults) = (self.schema.clone(), self.defaults.clone());
+        Csv.open(&SourceRequest { path, options, schema, defaults })
     }
 
     /// Why the file cannot be read, with its folder left out.
@@ -123,9 +139,15 @@ fn headers_name_columns_in_any_order_and_case() {
 }
 
 #[test]
-fn a_column_that_the_file_does_not_have_is_null() {
+fn a_column_without_default_that_the_file_does_not_have_is_null() {
     let file = File::new(abc(), "a,c\n1,0.5\n").with("headers", "true");
     assert_eq!(file.read(), found(["1|NULL|0.5"], []));
+}
+
+#[test]
+fn a_column_that_the_file_does_not_have_gets_its_default() {
+    let file = File::new(abc(), "b\nx\ny\n").with("headers", "true").with_default(7);
+    assert_eq!(file.read(), found(["7|x|NULL", "7|y|NULL"], []));
 }
 
 #[test]

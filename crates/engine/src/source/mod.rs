@@ -39,6 +39,9 @@ pub struct SourceRequest {
     /// The columns of the rows wanted, in order. A field that is not nullable belongs to a NOT NULL
     /// column: a row without a value there is malformed.
     pub schema: SchemaRef,
+    /// One row: what each of these columns gets where the source does not have it, NULL unless the table
+    /// says otherwise.
+    pub defaults: RecordBatch,
 }
 
 /// Reads rows, once, from the beginning to the end.
