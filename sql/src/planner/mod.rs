@@ -10,6 +10,7 @@
 //! wrapping around.
 mod constant;
 mod context;
+mod cross_join;
 mod functions;
 mod optimizer;
 mod refusal;
@@ -22,6 +23,7 @@ use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
+pub use self::cross_join::CrossJoinElimination;
 pub(crate) use self::functions::function_names;
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;

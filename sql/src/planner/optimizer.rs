@@ -16,7 +16,6 @@ use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion_optimizer::analyzer::Analyzer;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
-use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion_optimizer::eliminate_filter::EliminateFilter;
 use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
@@ -29,6 +28,7 @@ use datafusion_optimizer::{Optimizer, OptimizerContext};
 
 use super::constant;
 use super::context::OPTIONS;
+use super::cross_join::CrossJoinElimination;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -47,7 +47,7 @@ impl ViewOptimizer {
             Arc::new(ExtractEquijoinPredicate::new()),
             Arc::new(EliminateDuplicatedExpr::new()),
             Arc::new(EliminateFilter::new()),
-            Arc::new(EliminateCrossJoin::new()),
+            Arc::new(CrossJoinElimination::default()),
             Arc::new(EliminateOuterJoin::new()),
             Arc::new(PushDownFilter::new()),
             Arc::new(SingleDistinctToGroupBy::new()),

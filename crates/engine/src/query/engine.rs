@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
+use alluvium_sql::planner::CrossJoinElimination;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::SessionConfig;
 use tokio::runtime::{Builder, Handle};
@@ -49,10 +51,20 @@ impl QueryEngine {
             SessionStateBuilder::new()
                 .with_config(config)
                 .with_default_features()
+                .with_optimizer_rules(rules())
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .build()
         })
     }
+}
+
+/// DataFusion's own rules, but joins as views have them.
+fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let joins = Arc::new(CrossJoinElimination::default());
+    let replace = |rule: Arc<dyn OptimizerRule + Send + Sync>| {
+        if rule.name() == joins.name() { joins.clone() } else { rule }
+    };
+    Optimizer::new().rules.into_iter().map(replace).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use datafusion::datasource::MemTable;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::Optimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::runtime::{Builder, Runtime};
 
@@ -26,11 +28,19 @@ impl Batch {
         let config = SessionConfig::new()
             .with_target_partitions(1)
             .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
+        // This rule mixes up joins that pair NULLs with joins that do not.
+        let mut rules = Optimizer::new().rules;
+        rules.retain(|rule| rule.name() != "eliminate_cross_join");
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_optimizer_rules(rules)
+            .build();
         Self {
             runtime: Builder::new_current_thread()
                 .build()
                 .expect("a runtime without drivers can be built"),
-            context: SessionContext::new_with_config(config),
+            context: SessionContext::new_with_state(state),
             tables: HashMap::new(),
         }
     }
