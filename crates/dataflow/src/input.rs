@@ -62,12 +62,14 @@ pub fn input<'scope, T: PageTime>(
 }
 
 impl<T: PageTime> Input<T> {
-    /// Sends a delta whose rows change at `time` or later; times of sends never descend.
+    /// Sends a delta whose rows change at `time` or later; a promise, too, to send nothing before.
     pub fn send(&mut self, time: T, delta: Delta<T>) {
+        let mut queue = self.queue.borrow_mut();
+        queue.frontier = Some(time);
         if !delta.is_empty() {
-            self.queue.borrow_mut().deltas.push_back((time, delta));
-            self.activator.activate();
+            queue.deltas.push_back((time, delta));
         }
+        self.activator.activate();
     }
 
     /// Promises to send nothing before `time`.
