@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::aggregate::{self, Function};
-use alluvium_dataflow::arrangement::{Kept, arrange};
+use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
@@ -23,7 +23,7 @@ use alluvium_dataflow::map::{can_fail, map};
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 use timely::dataflow::Scope;
@@ -119,7 +119,7 @@ pub fn view(
     plan: &IncrementalPlan,
     as_of: Epoch,
     relations: &dyn Relations,
-    keep: bool,
+    kept: bool,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
@@ -137,9 +137,9 @@ pub fn view(
         let Lowering { imports, errors, .. } = lowering;
         let mut probe = Probe::new();
         rows.clone().probe_with(&mut probe);
-        let contents = keep.then(|| {
+        let contents = kept.then(|| {
             let layout = Layout::rows(plan.schema.clone()).expect(expectation);
-            let kept = arrange::<_, Spine<Epoch>>(rows.clone(), layout, "Contents");
+            let kept = keep(rows.clone(), layout, "Contents");
             kept.arranged.stream.clone().probe_with(&mut probe);
             Contents::new(&kept)
         });
@@ -259,7 +259,7 @@ impl<'scope> Lowering<'scope, '_> {
     ) -> Result<Kept<'scope, Epoch>, CodecError> {
         let rows = self.rows(plan)?;
         let rows = exchange(rows, keys, key_codec(&plan.schema, keys)?);
-        Ok(arrange(rows, Layout::keyed(plan.schema.clone(), keys)?, name))
+        Ok(keep(rows, Layout::keyed(plan.schema.clone(), keys)?, name))
     }
 
     fn report(&mut self, errors: DeltaStream<'scope, Epoch>) {

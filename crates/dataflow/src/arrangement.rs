@@ -1,10 +1,11 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
-use alluvium_trace::{Batch, Cursor, Nothing, PageTime, RowBuffer, Spine};
+use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::{Trace, TraceReader};
 use timely::container::NoopBuilder;
+use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::{OutputBuilderSession, operator::Operator};
@@ -72,6 +73,15 @@ where
         }
     });
     Arrangement { arranged, layout, as_of: T::minimum() }
+}
+
+/// As [`arrange`], keeping the past.
+pub fn keep<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    layout: Layout,
+    name: &str,
+) -> Kept<'scope, Epoch> {
+    arrange(stream, layout, name)
 }
 
 /// As [`arrange`], for rows that `encode` turns into keys and values of its own.
@@ -170,56 +180,62 @@ fn describe<T: PageTime>(
     differential_dataflow::trace::Description::new(lower.clone(), upper.clone(), since)
 }
 
-impl<'scope, T, Tr> Arrangement<'scope, Tr>
+impl<'scope, Tr> Arrangement<'scope, Tr>
 where
-    T: PageTime,
-    Tr: TraceReader<Time = T, Batch = Batch<T>> + 'static,
+    Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
 {
     /// The changes as they pass, with the columns `columns` of the rows.
-    pub fn deltas(self, columns: &[usize]) -> DeltaStream<'scope, T> {
-        let Self { arranged, layout, as_of } = self;
-        let columns = columns.to_vec();
+    pub fn deltas(self, columns: &[usize]) -> DeltaStream<'scope, Epoch> {
         // The trace is dropped: a stream of deltas reads nothing from it.
-        drop(arranged.trace);
-        arranged.stream.unary(Pipeline, "Deltas", move |_, _| {
-            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-                input.for_each(|capability, batches: &mut Vec<Batch<T>>| {
-                    let mut session = output.session_with_builder(&capability);
-                    for batch in batches.drain(..) {
-                        for mut delta in Deltas::new(&batch, &layout, &columns, as_of) {
-                            session.give_container(&mut delta);
-                        }
-                    }
-                });
-            }
-        })
+        read(self.arranged.stream, self.layout, columns.to_vec(), self.as_of)
     }
 }
 
-/// A batch's rows as deltas of bounded size, times advanced to a time.
-pub(crate) struct Deltas<'a, T> {
-    cursor: Cursor<T>,
-    layout: &'a Layout,
-    columns: &'a [usize],
-    as_of: T,
-    gathered: Gathered<T>,
+/// The rows of batches, with times advanced to `as_of`.
+fn read<'scope>(
+    batches: Stream<'scope, Epoch, Vec<Batch<Epoch>>>,
+    layout: Layout,
+    columns: Vec<usize>,
+    as_of: Epoch,
+) -> DeltaStream<'scope, Epoch> {
+    batches.unary(Pipeline, "Deltas", move |_, _| {
+        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
+                let mut session = output.session_with_builder(&capability);
+                for batch in batches.drain(..) {
+                    for mut delta in Deltas::new(&batch, &layout, &columns, as_of) {
+                        session.give_container(&mut delta);
+                    }
+                }
+            });
+        }
+    })
 }
 
-impl<'a, T: PageTime> Deltas<'a, T> {
-    pub(crate) fn new(
-        batch: &Batch<T>,
+/// A batch's rows as deltas of bounded size, times advanced to a time.
+struct Deltas<'a> {
+    cursor: Cursor<Epoch>,
+    layout: &'a Layout,
+    columns: &'a [usize],
+    as_of: Epoch,
+    gathered: Gathered<Epoch>,
+}
+
+impl<'a> Deltas<'a> {
+    fn new(
+        batch: &Batch<Epoch>,
         layout: &'a Layout,
         columns: &'a [usize],
-        as_of: T,
+        as_of: Epoch,
     ) -> Self {
         Self { cursor: batch.cursor(), layout, columns, as_of, gathered: Gathered::default() }
     }
 }
 
-impl<T: PageTime> Iterator for Deltas<'_, T> {
-    type Item = Delta<T>;
+impl Iterator for Deltas<'_> {
+    type Item = Delta<Epoch>;
 
-    fn next(&mut self) -> Option<Delta<T>> {
+    fn next(&mut self) -> Option<Delta<Epoch>> {
         while self.gathered.len() < DELTA_ROWS {
             let Some(key) = self.cursor.key() else { break };
             let Some(value) = self.cursor.val() else {
@@ -227,7 +243,7 @@ impl<T: PageTime> Iterator for Deltas<'_, T> {
                 continue;
             };
             for (time, weight) in self.cursor.updates() {
-                self.gathered.push(key, value, time.join(&self.as_of), weight);
+                self.gathered.push(key, value, time.max(self.as_of), weight);
             }
             self.cursor.step_val();
         }

@@ -1,6 +1,6 @@
 //! Rows that never change.
 
-use alluvium_trace::PageTime;
+use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
@@ -10,15 +10,15 @@ use timely::dataflow::operators::generic::operator::source;
 use crate::delta::{Delta, DeltaStream};
 
 /// `rows` at `as_of`, put out by one of the workers.
-pub fn constant<'scope, T: PageTime>(
-    scope: Scope<'scope, T>,
+pub fn constant<'scope>(
+    scope: Scope<'scope, Epoch>,
     rows: RecordBatch,
-    as_of: T,
-) -> DeltaStream<'scope, T> {
+    as_of: Epoch,
+) -> DeltaStream<'scope, Epoch> {
     source(scope, "Constant", move |mut capability, _info| {
         capability.downgrade(&as_of);
         let mut capability = (scope.index() == 0 && rows.num_rows() > 0).then_some(capability);
-        move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+        move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             if let Some(capability) = capability.take() {
                 let mut delta = Delta::insertions(rows.clone(), as_of);
                 output.session_with_builder(&capability).give_container(&mut delta);

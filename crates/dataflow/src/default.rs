@@ -1,6 +1,6 @@
 //! A row that stands in where there would be none: the one group of an aggregate without GROUP BY.
 
-use alluvium_trace::PageTime;
+use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -16,16 +16,16 @@ use crate::delta::{Delta, DeltaStream};
 /// Stateless: whatever appears in `answered`, which holds a row for each row of `stream` and for
 /// each that would have been there but for an error, takes as much of `row` away. So `default`, on the
 /// worker of the group, adds it once.
-pub fn or_default<'scope, T: PageTime>(
-    stream: DeltaStream<'scope, T>,
-    answered: DeltaStream<'scope, T>,
-    default: DeltaStream<'scope, T>,
+pub fn or_default<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    answered: DeltaStream<'scope, Epoch>,
+    default: DeltaStream<'scope, Epoch>,
     row: RecordBatch,
-) -> DeltaStream<'scope, T> {
+) -> DeltaStream<'scope, Epoch> {
     let against = answered.unary(Pipeline, "InPlaceOf", move |_, _| {
-        move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                let mut changes: Vec<(T, i64)> =
+        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                let mut changes: Vec<(Epoch, i64)> =
                     (0..delta.len()).map(|row| (*delta.time(row), -delta.weight(row))).collect();
                 changes.sort_unstable();
                 changes.dedup_by(|next, kept| {

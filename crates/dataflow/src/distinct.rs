@@ -1,8 +1,7 @@
 //! DISTINCT: each row once, however often it is there.
 
-use alluvium_trace::{Nothing, PageTime, Spine};
+use alluvium_trace::{Epoch, Nothing, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
-use timely::order::TotalOrder;
 
 use crate::arrangement::{Arrangement, arrange};
 use crate::codec::CodecError;
@@ -13,15 +12,15 @@ use crate::layout::Layout;
 /// The rows of `stream` that are there at least once, each with weight one.
 ///
 /// Equal rows are on the same worker. Floats come out canonical.
-pub fn distinct<'scope, T: PageTime + TotalOrder>(
-    stream: DeltaStream<'scope, T>,
+pub fn distinct<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
     schema: SchemaRef,
-) -> Result<DeltaStream<'scope, T>, CodecError> {
+) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     let columns: Vec<usize> = (0..schema.fields().len()).collect();
     let layout = Layout::distinct(schema)?;
-    let input = arrange::<T, Spine<T>>(stream, layout, "ArrangeDistinct");
-    let arranged = fold::<T, _, Nothing<T>, _>(input.arranged, input.as_of, "Distinct", Threshold);
-    Ok(Arrangement { arranged, layout: input.layout, as_of: T::minimum() }.deltas(&columns))
+    let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct");
+    let arranged = fold::<Epoch, _, Nothing<Epoch>, _>(input.arranged, input.as_of, "Distinct", Threshold);
+    Ok(Arrangement { arranged, layout: input.layout, as_of: 0 }.deltas(&columns))
 }
 
 /// One where the weight is above zero.

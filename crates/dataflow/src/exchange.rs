@@ -3,7 +3,7 @@
 //! A key's bytes are hashed into one of [`SHARDS`] shards, and each shard has a worker. The hash is
 //! part of the format of state: it decides which shard a stored row belongs to, so it never changes.
 
-use alluvium_trace::PageTime;
+use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, UInt32Array};
 use timely::communication::Push;
 use timely::container::NoopBuilder;
@@ -41,11 +41,11 @@ pub fn worker_of(shard: u8, workers: usize) -> usize {
 ///
 /// Without columns all rows go to worker 0. With one worker nothing happens to the stream. Panics
 /// while running if the columns are not of the codec's types.
-pub fn exchange<'scope, T: PageTime>(
-    stream: DeltaStream<'scope, T>,
+pub fn exchange<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
     columns: &[usize],
     codec: KeyCodec,
-) -> DeltaStream<'scope, T> {
+) -> DeltaStream<'scope, Epoch> {
     if stream.scope().worker().peers() == 1 {
         return stream;
     }
@@ -58,8 +58,8 @@ pub fn exchange<'scope, T: PageTime>(
         rows: vec![Vec::new(); workers],
     });
     stream.unary(pact, "Exchange", |_capability, _info| {
-        |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
+        |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
                 output.session_with_builder(&capability).give_container(delta);
             });
         }

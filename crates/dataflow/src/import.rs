@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use alluvium_trace::{PageTime, Spine};
+use alluvium_trace::{Epoch, Spine};
 use differential_dataflow::operators::arrange::{
     Arranged, ShutdownButton, TraceAgent, TraceReplayInstruction,
 };
@@ -39,13 +39,13 @@ impl Drop for Imports {
 impl Imports {
     /// Brings the arrangement behind `trace` into `scope` as of `as_of`, which no compaction of the
     /// trace has passed and whose rows are complete.
-    pub fn import<'scope, T: PageTime>(
+    pub fn import<'scope>(
         &mut self,
-        mut trace: TraceAgent<Spine<T>>,
+        mut trace: TraceAgent<Spine<Epoch>>,
         layout: Layout,
-        scope: Scope<'scope, T>,
-        as_of: T,
-    ) -> Kept<'scope, T> {
+        scope: Scope<'scope, Epoch>,
+        as_of: Epoch,
+    ) -> Kept<'scope, Epoch> {
         trace.set_logical_compaction(Antichain::from_elem(as_of).borrow());
         let mut upper = Antichain::new();
         trace.read_upper(&mut upper);
@@ -73,12 +73,12 @@ impl Imports {
                 for instruction in queue.1.borrow_mut().drain(..) {
                     match instruction {
                         TraceReplayInstruction::Frontier(frontier) => {
-                            let reached: Antichain<T> =
-                                frontier.iter().map(|time| time.join(&as_of)).collect();
+                            let reached: Antichain<Epoch> =
+                                frontier.iter().map(|time| (*time).max(as_of)).collect();
                             capabilities.downgrade(&reached.borrow()[..]);
                         }
                         TraceReplayInstruction::Batch(batch, Some(hint)) if !batch.is_empty() => {
-                            let capability = capabilities.delayed(&hint.join(&as_of));
+                            let capability = capabilities.delayed(&hint.max(as_of));
                             output.session(&capability).give(batch);
                         }
                         TraceReplayInstruction::Batch(..) => {}

@@ -5,12 +5,11 @@
 
 use std::rc::Rc;
 
-use alluvium_trace::{Batch, Cursors, PageTime};
+use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
-use differential_dataflow::trace::TraceReader;
 
-use crate::arrangement::{Arrangement, DELTA_ROWS, Stamps};
+use crate::arrangement::{DELTA_ROWS, Kept, Stamps};
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
@@ -20,17 +19,12 @@ use crate::layout::{Layout, assemble};
 /// `right_columns` of the right one.
 ///
 /// Both sides are keyed by columns of the same types, and equal keys are on the same worker.
-pub fn join<'scope, T, L, R>(
-    left: Arrangement<'scope, L>,
-    right: Arrangement<'scope, R>,
+pub fn join<'scope>(
+    left: Kept<'scope, Epoch>,
+    right: Kept<'scope, Epoch>,
     left_columns: &[usize],
     right_columns: &[usize],
-) -> DeltaStream<'scope, T>
-where
-    T: PageTime,
-    L: TraceReader<Time = T, Batch = Batch<T>> + 'static,
-    R: TraceReader<Time = T, Batch = Batch<T>> + 'static,
-{
+) -> DeltaStream<'scope, Epoch> {
     let fields: Vec<_> = left_columns
         .iter()
         .map(|&column| left.layout.schema().field(column).clone())
@@ -44,7 +38,7 @@ where
             right_columns: right_columns.to_vec(),
             schema: std::sync::Arc::new(Schema::new(fields)),
         }),
-        as_of: left.as_of.join(&right.as_of),
+        as_of: left.as_of.max(right.as_of),
     };
     join_with_tactic(left.arranged, right.arranged, tactic)
 }

@@ -14,7 +14,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use alluvium_trace::{Batch, Nothing, PageTime, RowBuffer, Spine};
+use alluvium_trace::{Batch, Epoch, Nothing, PageTime, RowBuffer, Spine};
 use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -23,7 +23,6 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
-use timely::order::TotalOrder;
 
 use crate::arrangement::{DELTA_ROWS, Stamps, arrange_encoded};
 use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec};
@@ -32,9 +31,9 @@ use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::layout::assemble;
 
 /// Rows in an order.
-pub struct Lane<'scope, T: PageTime> {
+pub struct Lane<'scope> {
     /// The rows, each on the worker of its group.
-    pub rows: DeltaStream<'scope, T>,
+    pub rows: DeltaStream<'scope, Epoch>,
     /// Their columns.
     pub schema: SchemaRef,
     /// The columns that name the group; of the same types in every lane.
@@ -49,11 +48,11 @@ pub struct Lane<'scope, T: PageTime> {
 /// row of each lane side by side, for groups with a row in every lane.
 ///
 /// Puts out the keys, then each lane's output columns, named by `schema`.
-pub fn ranked<'scope, T: PageTime + TotalOrder>(
-    lanes: Vec<Lane<'scope, T>>,
+pub fn ranked<'scope>(
+    lanes: Vec<Lane<'scope>>,
     limit: u64,
     schema: SchemaRef,
-) -> Result<DeltaStream<'scope, T>, CodecError> {
+) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     assert!(lanes.len() == 1 || limit == 1, "several lanes have one row each");
     let count = lanes.len();
     let types = |schema: &SchemaRef, columns: &[usize]| -> Vec<DataType> {
@@ -90,7 +89,7 @@ pub fn ranked<'scope, T: PageTime + TotalOrder>(
         })
         .collect::<Result<Vec<_>, CodecError>>()?;
     let entries = scope.concatenate(entries);
-    let entries = arrange_encoded::<T, Spine<T>>(entries, "ArrangeEntries", push_encoded);
+    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(entries, "ArrangeEntries", push_encoded);
     let logic = Ranked {
         lanes: count,
         limit,
@@ -99,7 +98,7 @@ pub fn ranked<'scope, T: PageTime + TotalOrder>(
         new: Vec::new(),
         bytes: Vec::new(),
     };
-    let answers = fold::<T, _, Nothing<T>, _>(entries, T::minimum(), "Ranked", logic);
+    let answers = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Ranked", logic);
     drop(answers.trace);
     Ok(answers.stream.unary(Pipeline, "Answers", move |_, _| {
         let mut decoder = AnswerDecoder {
@@ -110,8 +109,8 @@ pub fn ranked<'scope, T: PageTime + TotalOrder>(
             answers: Encoded::default(),
             stamps: Stamps::default(),
         };
-        move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, batches: &mut Vec<Batch<T>>| {
+        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
                 let mut session = output.session_with_builder(&capability);
                 for batch in batches.drain(..) {
                     decoder.batch(&batch, |mut delta| session.give_container(&mut delta));

@@ -3,14 +3,13 @@
 //! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
 //! is added to what the accumulators were, whatever its sign.
 
-use alluvium_trace::{Batch, PageTime, Spine};
+use alluvium_trace::{Batch, Epoch, PageTime, Spine};
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::order::TotalOrder;
 
 use super::accumulator::{Accumulators, State};
 use crate::arrangement::{DELTA_ROWS, Passing, Stamps};
@@ -25,13 +24,13 @@ use crate::map::ErrorRows;
 /// The columns of `input` are `keys` key columns, then the inputs of the accumulators in order; the
 /// output's are the keys and one column per aggregate, as `schema` says. `names` tell the aggregates
 /// apart in errors.
-pub(super) fn linear<'scope, T: PageTime + TotalOrder>(
-    input: Passing<'scope, T>,
+pub(super) fn linear<'scope>(
+    input: Passing<'scope, Epoch>,
     keys: KeyCodec,
     accumulators: Accumulators,
     schema: SchemaRef,
     names: Vec<String>,
-) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>) {
+) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let first = keys.types().len();
     let columns: Vec<usize> = (first..input.layout.schema().fields().len()).collect();
     let logic = Linear {
@@ -43,15 +42,15 @@ pub(super) fn linear<'scope, T: PageTime + TotalOrder>(
         before: Vec::new(),
         after: Vec::new(),
     };
-    let states = fold::<T, _, Spine<T>, _>(input.arranged, input.as_of, "Aggregate", logic);
+    let states = fold::<Epoch, _, Spine<Epoch>, _>(input.arranged, input.as_of, "Aggregate", logic);
     drop(states.trace);
 
     let mut builder = OperatorBuilder::new("Finish".to_owned(), states.stream.scope());
     let mut input = builder.new_input(states.stream, Pipeline);
     let (rows_output, rows) = builder.new_output();
-    let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
+    let mut rows_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();
-    let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
+    let mut errors_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(errors_output);
     builder.build(move |_capabilities| {
         let mut finish = Finish {
             keys,
@@ -65,7 +64,7 @@ pub(super) fn linear<'scope, T: PageTime + TotalOrder>(
         move |_frontiers| {
             let mut rows_output = rows_output.activate();
             let mut errors_output = errors_output.activate();
-            input.for_each(|capability, batches: &mut Vec<Batch<T>>| {
+            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
                 let rows_capability = capability.retain(0);
                 let errors_capability = capability.retain(1);
                 for batch in batches.drain(..) {

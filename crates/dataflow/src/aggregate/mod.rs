@@ -11,10 +11,9 @@ mod linear;
 
 use std::sync::Arc;
 
-use alluvium_trace::{Nothing, PageTime};
+use alluvium_trace::{Epoch, Nothing};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use timely::order::TotalOrder;
 
 use self::accumulator::Accumulators;
 use crate::arrangement::arrange;
@@ -58,25 +57,25 @@ impl Function {
 }
 
 /// The groups of a stream, and the errors of groups that have no answer.
-pub struct Aggregated<'scope, T: PageTime> {
+pub struct Aggregated<'scope> {
     /// The keys, then the aggregates, of every group that has rows.
-    pub rows: DeltaStream<'scope, T>,
+    pub rows: DeltaStream<'scope, Epoch>,
     /// Errors, if there can be any; see [`crate::map::error_schema`].
-    pub errors: Option<DeltaStream<'scope, T>>,
+    pub errors: Option<DeltaStream<'scope, Epoch>>,
 }
 
 /// Groups `stream`, whose columns are `input`, by the columns `keys`.
 ///
 /// Exchanges rows by group. `output` names the keys and the aggregates; `names` say what each aggregate
 /// is called in errors.
-pub fn aggregate<'scope, T: PageTime + TotalOrder>(
-    stream: DeltaStream<'scope, T>,
+pub fn aggregate<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
     input: &SchemaRef,
     keys: &[usize],
     aggregates: &[Aggregate],
     output: &SchemaRef,
     names: &[String],
-) -> Result<Aggregated<'scope, T>, CodecError> {
+) -> Result<Aggregated<'scope>, CodecError> {
     let type_of = |column: usize| input.field(column).data_type().clone();
     let key_types: Vec<DataType> = keys.iter().map(|&key| type_of(key)).collect();
     let key_codec = KeyCodec::new(&key_types)?;
@@ -97,7 +96,7 @@ pub fn aggregate<'scope, T: PageTime + TotalOrder>(
         let schema = select(input, &columns);
         let layout = Layout::grouped(schema.clone(), &(0..key_count).collect::<Vec<_>>())?;
         let projected = stream.clone().columns(columns, schema);
-        let arranged = arrange::<T, Nothing<T>>(projected, layout, "ArrangeGroups");
+        let arranged = arrange::<Epoch, Nothing<Epoch>>(projected, layout, "ArrangeGroups");
         let fields = (0..key_count).chain(added.iter().map(|&at| key_count + at));
         let schema = select(output, &fields.collect::<Vec<_>>());
         let names = added.iter().map(|&at| names[at].clone()).collect();
@@ -162,7 +161,7 @@ trait Columns {
     fn columns(self, columns: Vec<usize>, schema: SchemaRef) -> Self;
 }
 
-impl<T: PageTime> Columns for DeltaStream<'_, T> {
+impl Columns for DeltaStream<'_, Epoch> {
     fn columns(self, columns: Vec<usize>, schema: SchemaRef) -> Self {
         use timely::container::NoopBuilder;
         use timely::dataflow::channels::pact::Pipeline;
@@ -170,8 +169,8 @@ impl<T: PageTime> Columns for DeltaStream<'_, T> {
         use timely::dataflow::operators::generic::operator::Operator;
 
         self.unary(Pipeline, "Columns", move |_, _| {
-            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-                input.for_each(|capability, delta: &mut Delta<T>| {
+            move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+                input.for_each(|capability, delta: &mut Delta<Epoch>| {
                     let picked =
                         columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
                     let rows =

@@ -6,7 +6,7 @@ mod fallible;
 
 use std::sync::Arc;
 
-use alluvium_trace::PageTime;
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 use timely::container::NoopBuilder;
@@ -32,24 +32,24 @@ pub use fallible::can_fail;
 /// row of [`error_schema`], at the same time and with the same weight, so that retracting the row
 /// retracts its error. What is an error is decided for each row alone; the rows it came with do not
 /// matter. Where [`can_fail`] says no for every expression, the second stream stays empty.
-pub fn map<'scope, T: PageTime>(
-    stream: DeltaStream<'scope, T>,
+pub fn map<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
     filter: Option<Arc<dyn PhysicalExpr>>,
     project: Vec<Arc<dyn PhysicalExpr>>,
     schema: SchemaRef,
-) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>) {
+) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let evaluation = Evaluation::new(filter, project, schema);
     let mut builder = OperatorBuilder::new("Map".to_owned(), stream.scope());
     let mut input = builder.new_input(stream, Pipeline);
     let (rows_output, rows) = builder.new_output();
-    let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
+    let mut rows_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();
-    let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
+    let mut errors_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(errors_output);
     builder.build(move |_capabilities| {
         move |_frontiers| {
             let mut rows_output = rows_output.activate();
             let mut errors_output = errors_output.activate();
-            input.for_each(|capability, delta: &mut Delta<T>| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
                 let rows_capability = capability.retain(0);
                 let errors_capability = capability.retain(1);
                 if fault::armed(Fault::PanicInMap) {
