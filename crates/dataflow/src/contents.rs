@@ -10,6 +10,7 @@ use timely::progress::Antichain;
 
 use crate::arrangement::Kept;
 use crate::codec::Encoded;
+use crate::fold::add;
 use crate::import::Imports;
 use crate::layout::Layout;
 
@@ -105,7 +106,7 @@ impl Snapshot {
             let mut weight = 0;
             cursors.updates(|time, change| {
                 if time <= epoch {
-                    weight += change;
+                    weight = add(weight, change);
                 }
             });
             for _ in 0..weight {

@@ -10,6 +10,7 @@ use timely::dataflow::operators::generic::operator::Operator;
 
 use crate::arrangement::Stamps;
 use crate::delta::{Delta, DeltaStream};
+use crate::fold::add;
 
 /// At most one row of weight one at a time, or `row` in its place.
 ///
@@ -31,7 +32,7 @@ pub fn or_default<'scope>(
                 changes.dedup_by(|next, kept| {
                     let same = next.0 == kept.0;
                     if same {
-                        kept.1 += next.1;
+                        kept.1 = add(kept.1, next.1);
                     }
                     same
                 });

@@ -7,7 +7,7 @@
 //! side by side, which is how several MIN and MAX make one row.
 //!
 //! ```text
-//! entry   lane (1) | order key | output columns | length of the order key (4, little-endian)
+//! entry   lane (2, big-endian) | order key | output columns | length of the order key (4, little-endian)
 //! answer  per lane: length (4, little-endian) | output columns
 //! ```
 
@@ -77,7 +77,7 @@ pub fn ranked<'scope>(
                     .collect(),
             )?;
             let encoder = EntryEncoder {
-                lane: number as u8,
+                lane: u16::try_from(number).expect("there are fewer lanes than columns"),
                 keys: keys.clone(),
                 key_columns: lane.keys,
                 order,
@@ -138,7 +138,7 @@ fn push_encoded<T: PageTime>(delta: &Delta<T>, buffer: &mut RowBuffer<T>) {
 
 /// Turns rows into entries under their groups.
 struct EntryEncoder {
-    lane: u8,
+    lane: u16,
     keys: KeyCodec,
     key_columns: Vec<usize>,
     order: KeyCodec,
@@ -179,12 +179,12 @@ impl EntryEncoder {
                     let mut entry = Vec::new();
                     let mut entries = arrow::array::BinaryBuilder::with_capacity(
                         count,
-                        orders.bytes().len() + outputs.bytes().len() + 5 * count,
+                        orders.bytes().len() + outputs.bytes().len() + 6 * count,
                     );
                     for row in 0..count {
                         let order = orders.get(row);
                         entry.clear();
-                        entry.push(self.lane);
+                        entry.extend_from_slice(&self.lane.to_be_bytes());
                         entry.extend_from_slice(order);
                         entry.extend_from_slice(outputs.get(row));
                         entry.extend_from_slice(&length(order));
@@ -213,10 +213,13 @@ fn read_length(bytes: &[u8]) -> usize {
     u32::from_le_bytes(bytes.try_into().expect("a length has four bytes")) as usize
 }
 
+/// The bytes of a lane's number.
+const LANE: usize = size_of::<u16>();
+
 /// The output columns in an entry.
 fn output_of(entry: &[u8]) -> &[u8] {
     let end = entry.len() - 4;
-    &entry[1 + read_length(&entry[end..])..end]
+    &entry[LANE + read_length(&entry[end..])..end]
 }
 
 /// Keeps the first rows of groups up to date.
@@ -289,7 +292,7 @@ impl Ranked {
         }
         for lane in 0..self.lanes {
             let mut wanted = i64::try_from(self.limit).unwrap_or(i64::MAX);
-            let lane = [lane as u8];
+            let lane = (lane as u16).to_be_bytes();
             if let Some(history) = history {
                 history.seek_val(&lane);
             }
@@ -298,12 +301,12 @@ impl Ranked {
                 let kept = history
                     .as_ref()
                     .and_then(|history| history.val())
-                    .filter(|entry| entry[0] == lane[0]);
+                    .filter(|entry| entry[..LANE] == lane);
                 let changed = self
                     .overlay
                     .get(next)
                     .map(|&(row, weight)| (changes.value(row), weight))
-                    .filter(|(entry, _)| entry[0] == lane[0]);
+                    .filter(|(entry, _)| entry[..LANE] == lane);
                 let order = match (kept, changed) {
                     (None, None) => break,
                     (Some(_), None) => Ordering::Less,

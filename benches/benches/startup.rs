@@ -1,0 +1,100 @@
+//! How long a person waits: for a process to print its first row, and for many views to stand.
+//!
+//! The first needs the binary: `cargo build --release --bin alluvium` before `cargo bench`.
+
+use std::hint::black_box;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use alluvium::Engine;
+use criterion::{Criterion, criterion_group, criterion_main};
+
+const SMALL_PROGRAM: &str = "
+    CREATE TABLE bid (auction BIGINT, price BIGINT);
+    CREATE MATERIALIZED VIEW totals AS
+        SELECT auction, COUNT(*) AS bids, SUM(price) AS total FROM bid GROUP BY auction;
+    INSERT INTO bid VALUES (1, 10), (1, 20), (2, 5);
+    SELECT * FROM totals ORDER BY auction;";
+
+/// The binary beside this benchmark, which is in `target/release/deps`.
+fn binary() -> PathBuf {
+    let here = std::env::current_exe().expect("a running program has a path");
+    let folder = here.parent().and_then(|deps| deps.parent()).expect("it lies two folders deep");
+    folder.join(format!("alluvium{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn first_row(criterion: &mut Criterion) {
+    let binary = binary();
+    if !binary.exists() {
+        println!("skipped: build {} with `cargo build --release --bin alluvium`", binary.display());
+        return;
+    }
+    criterion.bench_function("process start to first row", |bencher| {
+        bencher.iter_custom(|rounds| {
+            let mut total = std::time::Duration::ZERO;
+            for _ in 0..rounds {
+                let start = std::time::Instant::now();
+                let mut process = Command::new(&binary)
+                    .args(["--format", "csv", "-c", SMALL_PROGRAM])
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .expect("the binary starts");
+                let output = process.stdout.take().expect("its output is piped");
+                let mut lines = BufReader::new(output).lines();
+                let header = lines.next().expect("a header").expect("text");
+                let row = lines.next().expect("a row").expect("text");
+                total += start.elapsed();
+                assert_eq!((header.as_str(), row.as_str()), ("auction,bids,total", "1,2,30"));
+                lines.for_each(drop);
+                process.wait().expect("it ends");
+            }
+            total
+        });
+    });
+}
+
+/// Two hundred views over ten tables: filters, joins, sums, extremes.
+fn many_views() -> String {
+    let mut program = String::new();
+    for table in 0..10 {
+        program += &format!("CREATE TABLE t{table} (id BIGINT, grp BIGINT, amount DOUBLE);\n");
+        program += &format!("INSERT INTO t{table} VALUES (1, 1, 1.5), (2, 1, 2.5);\n");
+    }
+    for view in 0..200 {
+        let (one, other) = (view % 10, (view / 10 + 1 + view) % 10);
+        let query = match view % 4 {
+            0 => format!("SELECT id, amount * 2 AS twice FROM t{one} WHERE grp > 0"),
+            1 => format!("SELECT grp, COUNT(*) AS n, SUM(amount) AS s FROM t{one} GROUP BY grp"),
+            2 => format!("SELECT a.id, b.amount FROM t{one} a JOIN t{other} b ON a.id = b.id"),
+            _ => {
+                format!("SELECT grp, MIN(amount) AS lo, MAX(amount) AS hi FROM t{one} GROUP BY grp")
+            }
+        };
+        program += &format!("CREATE MATERIALIZED VIEW v{view} AS {query};\n");
+    }
+    program
+}
+
+fn two_hundred_views(criterion: &mut Criterion) {
+    let program = many_views();
+    let mut group = criterion.benchmark_group("200 views over 10 tables");
+    group.sample_size(10);
+    for workers in [1, 2] {
+        group.bench_function(format!("{workers} workers"), |bencher| {
+            bencher.iter(|| {
+                let engine =
+                    Engine::builder().workers(workers).open_in_memory().expect("the engine opens");
+                engine.execute(&program).expect("the program runs");
+                black_box(
+                    engine.query("SELECT COUNT(*) FROM v199").expect("the last view answers"),
+                );
+                engine
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, first_row, two_hundred_views);
+criterion_main!(benches);
