@@ -97,13 +97,13 @@ pub fn table(
     start: Epoch,
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
-    let mut probe = Probe::new();
+    let probe = Probe::new();
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let (mut input, rows) =
             table::table(scope, name, schema, primary_key, Arc::clone(&refused))
                 .expect("the columns of a table are checked before it is built");
         input.advance_to(start);
-        rows.arranged.stream.clone().probe_with(&mut probe);
+        rows.arranged.stream.clone().probe_with(&probe);
         (input, Contents::new(&rows))
     });
     TableDataflow { input, contents, probe, refused }
@@ -135,20 +135,20 @@ pub fn view(
         let expectation = "a plan is checked before it is built";
         let rows = lowering.rows(plan).expect(expectation);
         let Lowering { imports, errors, .. } = lowering;
-        let mut probe = Probe::new();
-        rows.clone().probe_with(&mut probe);
+        let probe = Probe::new();
+        rows.clone().probe_with(&probe);
         let contents = kept.then(|| {
             let layout = Layout::rows(plan.schema.clone()).expect(expectation);
             let kept = keep(rows.clone(), layout, "Contents");
-            kept.arranged.stream.clone().probe_with(&mut probe);
+            kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept)
         });
         if let Some(taker) = sink {
-            sink::sink(rows, taker).probe_with(&mut probe);
+            sink::sink(rows, taker).probe_with(&probe);
         }
         let errors = (!errors.is_empty()).then(|| {
             let kept = keep_errors(scope.concatenate(errors)).expect("errors have one schema");
-            kept.arranged.stream.clone().probe_with(&mut probe);
+            kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept)
         });
         ViewDataflow { contents, errors, probe, _imports: imports }

@@ -222,12 +222,7 @@ struct Deltas<'a> {
 }
 
 impl<'a> Deltas<'a> {
-    fn new(
-        batch: &Batch<Epoch>,
-        layout: &'a Layout,
-        columns: &'a [usize],
-        as_of: Epoch,
-    ) -> Self {
+    fn new(batch: &Batch<Epoch>, layout: &'a Layout, columns: &'a [usize], as_of: Epoch) -> Self {
         Self { cursor: batch.cursor(), layout, columns, as_of, gathered: Gathered::default() }
     }
 }

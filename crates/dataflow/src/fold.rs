@@ -104,7 +104,7 @@ impl<T: PageTime> Changes<T> {
             }
             let rows = &mut self.rows[start..];
             if !rows.is_sorted_by(|one, other| one.time <= other.time) {
-                rows.sort_by(|one, other| one.time.cmp(&other.time));
+                rows.sort_by_key(|row| row.time);
             }
             self.ends.push(self.rows.len());
             cursors.step_key();

@@ -117,7 +117,7 @@ impl<T: PageTime> Side<T> {
 
 /// Adds up the weights of equal times from `start` on and drops what comes to nothing.
 fn consolidate<T: PageTime>(updates: &mut Vec<(usize, T, i64)>, start: usize) {
-    updates[start..].sort_unstable_by(|one, other| one.1.cmp(&other.1));
+    updates[start..].sort_unstable_by_key(|update| update.1);
     let mut kept = start;
     for index in start..updates.len() {
         let update = updates[index];

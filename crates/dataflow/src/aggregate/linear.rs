@@ -171,8 +171,7 @@ struct Finish<T> {
 impl<T: PageTime> Finish<T> {
     fn batch(&mut self, batch: &Batch<T>, mut give: impl FnMut(Delta<T>, Option<Delta<T>>)) {
         let mut cursor = batch.cursor();
-        loop {
-            let Some(group) = cursor.key() else { break };
+        while let Some(group) = cursor.key() {
             match cursor.val() {
                 None => cursor.step_key(),
                 Some(state) => {

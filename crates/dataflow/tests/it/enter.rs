@@ -271,7 +271,7 @@ fn check(seed: u64) {
                 .map(|(row, _, weight)| (row.clone(), *weight))
                 .collect();
             end.send(epoch, delta(&schema, &rows, epoch));
-            if seed % 2 == 0 {
+            if seed.is_multiple_of(2) {
                 end.advance_to(epoch + 1);
                 worker.step();
             }

@@ -20,13 +20,13 @@ pub(super) struct Installed {
 }
 
 enum Kind {
-    Table(TableDataflow),
+    Table(Box<TableDataflow>),
     View(Box<ViewDataflow>),
 }
 
 impl Installed {
     pub(super) fn table(id: DataflowId, as_of: Epoch, name: String, table: TableDataflow) -> Self {
-        Self { id, name: Some(name), as_of, ready: false, kind: Kind::Table(table) }
+        Self { id, name: Some(name), as_of, ready: false, kind: Kind::Table(Box::new(table)) }
     }
 
     pub(super) fn view(

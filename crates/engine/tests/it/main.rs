@@ -1,7 +1,5 @@
 //! The engine as its users meet it.
 
-#![allow(missing_docs)]
-
 mod copy;
 mod definitions;
 mod judge;
