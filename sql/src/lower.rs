@@ -25,7 +25,9 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Column;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::dataflow::operators::{Concat, Concatenate};
@@ -225,8 +227,10 @@ impl<'scope> Lowering<'scope, '_> {
                 distinct(stream, plan.schema.clone())
             }
             Node::Union { inputs } => {
-                let streams =
-                    inputs.iter().map(|input| self.rows(input)).collect::<Result<Vec<_>, _>>()?;
+                let mut streams = Vec::with_capacity(inputs.len());
+                for input in inputs {
+                    streams.push(relabelled(self.rows(input)?, input, &plan.schema));
+                }
                 Ok(self.scope.concatenate(streams))
             }
             Node::View { input, .. } => {
@@ -273,6 +277,23 @@ fn key_codec(schema: &SchemaRef, keys: &[usize]) -> Result<KeyCodec, CodecError>
     let types: Vec<DataType> =
         keys.iter().map(|&key| schema.field(key).data_type().clone()).collect();
     KeyCodec::new(&types)
+}
+
+/// The rows of `plan` under the names of `schema`, and with NULLs where that allows them.
+fn relabelled<'scope>(
+    rows: DeltaStream<'scope, Epoch>,
+    plan: &IncrementalPlan,
+    schema: &SchemaRef,
+) -> DeltaStream<'scope, Epoch> {
+    if plan.schema == *schema {
+        return rows;
+    }
+    let column = |(number, field): (usize, &FieldRef)| {
+        Arc::new(Column::new(field.name(), number)) as Arc<dyn PhysicalExpr>
+    };
+    let columns = plan.schema.fields().iter().enumerate().map(column).collect();
+    let (rows, _never_fails) = map(rows, None, columns, schema.clone());
+    rows
 }
 
 /// What an aggregate without keys comes to over no rows.
