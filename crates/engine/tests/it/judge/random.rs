@@ -286,20 +286,22 @@ impl Program {
         let mut select = Vec::new();
         let keys = self.below(3);
         for _ in 0..keys {
-            let kind = [Type::Integer, Type::Text][self.below(2)];
+            let kind = self.kind();
             let key = self.column("r", relation, kind);
             select.push(key);
             types.push(kind);
         }
         let group = select.clone();
-        let kind = [Type::Integer, Type::Text][self.below(2)];
-        let (number, any) =
-            (self.column("r", relation, Type::Integer), self.column("r", relation, kind));
+        let kind = self.kind();
+        let number = self.column("r", relation, Type::Integer);
+        let real = self.column("r", relation, Type::Real);
+        let any = self.column("r", relation, kind);
         let aggregates = [
             ("COUNT(*)".to_owned(), Type::Integer),
             (format!("COUNT({any})"), Type::Integer),
             (format!("SUM({number})"), Type::Integer),
             (format!("AVG({number})"), Type::Real),
+            (format!("SUM({real})"), Type::Real),
             (format!("MIN({any})"), kind),
             (format!("MAX({any})"), kind),
         ];
@@ -326,7 +328,7 @@ impl Program {
         let mut types = Vec::new();
         for place in 0..1 + self.below(3) {
             let (name, relation) = sides[self.below(sides.len())];
-            let kind = [Type::Integer, Type::Integer, Type::Text][self.below(3)];
+            let kind = self.kind();
             let column = self.column(name, relation, kind);
             let item = match (kind, self.below(4)) {
                 (Type::Integer, 0) => format!("{column} % 3"),
@@ -364,9 +366,14 @@ impl Program {
         match columns.len() {
             0 if kind == Type::Text => "'none'".to_owned(),
             // Not a bare number, which would be a place in GROUP BY.
+            0 if kind == Type::Real => "CAST(2.5 AS DOUBLE)".to_owned(),
             0 => "CAST(7 AS INT)".to_owned(),
             length => columns[self.below(length)].clone(),
         }
+    }
+
+    fn kind(&mut self) -> Type {
+        [Type::Integer, Type::Text, Type::Real][self.below(3)]
     }
 
     /// A number below `bound`, by xorshift.
