@@ -13,7 +13,7 @@
 //! In reading order: [`suite`] finds files and runs them; [`database`] is what `sqllogictest` talks to;
 //! [`trial`] is one file on one engine; [`batch`], [`sqlite`] and [`deltas`] are the three other answers;
 //! [`evidence`] holds the answers against each other, by [`compare`], on [`row`]s. [`tampering`] shows that
-//! each check does object.
+//! each check does object, and [`random`] makes up programs that are judged in the same way.
 //!
 //! What a file says to the judge, besides the records of `sqllogictest`:
 //! - `skipif sqlite` before a statement that SQLite cannot do or means differently; a view that is skipped is
