@@ -37,6 +37,8 @@ pub enum Relation {
         schema: SchemaRef,
         /// What it selects: [`PlannedView::logical`](crate::planner::PlannedView::logical).
         plan: Arc<LogicalPlan>,
+        /// Whether it is part of whatever names it, and built nowhere else: then its errors are told there.
+        local: bool,
     },
     /// What the engine tells of itself, as `alluvium.errors`: for queries, not for views.
     System {

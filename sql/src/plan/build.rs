@@ -144,8 +144,11 @@ impl Builder<'_> {
             Relation::MaterializedView { schema } => {
                 Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[])?)
             }
-            Relation::View { plan, .. } => {
-                let view = IncrementalPlan::view(source.name().to_string(), self.build(plan)?);
+            Relation::View { plan, local, .. } => {
+                let mut view = self.build(plan)?;
+                if !local {
+                    view = IncrementalPlan::view(source.name().to_string(), view);
+                }
                 Ok(IncrementalPlan::columns(view, &columns)?)
             }
             Relation::System { .. } => self.refuse("a system relation"),

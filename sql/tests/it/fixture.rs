@@ -63,9 +63,11 @@ impl Definitions {
                         ViewKind::Materialized => {
                             Relation::MaterializedView { schema: planned.schema }
                         }
-                        ViewKind::Local | ViewKind::Plain => {
-                            Relation::View { schema: planned.schema, plan: planned.logical }
-                        }
+                        kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
+                            schema: planned.schema,
+                            plan: planned.logical,
+                            local: kind == ViewKind::Local,
+                        },
                     };
                     self.relations.insert(view.name, relation);
                 }

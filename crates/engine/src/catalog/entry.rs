@@ -157,7 +157,11 @@ impl Entry {
             Definition::View(View { kind: ViewKind::Materialized, .. }) => {
                 Relation::MaterializedView { schema }
             }
-            Definition::View(view) => Relation::View { schema, plan: view.logical.clone() },
+            Definition::View(view) => Relation::View {
+                schema,
+                plan: view.logical.clone(),
+                local: view.kind == ViewKind::Local,
+            },
         }
     }
 }
