@@ -1,5 +1,6 @@
 //! What can go wrong, in the user's terms.
 
+use alluvium_dataflow::map::message;
 use alluvium_sql::error::Position;
 use datafusion::error::DataFusionError;
 
@@ -100,16 +101,12 @@ impl From<alluvium_sql::Error> for Error {
 /// What fails while a statement runs is its data: planning has reported all else.
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
-        let root = error.find_root();
-        match root {
-            DataFusionError::ArrowError(error, _) => Self::data(error.to_string()),
-            root => Self::data(root.message()),
-        }
+        Self::data(message(&error))
     }
 }
 
 impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
-        Self::data(error.to_string())
+        DataFusionError::from(error).into()
     }
 }

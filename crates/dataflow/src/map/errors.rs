@@ -116,8 +116,8 @@ fn print_row(rows: &RecordBatch, row: usize) -> String {
     text
 }
 
-/// What is wrong, without where in the machinery it was noticed.
-pub(super) fn message(error: &DataFusionError) -> String {
+/// What is wrong, in words for people, without where in the machinery it was noticed.
+pub fn message(error: &DataFusionError) -> String {
     match error {
         DataFusionError::ArrowError(error, _) => arrow_message(error),
         DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => {

@@ -18,7 +18,7 @@ use self::evaluate::Evaluation;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 
-pub use errors::{ErrorRows, error_schema};
+pub use errors::{ErrorRows, error_schema, message};
 pub use fallible::can_fail;
 
 /// The rows of `stream` that `filter` keeps, with the columns `project`, and the errors of rows for

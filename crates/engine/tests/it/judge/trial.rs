@@ -246,18 +246,30 @@ impl Trial {
         }
     }
 
+    /// Whether an expression of the view fails, or may: the errors of a local view are told by those
+    /// that name it.
+    fn fails(&self, place: usize, failing: &HashSet<String>) -> bool {
+        let view = &self.views[place];
+        let told_elsewhere = || {
+            let mut readers = self.views.iter().filter(|other| other.reads.contains(&view.name));
+            readers.any(|reader| failing.contains(&reader.name))
+        };
+        failing.contains(&view.name)
+            || view.reads.iter().any(|name| failing.contains(name))
+            || (view.kind == ViewKind::Local && told_elsewhere())
+    }
+
     /// All that is known of a view. Only a view that none of its expressions fails in can be held against
     /// engines that fail as a whole.
     pub(super) fn evidence(&mut self, place: usize, failing: &HashSet<String>) -> Evidence {
         let epoch = self.epoch;
+        let fails = self.fails(place, failing);
         let view = &mut self.views[place];
         let kept = view.kind == ViewKind::Materialized;
         let sum = |watch: &mut Option<Watch>| {
             watch.as_mut().map(|watch| watch.catch_up(epoch).map(|()| watch.ledger.rows()))
         };
         let (deltas, late_deltas) = (sum(&mut view.watch), sum(&mut view.late_watch));
-        let fails =
-            failing.contains(&view.name) || view.reads.iter().any(|name| failing.contains(name));
         let (name, skips) = (view.name.clone(), view.skips);
 
         let contents =
