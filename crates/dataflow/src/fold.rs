@@ -179,6 +179,23 @@ impl<T: PageTime> Before<'_, T> {
     }
 }
 
+impl<T: PageTime> Before<'_, T> {
+    /// Puts the one value that the output holds under `key` into `value`, which is left empty without one;
+    /// whether there is one.
+    pub(crate) fn only_output(&mut self, key: &[u8], value: &mut Vec<u8>) -> bool {
+        value.clear();
+        let Some(held) = self.output(key) else { return false };
+        while let Some(held_value) = held.val() {
+            if weight_of(held) > 0 {
+                value.extend_from_slice(held_value);
+                return true;
+            }
+            held.step_val();
+        }
+        false
+    }
+}
+
 fn at<'a, T: PageTime>(cursors: &'a mut Cursors<T>, key: &[u8]) -> Option<&'a mut Cursors<T>> {
     cursors.seek_key(key);
     let found = cursors.key() == Some(key);

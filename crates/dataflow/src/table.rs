@@ -209,18 +209,7 @@ impl<T: PageTime> Logic<T> for LastWrite {
         before: &mut Before<'_, T>,
         answer: &mut Answer<T>,
     ) {
-        self.row.clear();
-        let mut there = false;
-        if let Some(rows) = before.output(changes.key(key)) {
-            while let Some(row) = rows.val() {
-                if weight_of(rows) > 0 {
-                    self.row.extend_from_slice(row);
-                    there = true;
-                    break;
-                }
-                rows.step_val();
-            }
-        }
+        let mut there = before.only_output(changes.key(key), &mut self.row);
         for moment in changes.moments(key) {
             // Numbers sort first in a value, so the last write is the last row of its time.
             let last = moment.end - 1;

@@ -111,18 +111,7 @@ impl<T: PageTime> Logic<T> for Linear {
         before: &mut Before<'_, T>,
         answer: &mut Answer<T>,
     ) {
-        self.before.clear();
-        let mut present = false;
-        if let Some(states) = before.output(changes.key(key)) {
-            while let Some(state) = states.val() {
-                if crate::fold::weight_of(states) > 0 {
-                    self.before.extend_from_slice(state);
-                    present = true;
-                    break;
-                }
-                states.step_val();
-            }
-        }
+        let mut present = before.only_output(changes.key(key), &mut self.before);
         if present {
             self.accumulators.decode(&self.before, &mut self.state);
         } else {
