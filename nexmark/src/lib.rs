@@ -1,0 +1,1 @@
+//! The Nexmark benchmark: events, queries and harness.
