@@ -5,6 +5,10 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
+/// When a table keeps its contents, for messages.
+pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
+                           'materialized' = 'true'";
+
 /// The relations that a statement can name.
 pub trait Catalog {
     /// The relation of this name, folded as identifiers fold; a name in a schema is `schema.name`.
@@ -17,7 +21,7 @@ pub trait Catalog {
 /// What is known of a relation.
 #[derive(Clone, Debug)]
 pub enum Relation {
-    /// A table that keeps its contents.
+    /// A table.
     Table {
         /// Its columns.
         schema: SchemaRef,
@@ -25,6 +29,10 @@ pub enum Relation {
         primary_key: Vec<usize>,
         /// What a column gets that an INSERT leaves out: one entry per column, `None` for NULL.
         defaults: Vec<Option<Expr>>,
+        /// Whether it keeps its contents; the rows of one that does not only pass into the views of it.
+        kept: bool,
+        /// Whether rows are only ever inserted.
+        append_only: bool,
     },
     /// A view whose rows are kept.
     MaterializedView {

@@ -12,11 +12,12 @@ use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::default::or_default;
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
 use alluvium_dataflow::distinct::distinct;
 use alluvium_dataflow::errors::keep_errors;
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::import::Imports;
+use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::join::join;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::{can_fail, map};
@@ -47,7 +48,7 @@ pub struct TableDataflow {
     pub refused: Arc<AtomicU64>,
 }
 
-/// A view as a worker runs it. Dropping it ends the dataflow; what is on its way is let go.
+/// A view or an index as a worker runs it. Dropping it ends the dataflow; what is on its way is let go.
 pub struct ViewDataflow {
     /// Its rows, if it was asked to keep them.
     pub contents: Option<Contents>,
@@ -55,14 +56,41 @@ pub struct ViewDataflow {
     pub errors: Option<Contents>,
     /// How far it has come.
     pub probe: Probe<Epoch>,
+    /// Where the rows enter that pass through tables which keep none.
+    pub streams: Vec<StreamInput>,
     /// Ends the dataflow when dropped.
     _imports: Imports,
+}
+
+/// Where the rows of a table that keeps none enter a view, as they pass.
+pub struct StreamInput {
+    /// The table.
+    pub relation: String,
+    columns: Vec<usize>,
+    input: Input<Epoch>,
+}
+
+impl StreamInput {
+    /// Rows of the table that enter it at `epoch`, which must not be before the last
+    /// [`StreamInput::advance_to`].
+    pub fn send(&mut self, epoch: Epoch, rows: &RecordBatch) {
+        let rows = rows.project(&self.columns).expect("the columns are of the table");
+        self.input.send(epoch, Delta { rows, times: Times::Same(epoch), weights: None });
+    }
+
+    /// Promises to send nothing before `epoch`.
+    pub fn advance_to(&mut self, epoch: Epoch) {
+        self.input.advance_to(epoch);
+    }
 }
 
 /// What a dataflow that is being built may read.
 pub trait Relations {
     /// The contents of a table or materialized view, if there is one of this name.
     fn contents(&self, relation: &str) -> Option<Contents>;
+
+    /// The contents of the index of this number, if there is one.
+    fn index(&self, number: u64) -> Option<Contents>;
 }
 
 /// Checks that rows of these columns can be kept: the first column type without an encoding is refused.
@@ -78,7 +106,9 @@ pub fn check(schema: &SchemaRef) -> Result<(), CodecError> {
 pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
     check(&plan.schema)?;
     match &plan.node {
-        Node::Scan { .. } | Node::Constant { .. } => Ok(()),
+        Node::Scan { .. } | Node::Stream { .. } | Node::Index { .. } | Node::Constant { .. } => {
+            Ok(())
+        }
         Node::Map { input, .. }
         | Node::Aggregate { input, .. }
         | Node::Distinct { input }
@@ -111,8 +141,18 @@ pub fn table(
     TableDataflow { input, contents, probe, refused }
 }
 
-/// Builds a view as of `as_of`, the last complete epoch: what its relations hold then enters at that
-/// epoch, later changes at theirs.
+/// How the rows of a view or an index are kept.
+pub enum Keep {
+    /// They are not.
+    Nothing,
+    /// To be read, in no order.
+    Rows,
+    /// Sorted by these columns.
+    By(Vec<usize>),
+}
+
+/// Builds a view or an index as of `as_of`, the last complete epoch: what its relations hold then enters
+/// at that epoch, later changes at theirs.
 ///
 /// The plan has passed [`check_plan`], and `relations` knows what it scans.
 pub fn view(
@@ -121,7 +161,7 @@ pub fn view(
     plan: &IncrementalPlan,
     as_of: Epoch,
     relations: &dyn Relations,
-    kept: bool,
+    kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
@@ -131,17 +171,29 @@ pub fn view(
             relations,
             imports: Imports::default(),
             scans: HashMap::new(),
+            built: Vec::new(),
+            streams: Vec::new(),
             errors: Vec::new(),
             inside_views: 0,
         };
         let expectation = "a plan is checked before it is built";
-        let rows = lowering.rows(plan).expect(expectation);
-        let Lowering { imports, errors, .. } = lowering;
+        let (rows, arrangement) = match &kept {
+            Keep::Nothing => (lowering.rows(plan).expect(expectation), None),
+            Keep::Rows => {
+                let rows = lowering.rows(plan).expect(expectation);
+                let layout = Layout::rows(plan.schema.clone()).expect(expectation);
+                (rows.clone(), Some(keep(rows, layout, "Contents")))
+            }
+            Keep::By(keys) => {
+                let rows = lowering.placed(plan, keys).expect(expectation);
+                let layout = Layout::keyed(plan.schema.clone(), keys).expect(expectation);
+                (rows.clone(), Some(keep(rows, layout, "Index")))
+            }
+        };
+        let Lowering { imports, streams, errors, .. } = lowering;
         let probe = Probe::new();
         rows.clone().probe_with(&probe);
-        let contents = kept.then(|| {
-            let layout = Layout::rows(plan.schema.clone()).expect(expectation);
-            let kept = keep(rows.clone(), layout, "Contents");
+        let contents = arrangement.map(|kept| {
             kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept)
         });
@@ -153,7 +205,7 @@ pub fn view(
             kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept)
         });
-        ViewDataflow { contents, errors, probe, _imports: imports }
+        ViewDataflow { contents, errors, probe, streams, _imports: imports }
     })
 }
 
@@ -164,15 +216,45 @@ struct Lowering<'scope, 'a> {
     relations: &'a dyn Relations,
     imports: Imports,
     scans: HashMap<String, Kept<'scope, Epoch>>,
+    /// What takes state to know and was built already: equal plans are built once.
+    built: Vec<(IncrementalPlan, DeltaStream<'scope, Epoch>)>,
+    streams: Vec<StreamInput>,
     errors: Vec<DeltaStream<'scope, Epoch>>,
     /// How many views that report their errors themselves surround the node in hand.
     inside_views: usize,
 }
 
 impl<'scope> Lowering<'scope, '_> {
+    /// The rows of a plan; those of an equal one, if they take state to know and there is one already.
     fn rows(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
+        // What stands in a view does not report its errors: it is not what stands outside of it.
+        if !matches!(plan.node, Node::Aggregate { .. } | Node::Distinct { .. })
+            || self.inside_views > 0
+        {
+            return self.build(plan);
+        }
+        if let Some((_, rows)) = self.built.iter().find(|(built, _)| built == plan) {
+            return Ok(rows.clone());
+        }
+        let rows = self.build(plan)?;
+        self.built.push((plan.clone(), rows.clone()));
+        Ok(rows)
+    }
+
+    fn build(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         match &plan.node {
             Node::Scan { relation, columns } => Ok(self.scan(relation).deltas(columns)),
+            Node::Index { number, .. } => {
+                let all: Vec<usize> = (0..plan.schema.fields().len()).collect();
+                Ok(self.index(*number).deltas(&all))
+            }
+            Node::Stream { relation, columns } => {
+                let (mut input, rows) = input(self.scope, relation);
+                input.advance_to(self.as_of + 1);
+                let (relation, columns) = (relation.clone(), columns.clone());
+                self.streams.push(StreamInput { relation, columns, input });
+                Ok(rows)
+            }
             Node::Constant { rows } => Ok(constant(self.scope, rows.clone(), self.as_of)),
             Node::Map { input, filter, project } => {
                 let fallible = filter.iter().chain(project).any(can_fail);
@@ -186,11 +268,9 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Join { left, right, on } => {
                 let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
-                let left_rows = self.arranged(left, &keys.0, "ArrangeLeft")?;
-                let right_rows = self.arranged(right, &keys.1, "ArrangeRight")?;
-                let all =
-                    |side: &IncrementalPlan| (0..side.schema.fields().len()).collect::<Vec<_>>();
-                Ok(join(left_rows, right_rows, &all(left), &all(right)))
+                let (left_rows, left_columns) = self.arranged(left, &keys.0)?;
+                let (right_rows, right_columns) = self.arranged(right, &keys.1)?;
+                Ok(join(left_rows, right_rows, &left_columns, &right_columns))
             }
             Node::Aggregate { input, keys, aggregates } => {
                 let stream = self.rows(input)?;
@@ -203,6 +283,7 @@ impl<'scope> Lowering<'scope, '_> {
                     &input.schema,
                     keys,
                     aggregates,
+                    input.grows,
                     &plan.schema,
                     &names,
                 )?;
@@ -255,15 +336,40 @@ impl<'scope> Lowering<'scope, '_> {
         scan
     }
 
+    fn index(&mut self, number: u64) -> Kept<'scope, Epoch> {
+        let contents = self
+            .relations
+            .index(number)
+            .expect("an index is not dropped while a view that uses it is built");
+        contents.import(self.scope, self.as_of, &mut self.imports)
+    }
+
+    /// The rows of a plan sorted by `keys`, and where its columns are in them.
     fn arranged(
         &mut self,
         plan: &IncrementalPlan,
         keys: &[usize],
-        name: &str,
-    ) -> Result<Kept<'scope, Epoch>, CodecError> {
-        let rows = self.rows(plan)?;
-        let rows = exchange(rows, keys, key_codec(&plan.schema, keys)?);
-        Ok(keep(rows, Layout::keyed(plan.schema.clone(), keys)?, name))
+    ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
+        let all = (0..plan.schema.fields().len()).collect();
+        match &plan.node {
+            Node::Index { number, keys: kept } if kept == keys => Ok((self.index(*number), all)),
+            Node::Scan { relation, columns } if plan.is_kept_by(keys) => {
+                Ok((self.scan(relation), columns.clone()))
+            }
+            _ => {
+                let rows = self.placed(plan, keys)?;
+                Ok((keep(rows, Layout::keyed(plan.schema.clone(), keys)?, "Arrange"), all))
+            }
+        }
+    }
+
+    /// The rows of a plan, each on the worker of its `keys`.
+    fn placed(
+        &mut self,
+        plan: &IncrementalPlan,
+        keys: &[usize],
+    ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
+        Ok(exchange(self.rows(plan)?, keys, key_codec(&plan.schema, keys)?))
     }
 
     fn report(&mut self, errors: DeltaStream<'scope, Epoch>) {

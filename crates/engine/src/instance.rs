@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_sql::plan::IncrementalPlan;
 use alluvium_sql::planner::Planner;
+use alluvium_trace::Epoch;
 use parking_lot::Mutex;
 
-use crate::catalog::{Catalog, RelationInfo};
+use crate::catalog::{Catalog, Indexes, RelationInfo, Uses};
 use crate::error::Result;
 use crate::poison::Poison;
 use crate::query::QueryEngine;
-use crate::sequencer::Sequencer;
+use crate::sequencer::{Sequencer, Stream};
 use crate::source::{Registry, Source};
 use crate::subscription::{Feed, FeedSink, Subscription};
 use crate::transaction::Turns;
@@ -22,6 +24,7 @@ use crate::worker::{Dataflow, DataflowId, Pool, Progress};
 /// which none is held while calling another part.
 pub(crate) struct Instance {
     pub(crate) catalog: Catalog,
+    pub(crate) indexes: Indexes,
     pub(crate) planner: Planner,
     pub(crate) query: QueryEngine,
     pub(crate) sources: Registry,
@@ -38,6 +41,7 @@ pub(crate) struct Instance {
 /// What a subscription's dataflow reads, and where its changes go.
 struct Subscribed {
     relation: String,
+    uses: Uses,
     feed: Arc<Feed>,
 }
 
@@ -48,6 +52,7 @@ impl Instance {
         let pool = Pool::start(workers, &progress, &poison)?;
         Ok(Arc::new(Self {
             catalog: Catalog::default(),
+            indexes: Indexes::default(),
             planner: Planner::new(),
             query: QueryEngine::default(),
             sources: Registry::new(sources, poison.clone()),
@@ -65,7 +70,7 @@ impl Instance {
         let entry = self.catalog.get(name)?;
         let plan = entry.changes()?;
         let feed = Feed::new(self.sequencer.workers(), self.progress.clone(), self.poison.clone());
-        let id = self.sequencer.install(|worker, id, as_of| Dataflow::View {
+        let (id, uses) = self.install_plan(&plan, |plan, worker, id, as_of| Dataflow::View {
             name: format!("subscription {} to {name}", id.0),
             plan: plan.clone(),
             keep: false,
@@ -73,14 +78,16 @@ impl Instance {
         })?;
         self.subscriptions
             .lock()
-            .insert(id, Subscribed { relation: name.to_owned(), feed: feed.clone() });
+            .insert(id, Subscribed { relation: name.to_owned(), uses, feed: feed.clone() });
         Ok(Subscription::new(feed, entry.schema.clone(), id, Arc::downgrade(self)))
     }
 
     /// Ends a subscription's dataflow, unless that has been done.
     pub(crate) fn unsubscribe(&self, id: DataflowId) {
-        if self.subscriptions.lock().remove(&id).is_some() {
+        let ended = self.subscriptions.lock().remove(&id);
+        if let Some(ended) = ended {
             self.sequencer.remove(id);
+            self.release(&ended.uses);
         }
     }
 
@@ -91,7 +98,68 @@ impl Instance {
         {
             ended.feed.cut();
             self.sequencer.remove(id);
+            self.release(&ended.uses);
         }
+    }
+
+    /// Builds the dataflow of a plan over the indexes it shares with others, which are built where there are
+    /// none yet. Called while definitions are locked.
+    pub(crate) fn install_plan(
+        &self,
+        plan: &IncrementalPlan,
+        mut dataflow: impl FnMut(&Arc<IncrementalPlan>, usize, DataflowId, Epoch) -> Dataflow,
+    ) -> Result<(DataflowId, Uses)> {
+        let mut uses = Uses::default();
+        let shared = plan.clone().share(&mut |index, reported| {
+            let id = match self.indexes.acquire(&index) {
+                Some(id) => id,
+                None => {
+                    let index = Arc::new(index);
+                    let streams = self.streams(&index.rows);
+                    let built = self
+                        .sequencer
+                        .install(&streams, |_, _, _| Dataflow::Index(index.clone()))?;
+                    self.indexes.insert(built, index);
+                    built
+                }
+            };
+            uses.all.push(id);
+            if reported {
+                uses.reported.insert(id);
+            }
+            Ok(id.0)
+        });
+        let installed = shared.and_then(|plan| {
+            let (streams, plan) = (self.streams(&plan), Arc::new(plan));
+            self.sequencer.install(&streams, |worker, id, as_of| dataflow(&plan, worker, id, as_of))
+        });
+        match installed {
+            Ok(id) => Ok((id, uses)),
+            Err(error) => {
+                self.release(&uses);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets go of indexes; those that nobody uses any more are taken down.
+    pub(crate) fn release(&self, uses: &Uses) {
+        for gone in self.indexes.release(&uses.all) {
+            self.sequencer.remove(gone);
+        }
+    }
+
+    /// The tables that a plan reads and that keep nothing.
+    fn streams(&self, plan: &IncrementalPlan) -> Vec<Stream> {
+        let entries = self.catalog.entries();
+        let mut streams = Vec::new();
+        plan.visit_relations(&mut |relation| {
+            let entry = entries.get(relation).filter(|entry| entry.is_stream());
+            if let Some(id) = entry.and_then(|entry| entry.dataflow()) {
+                streams.push(Stream { id, name: relation.to_owned() });
+            }
+        });
+        streams
     }
 
     pub(crate) fn relations(&self) -> Result<Vec<RelationInfo>> {

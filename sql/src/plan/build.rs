@@ -138,11 +138,17 @@ impl Builder<'_> {
         let all = || (0..scan.source.schema().fields().len()).collect();
         let columns = scan.projection.clone().unwrap_or_else(all);
         match source.relation() {
-            Relation::Table { schema, primary_key, .. } => {
-                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, primary_key)?)
+            Relation::Table { schema, kept: false, .. } => {
+                Ok(IncrementalPlan::stream(source.name().to_string(), schema, columns)?)
+            }
+            Relation::Table { schema, primary_key, append_only, .. } => {
+                let name = source.name().to_string();
+                // A row that enters under the key of another takes that one away.
+                let grows = *append_only && primary_key.is_empty();
+                Ok(IncrementalPlan::scan(name, schema, columns, primary_key, grows)?)
             }
             Relation::MaterializedView { schema } => {
-                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[])?)
+                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[], false)?)
             }
             Relation::View { plan, local, .. } => {
                 let mut view = self.build(plan)?;

@@ -12,24 +12,45 @@ use super::expression::{self, Expression};
 use super::{IncrementalPlan, Node};
 
 impl IncrementalPlan {
-    /// The rows of a relation, of which `schema` are all columns.
+    /// The rows of a relation, of which `schema` are all columns and in which `grows` tells whether rows
+    /// only ever come.
     pub(crate) fn scan(
         relation: String,
         schema: &Schema,
         columns: Vec<usize>,
         primary_key: &[usize],
+        grows: bool,
     ) -> Result<IncrementalPlan> {
         let key: Option<Vec<usize>> =
             primary_key.iter().map(|key| columns.iter().position(|column| column == key)).collect();
         let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
         let schema = Arc::new(schema.project(&columns)?);
-        Ok(IncrementalPlan { node: Node::Scan { relation, columns }, schema, unique })
+        Ok(IncrementalPlan { node: Node::Scan { relation, columns }, schema, unique, grows })
+    }
+
+    /// The rows that pass through a table that keeps no contents, of which `schema` are all columns.
+    pub(crate) fn stream(
+        relation: String,
+        schema: &Schema,
+        columns: Vec<usize>,
+    ) -> Result<IncrementalPlan> {
+        Ok(IncrementalPlan {
+            schema: Arc::new(schema.project(&columns)?),
+            node: Node::Stream { relation, columns },
+            unique: Vec::new(),
+            grows: true,
+        })
     }
 
     /// Rows that never change.
     pub(crate) fn constant(rows: RecordBatch) -> IncrementalPlan {
         let unique = if rows.num_rows() <= 1 { vec![Vec::new()] } else { Vec::new() };
-        IncrementalPlan { schema: rows.schema(), node: Node::Constant { rows }, unique }
+        IncrementalPlan {
+            schema: rows.schema(),
+            node: Node::Constant { rows },
+            unique,
+            grows: true,
+        }
     }
 
     /// The rows for which `filter` is true, as the named expressions; fused with a map below where that
@@ -84,6 +105,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: minimal(unique.collect()),
             schema: Arc::new(Schema::new(fields?)),
+            grows: input.grows,
             node: Node::Map {
                 input: Box::new(input),
                 filter,
@@ -164,6 +186,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: minimal(unique),
             schema: Arc::new(Schema::new(fields)),
+            grows: left.grows && right.grows,
             node: Node::Join { left: Box::new(left), right: Box::new(right), on },
         })
     }
@@ -191,6 +214,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: minimal(unique),
             schema: Arc::new(Schema::new(fields)),
+            grows: false,
             node: Node::Aggregate {
                 input: Box::new(input),
                 keys,
@@ -207,6 +231,7 @@ impl IncrementalPlan {
         IncrementalPlan {
             unique: vec![(0..input.schema.fields().len()).collect()],
             schema: Arc::clone(&input.schema),
+            grows: input.grows,
             node: Node::Distinct { input: Box::new(input) },
         }
     }
@@ -239,6 +264,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: Vec::new(),
             schema: Arc::new(Schema::new(fields)),
+            grows: flat.iter().all(|input| input.grows),
             node: Node::Union { inputs: flat },
         })
     }
@@ -248,30 +274,50 @@ impl IncrementalPlan {
         IncrementalPlan {
             unique: input.unique.clone(),
             schema: Arc::clone(&input.schema),
+            grows: input.grows,
             node: Node::View { name, input: Box::new(input) },
         }
     }
 
-    /// Calls `visit` with the relation of every scan.
-    pub(crate) fn visit_scans(&self, visit: &mut impl FnMut(&str)) {
-        if let Node::Scan { relation, .. } = &self.node {
+    /// Calls `visit` with every relation that is read.
+    pub fn visit_relations(&self, visit: &mut impl FnMut(&str)) {
+        if let Node::Scan { relation, .. } | Node::Stream { relation, .. } = &self.node {
             visit(relation);
         }
         for input in self.inputs() {
-            input.visit_scans(visit);
+            input.visit_relations(visit);
         }
     }
 
     /// The nodes right below.
     pub fn inputs(&self) -> Vec<&IncrementalPlan> {
         match &self.node {
-            Node::Scan { .. } | Node::Constant { .. } => Vec::new(),
+            Node::Scan { .. }
+            | Node::Stream { .. }
+            | Node::Index { .. }
+            | Node::Constant { .. } => Vec::new(),
             Node::Map { input, .. }
             | Node::Aggregate { input, .. }
             | Node::Distinct { input }
             | Node::View { input, .. } => vec![input],
             Node::Join { left, right, .. } => vec![left, right],
             Node::Union { inputs } => inputs.iter().collect(),
+        }
+    }
+
+    /// As [`IncrementalPlan::inputs`], to be changed; their columns must stay what they are.
+    pub(crate) fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        match &mut self.node {
+            Node::Scan { .. }
+            | Node::Stream { .. }
+            | Node::Index { .. }
+            | Node::Constant { .. } => Vec::new(),
+            Node::Map { input, .. }
+            | Node::Aggregate { input, .. }
+            | Node::Distinct { input }
+            | Node::View { input, .. } => vec![input],
+            Node::Join { left, right, .. } => vec![left, right],
+            Node::Union { inputs } => inputs.iter_mut().collect(),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Function};
+use alluvium_dataflow::aggregate::Aggregate;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::{Transformed, TreeNode};
@@ -30,6 +30,15 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
         Node::Scan { relation, columns } => {
             let columns: Vec<usize> = (0..columns.len()).collect();
             write!(text, "scan {relation} {}", names.list(&columns))?;
+            None
+        }
+        Node::Stream { relation, columns } => {
+            let columns: Vec<usize> = (0..columns.len()).collect();
+            write!(text, "stream {relation} {}", names.list(&columns))?;
+            None
+        }
+        Node::Index { number, keys } => {
+            write!(text, "index {number} {}", names.list(keys))?;
             None
         }
         Node::Constant { rows } => {
@@ -80,9 +89,7 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
                 let keys: Vec<String> = keys.iter().map(|&key| below.column(key)).collect();
                 write!(text, " by {}", keys.join(", "))?;
             }
-            let ordered = aggregates
-                .iter()
-                .any(|aggregate| matches!(aggregate.function, Function::Min | Function::Max));
+            let ordered = aggregates.iter().any(|aggregate| !aggregate.is_accumulated(input.grows));
             let what = if ordered { "accumulators and ordered values" } else { "accumulators" };
             Some(match keys.is_empty() {
                 true => format!("{what} of one group"),
@@ -106,8 +113,12 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
         let keys: Vec<String> = plan.unique.iter().map(|key| names.key(key)).collect();
         format!("unique: {}", keys.join(", "))
     });
-    let properties: Vec<String> =
-        unique.into_iter().chain(state.map(|state| format!("keeps: {state}"))).collect();
+    let grows = plan.grows && !matches!(plan.node, Node::Constant { .. });
+    let properties: Vec<String> = unique
+        .into_iter()
+        .chain(grows.then(|| "append-only".to_string()))
+        .chain(state.map(|state| format!("keeps: {state}")))
+        .collect();
     if !properties.is_empty() {
         write!(text, " [{}]", properties.join("; "))?;
     }

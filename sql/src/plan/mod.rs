@@ -2,12 +2,13 @@
 //!
 //! `build` makes one of an optimized logical plan, out of the nodes of `construct`, which know
 //! their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
-//! prints it. `expression` makes the expressions that maps evaluate.
+//! prints it. `share` finds what several plans want kept. `expression` makes the expressions that maps evaluate.
 mod build;
 mod construct;
 mod explain;
 mod expression;
 mod prune;
+mod share;
 
 use std::sync::Arc;
 
@@ -20,9 +21,10 @@ pub(crate) use self::build::build;
 pub(crate) use self::explain::explain;
 pub use self::expression::checked;
 pub(crate) use self::expression::one_row;
+pub use self::share::Index;
 
 /// A node of an incremental plan, with what is known of its rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IncrementalPlan {
     /// What it does.
     pub node: Node,
@@ -30,13 +32,15 @@ pub struct IncrementalPlan {
     pub schema: SchemaRef,
     /// Sets of output columns, each of which no two rows share (NULLs counted as equal).
     pub unique: Vec<Vec<usize>>,
+    /// Whether rows only ever come: none is taken back.
+    pub grows: bool,
 }
 
 /// What a node of an incremental plan does.
 ///
 /// Columns are numbers into the input's schema. Only [`Node::Map`] evaluates expressions; whatever
 /// other nodes need computed, a map below them computes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// The rows of a table or of a materialized view.
     Scan {
@@ -44,6 +48,20 @@ pub enum Node {
         relation: String,
         /// Which of its columns, in output order.
         columns: Vec<usize>,
+    },
+    /// The rows of a table that keeps no contents, as they pass.
+    Stream {
+        /// The table's name in the catalog.
+        relation: String,
+        /// Which of its columns, in output order.
+        columns: Vec<usize>,
+    },
+    /// The rows of an index.
+    Index {
+        /// The number it is known by.
+        number: u64,
+        /// The columns it is sorted by.
+        keys: Vec<usize>,
     },
     /// Rows that never change.
     Constant {

@@ -11,7 +11,7 @@ use super::{IncrementalPlan, Node};
 
 /// The plan reduced to the columns `required`, in this order; `required` has at least one column.
 pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<IncrementalPlan> {
-    let IncrementalPlan { node, schema, unique } = plan;
+    let IncrementalPlan { node, schema, unique, grows } = plan;
     match node {
         Node::Scan { relation, columns } => {
             let key = unique
@@ -27,8 +27,22 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                     .into_iter()
                     .collect(),
                 node: Node::Scan { relation, columns: kept },
+                grows,
             };
             Ok(scan)
+        }
+        Node::Stream { relation, columns } => Ok(IncrementalPlan {
+            schema: Arc::new(schema.project(required)?),
+            node: Node::Stream {
+                relation,
+                columns: required.iter().map(|&column| columns[column]).collect(),
+            },
+            unique,
+            grows,
+        }),
+        // Indexes take the place of sub-plans that have been pruned.
+        node @ Node::Index { .. } => {
+            IncrementalPlan::columns(IncrementalPlan { node, schema, unique, grows }, required)
         }
         Node::Constant { rows } => Ok(IncrementalPlan::constant(rows.project(required)?)),
         Node::Map { input, filter, project } => {

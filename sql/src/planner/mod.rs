@@ -70,7 +70,12 @@ impl Planner {
             .sql_statement_to_plan(ast::Statement::Query(Box::new(query.clone())))
             .and_then(relation::inline_views)
             .map_err(|error| Error::from_datafusion(&error).at(start))
-            .and_then(|plan| constant::check(&plan).map(|()| plan).map_err(|error| error.at(start)))
+            .and_then(|plan| {
+                relation::check_kept(&plan)
+                    .and_then(|()| constant::check(&plan))
+                    .map(|()| plan)
+                    .map_err(|error| error.at(start))
+            })
     }
 
     /// The rows that an INSERT adds: exactly the table's columns in order, of their types, with defaults

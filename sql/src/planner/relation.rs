@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
-use datafusion_common::tree_node::Transformed;
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
 
-use crate::catalog::Relation;
+use crate::catalog::{KEEPING, Relation};
+use crate::error::{self, Error};
 
 /// What a scan in one of our logical plans reads.
 ///
@@ -67,6 +68,28 @@ impl TableSource for RelationSource {
 /// The source of a scan in one of our plans.
 pub(crate) fn source_of(source: &dyn TableSource) -> Option<&RelationSource> {
     source.downcast_ref::<RelationSource>()
+}
+
+/// Refuses a query of a table that keeps no rows to be read.
+pub(crate) fn check_kept(plan: &LogicalPlan) -> error::Result<()> {
+    let mut passing = None;
+    let walked = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(source) = source_of(scan.source.as_ref())
+            && matches!(source.relation, Relation::Table { kept: false, .. })
+        {
+            passing = Some(source.name.clone());
+            return Ok(TreeNodeRecursion::Stop);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.map_err(|error| Error::from_datafusion(&error))?;
+    match passing {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::new(format!("\"{name}\" keeps no rows that could be read: {KEEPING}"), None))
+        }
+    }
 }
 
 /// Writes the views that are not materialized out in place, so that only relations with rows of

@@ -26,7 +26,7 @@ pub struct PlannedView {
     pub schema: SchemaRef,
     /// How it is maintained.
     pub plan: IncrementalPlan,
-    /// The tables and materialized views whose rows it reads, each once, in alphabetical order.
+    /// The tables and materialized views whose rows it reads or that pass through it, each once, in alphabetical order.
     pub reads: Vec<String>,
     /// All relations its text names, each once, in alphabetical order; none of them may be dropped
     /// before it.
@@ -54,7 +54,7 @@ pub(super) fn plan(
     validate::validate(&logical).map_err(|error| error.at(landmarks.start))?;
     let plan = plan::build(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let mut reads = BTreeSet::new();
-    plan.visit_scans(&mut |relation| {
+    plan.visit_relations(&mut |relation| {
         reads.insert(relation.to_string());
     });
     Ok(PlannedView {

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 
 use super::context::{Context, no_relation};
 use super::{constant, relation};
-use crate::catalog::{Catalog, Relation};
+use crate::catalog::{Catalog, KEEPING, Relation};
 use crate::error::{Error, Position, Result, no_column};
 use crate::statement::{fold, relation_name};
 
@@ -67,6 +67,7 @@ pub(super) fn insert(insert: &ast::Insert, catalog: &dyn Catalog) -> Result<Plan
 pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
     let (name, alias) = single_table(&update.table)?;
     let target = Target::find(name, catalog)?;
+    target.check_changes("UPDATE")?;
     let refused =
         |what: &str| Err(Error::not_supported(format!("UPDATE … {what}"), target.position));
     if update.from.is_some() {
@@ -118,6 +119,7 @@ pub(super) fn delete(delete: &ast::Delete, catalog: &dyn Catalog) -> Result<Plan
     };
     let (name, alias) = single_table(table)?;
     let target = Target::find(name, catalog)?;
+    target.check_changes("DELETE")?;
     let refused =
         |what: &str| Err(Error::not_supported(format!("DELETE … {what}"), target.position));
     if alias.is_some() {
@@ -140,15 +142,17 @@ struct Target {
     name: String,
     position: Position,
     columns: Vec<String>,
+    kept: bool,
+    append_only: bool,
 }
 
 impl Target {
     fn find(name: &ObjectName, catalog: &dyn Catalog) -> Result<Target> {
         let (name, position) = relation_name(name)?;
         match catalog.relation(&name) {
-            Some(Relation::Table { schema, .. }) => {
+            Some(Relation::Table { schema, kept, append_only, .. }) => {
                 let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
-                Ok(Target { name, position, columns })
+                Ok(Target { name, position, columns, kept, append_only })
             }
             Some(_) => Err(Error::new(
                 format!("\"{name}\" is not a table: only tables can be changed"),
@@ -156,6 +160,20 @@ impl Target {
             )),
             None => Err(no_relation(&name, catalog).at(Some(position))),
         }
+    }
+
+    /// Refuses to change rows that are not kept, or never change.
+    fn check_changes(&self, statement: &str) -> Result<()> {
+        let name = &self.name;
+        if !self.kept {
+            let message = format!("{statement}: \"{name}\" keeps no rows: {KEEPING}");
+            return Err(Error::new(message, self.position));
+        }
+        if self.append_only {
+            let message = format!("{statement}: \"{name}\" is 'append_only': rows only enter it");
+            return Err(Error::new(message, self.position));
+        }
+        Ok(())
     }
 
     /// The column that a list of columns or an assignment names.
@@ -184,7 +202,9 @@ impl Target {
             return Err(Error::new("the statement changes no table", self.position));
         };
         let plan = relation::inline_views(change.input.as_ref().clone()).map_err(at)?;
-        constant::check(&plan).map_err(|error| error.at(Some(self.position)))?;
+        relation::check_kept(&plan)
+            .and_then(|()| constant::check(&plan))
+            .map_err(|error| error.at(Some(self.position)))?;
         Ok(PlannedWrite { table: self.name.clone(), plan })
     }
 }

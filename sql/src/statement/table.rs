@@ -31,6 +31,23 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// Whether the table keeps its contents; see [`KEEPING`](crate::catalog::KEEPING).
+    pub fn is_kept(&self) -> bool {
+        let connected =
+            || self.options.iter().any(|(name, _)| name == "connectors" || name == "connector");
+        !self.primary_key.is_empty() || self.flag("materialized").unwrap_or_else(|| !connected())
+    }
+
+    /// Whether rows are only ever inserted.
+    pub fn is_append_only(&self) -> bool {
+        self.flag("append_only").unwrap_or(false)
+    }
+
+    fn flag(&self, option: &str) -> Option<bool> {
+        let (_, value) = self.options.iter().find(|(name, _)| name == option)?;
+        Some(value == "true")
+    }
+
     pub(super) fn read(create: ast::CreateTable, text: &str) -> Result<TableDefinition> {
         let (name, position) = relation_name(&create.name)?;
         if create.if_not_exists {
@@ -108,6 +125,14 @@ impl TableDefinition {
         }
 
         let options = options(&create.table_options, position)?;
+        let forgets =
+            options.iter().any(|(name, value)| name == "materialized" && value == "false");
+        if forgets && !primary_key.is_empty() {
+            return Err(Error::new(
+                "a table with a PRIMARY KEY keeps its contents: 'materialized' cannot be 'false'",
+                position,
+            ));
+        }
         Ok(TableDefinition {
             name,
             position,

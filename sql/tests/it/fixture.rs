@@ -51,6 +51,8 @@ impl Definitions {
             match statement.unwrap().kind {
                 StatementKind::CreateTable(table) => {
                     let relation = Relation::Table {
+                        kept: table.is_kept(),
+                        append_only: table.is_append_only(),
                         schema: table.schema,
                         primary_key: table.primary_key,
                         defaults: table.defaults,

@@ -1,17 +1,16 @@
-//! Aggregates that add up: COUNT, SUM, AVG.
+//! Aggregates that add up: COUNT, SUM, AVG, and over rows that only come MIN and MAX.
 //!
 //! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
 //! is added to what the accumulators were, whatever its sign.
 
 use alluvium_trace::{Batch, Epoch, PageTime, Spine};
-use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
-use super::accumulator::{Accumulators, State};
+use super::accumulator::{Accumulators, Inputs, State};
 use crate::arrangement::{DELTA_ROWS, Passing, Stamps};
 use crate::codec::{Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
@@ -36,7 +35,7 @@ pub(super) fn linear<'scope>(
     let logic = Linear {
         layout: input.layout,
         columns,
-        inputs: Vec::new(),
+        inputs: Inputs::default(),
         state: accumulators.fresh(),
         accumulators: accumulators.clone(),
         before: Vec::new(),
@@ -89,7 +88,7 @@ pub(super) fn linear<'scope>(
 struct Linear {
     layout: Layout,
     columns: Vec<usize>,
-    inputs: Vec<ArrayRef>,
+    inputs: Inputs,
     accumulators: Accumulators,
     state: State,
     before: Vec<u8>,
@@ -98,10 +97,11 @@ struct Linear {
 
 impl<T: PageTime> Logic<T> for Linear {
     fn prepare(&mut self, changes: &Changes<T>) {
-        self.inputs = self
+        let columns = self
             .layout
             .decode(std::iter::empty(), changes.all_values(), &self.columns)
             .expect("a batch holds what its layout encoded");
+        self.inputs = self.accumulators.inputs(&columns);
     }
 
     fn fold(
@@ -115,7 +115,7 @@ impl<T: PageTime> Logic<T> for Linear {
         if present {
             self.accumulators.decode(&self.before, &mut self.state);
         } else {
-            self.state = self.accumulators.fresh();
+            self.state.clear();
         }
         for moment in changes.moments(key) {
             let time = changes.change(moment.start).time;

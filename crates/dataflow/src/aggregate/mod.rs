@@ -1,6 +1,7 @@
 //! Aggregates: one row per group, from what its rows add up to.
 //!
-//! COUNT, SUM and AVG keep accumulators and no rows ([`linear`]); MIN and MAX keep the group's inputs in
+//! COUNT, SUM and AVG keep accumulators and no rows ([`linear`]), and so do MIN and MAX of rows that only
+//! ever come. Otherwise MIN and MAX keep the group's inputs in
 //! order and read the first ([`crate::ranked`]). Where a GROUP BY asks for both, the results of the first
 //! are one more lane of the second, which puts them side by side.
 
@@ -49,10 +50,15 @@ pub struct Aggregate {
     pub result: DataType,
 }
 
-impl Function {
-    /// Whether a group's accumulators are all that is needed to go from one answer to the next.
-    pub fn is_linear(self) -> bool {
-        matches!(self, Self::Count | Self::Sum | Self::Avg)
+impl Aggregate {
+    /// Whether a group's accumulators are all that is needed to go from one answer to the next; `grows` says
+    /// that rows only ever come.
+    pub fn is_accumulated(&self, grows: bool) -> bool {
+        match self.function {
+            Function::Count | Function::Sum | Function::Avg => true,
+            // Sorting bytes do not tell all floats apart.
+            Function::Min | Function::Max => grows && !self.result.is_floating(),
+        }
     }
 }
 
@@ -66,13 +72,14 @@ pub struct Aggregated<'scope> {
 
 /// Groups `stream`, whose columns are `input`, by the columns `keys`.
 ///
-/// Exchanges rows by group. `output` names the keys and the aggregates; `names` say what each aggregate
-/// is called in errors.
+/// Exchanges rows by group. `grows` says that rows only ever come. `output` names the keys and the
+/// aggregates; `names` say what each aggregate is called in errors.
 pub fn aggregate<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     input: &SchemaRef,
     keys: &[usize],
     aggregates: &[Aggregate],
+    grows: bool,
     output: &SchemaRef,
     names: &[String],
 ) -> Result<Aggregated<'scope>, CodecError> {
@@ -82,7 +89,8 @@ pub fn aggregate<'scope>(
     let stream = exchange(stream, keys, key_codec.clone());
 
     let sorted = |linear: bool| -> Vec<usize> {
-        (0..aggregates.len()).filter(|&at| aggregates[at].function.is_linear() == linear).collect()
+        let chosen = |at: &usize| aggregates[*at].is_accumulated(grows) == linear;
+        (0..aggregates.len()).filter(chosen).collect()
     };
     let (added, ranking) = (sorted(true), sorted(false));
     let key_count = keys.len();

@@ -115,7 +115,8 @@ fn check(seed: u64) {
                 let names = ["count".to_owned(), "sum".to_owned()];
                 let stream = imported.deltas(&all);
                 let groups =
-                    aggregate(stream, &schema, &[0], &[count, sum], &output, &names).unwrap();
+                    aggregate(stream, &schema, &[0], &[count, sum], false, &output, &names)
+                        .unwrap();
                 collect(groups.rows, sums).probe_with(&done);
                 (imports, done)
             });

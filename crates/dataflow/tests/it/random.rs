@@ -148,9 +148,16 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
                 let names: Vec<String> =
                     (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
                 let output = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
-                let groups =
-                    aggregate(stream, schema, keys, aggregates, &output, &names[keys.len()..])
-                        .unwrap();
+                let groups = aggregate(
+                    stream,
+                    schema,
+                    keys,
+                    aggregates,
+                    false,
+                    &output,
+                    &names[keys.len()..],
+                )
+                .unwrap();
                 (groups.rows, output)
             };
             let (totals, totals_schema) =

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::catalog::Relation;
+use alluvium_sql::catalog::{KEEPING, Relation};
 use alluvium_sql::plan::{IncrementalPlan, Node};
 use alluvium_sql::statement::ViewKind;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
+use super::Uses;
 use crate::error::{Error, Result};
 use crate::worker::DataflowId;
 
@@ -34,6 +35,23 @@ pub(crate) struct Table {
     /// Empty without a primary key.
     pub(crate) primary_key: Vec<usize>,
     pub(crate) defaults: Vec<Option<Expr>>,
+    /// Whether it keeps its contents.
+    pub(crate) kept: bool,
+    /// Whether rows are only ever inserted.
+    pub(crate) append_only: bool,
+}
+
+impl Table {
+    /// Refuses to take rows out of a table, called `name`, into which they only enter.
+    pub(crate) fn check_leave(&self, name: &str) -> Result<()> {
+        if !self.kept {
+            return Err(Error::sql(format!("\"{name}\" keeps no rows to delete: {KEEPING}")));
+        }
+        if self.append_only {
+            return Err(Error::sql(format!("\"{name}\" is 'append_only': rows only enter it")));
+        }
+        Ok(())
+    }
 }
 
 /// A view.
@@ -45,6 +63,7 @@ pub(crate) struct View {
     /// What stands in its place in queries and views that name it.
     pub(crate) logical: Arc<LogicalPlan>,
     pub(crate) plan: Arc<IncrementalPlan>,
+    pub(crate) uses: Uses,
 }
 
 /// A table or view, as [`crate::Engine::relations`] lists it.
@@ -127,7 +146,13 @@ impl Entry {
         }
     }
 
-    /// The plan of its changes: for what is kept a scan of it, for a plain view the view itself.
+    /// Whether it is a table through which rows only pass.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(&self.definition, Definition::Table(Table { kept: false, .. }))
+    }
+
+    /// The plan of its changes: for what is kept a scan of it, for a table that keeps nothing what passes
+    /// through it, for a plain view the view itself.
     pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
         if self.kind() == RelationKind::LocalView {
             return Err(Error::sql(format!(
@@ -141,18 +166,26 @@ impl Entry {
             return Ok(view.plan.clone());
         }
         let columns = (0..self.schema.fields().len()).collect();
-        let node = Node::Scan { relation: self.name.clone(), columns };
-        Ok(Arc::new(IncrementalPlan { node, schema: self.schema.clone(), unique: Vec::new() }))
+        let relation = self.name.clone();
+        let grows = self.is_stream();
+        let node = match grows {
+            true => Node::Stream { relation, columns },
+            false => Node::Scan { relation, columns },
+        };
+        let schema = self.schema.clone();
+        Ok(Arc::new(IncrementalPlan { node, schema, unique: Vec::new(), grows }))
     }
 
     /// What it is to the planner.
     pub(crate) fn relation(&self) -> Relation {
         let schema = self.schema.clone();
         match &self.definition {
-            Definition::Table(Table { primary_key, defaults, .. }) => Relation::Table {
+            Definition::Table(table) => Relation::Table {
                 schema,
-                primary_key: primary_key.clone(),
-                defaults: defaults.clone(),
+                primary_key: table.primary_key.clone(),
+                defaults: table.defaults.clone(),
+                kept: table.kept,
+                append_only: table.append_only,
             },
             Definition::View(View { kind: ViewKind::Materialized, .. }) => {
                 Relation::MaterializedView { schema }

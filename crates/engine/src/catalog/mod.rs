@@ -4,6 +4,7 @@
 //! and definitions replace them.
 
 mod entry;
+mod indexes;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -14,6 +15,7 @@ use parking_lot::RwLock;
 
 pub(crate) use entry::{Definition, Entry, Table, View};
 pub use entry::{RelationInfo, RelationKind};
+pub(crate) use indexes::{Indexes, Uses};
 
 use crate::error::{Error, Result};
 

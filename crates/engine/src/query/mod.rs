@@ -101,10 +101,18 @@ impl Instance {
                 .collect(),
             false => Vec::new(),
         };
-        let views: Vec<&Entry> =
-            views.into_iter().filter(|view| view.dataflow().is_some()).collect();
-        let ids: Vec<DataflowId> =
-            kept.iter().chain(&views).filter_map(|entry| entry.dataflow()).collect();
+        // What tells the errors of a view: its own dataflow, and the indexes it is made of.
+        let mut reporters: Vec<(&Entry, DataflowId)> = Vec::new();
+        for entry in views {
+            let own = entry.dataflow().into_iter();
+            let indexes = entry.as_view().into_iter().flat_map(|view| &view.uses.reported);
+            reporters.extend(own.chain(indexes.copied()).map(|id| (entry, id)));
+        }
+        let ids: Vec<DataflowId> = kept
+            .iter()
+            .filter_map(|entry| entry.dataflow())
+            .chain(reporters.iter().map(|(_, id)| *id))
+            .collect();
         self.progress.wait(reading.at_least)?;
         let Some(mut pinned) = self.progress.pin(&ids)? else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
@@ -122,6 +130,7 @@ impl Instance {
             providers.insert(entry.name.clone(), Arc::new(table));
         }
         if names.iter().any(|name| name == ERRORS) {
+            let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
             let table = errors::table(&views, view_parts, pinned.epoch)?;
             providers.insert(ERRORS.to_owned(), table);
         }

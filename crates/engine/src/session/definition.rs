@@ -9,7 +9,7 @@ use alluvium_sql::lower;
 use alluvium_sql::statement::{TableDefinition, ViewDefinition, ViewKind};
 
 use super::Outcome;
-use crate::catalog::{Definition, Entry, Scope, Table, View};
+use crate::catalog::{Definition, Entry, Scope, Table, Uses, View};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Turns;
@@ -20,13 +20,17 @@ impl Instance {
         let _definitions = self.definitions.lock();
         self.catalog.check_free(&definition.name).map_err(|error| error.at(definition.position))?;
         lower::check(&definition.schema).map_err(|error| Error::sql(error.to_string()))?;
+        let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
         let TableDefinition { name, schema, primary_key, defaults, .. } = definition.clone();
-        let id = self.sequencer.install(|_, _, _| Dataflow::Table {
-            name: name.clone(),
-            schema: schema.clone(),
-            primary_key: primary_key.clone(),
+        let id = self.sequencer.install(&[], |_, _, _| match kept {
+            true => Dataflow::Table {
+                name: name.clone(),
+                schema: schema.clone(),
+                primary_key: primary_key.clone(),
+            },
+            false => Dataflow::Stream { name: name.clone() },
         })?;
-        let definition = Definition::Table(Table { id, primary_key, defaults });
+        let definition = Definition::Table(Table { id, primary_key, defaults, kept, append_only });
         self.catalog.insert(Entry { name, schema, depends: Vec::new(), definition });
         Ok(Outcome::Done)
     }
@@ -39,23 +43,25 @@ impl Instance {
         let planned = self.planner.view(definition, &Scope(&entries))?;
         lower::check_plan(&planned.plan).map_err(|error| Error::sql(error.to_string()))?;
         let plan = Arc::new(planned.plan);
-        let id = match kind {
+        let (id, uses) = match kind {
             // It lives in the views that name it.
-            ViewKind::Local => None,
+            ViewKind::Local => (None, Uses::default()),
             ViewKind::Plain | ViewKind::Materialized => {
-                Some(self.sequencer.install(|_, _, _| Dataflow::View {
+                let keep = kind == ViewKind::Materialized;
+                let (id, uses) = self.install_plan(&plan, |plan, _, _, _| Dataflow::View {
                     name: name.clone(),
                     plan: plan.clone(),
-                    keep: kind == ViewKind::Materialized,
+                    keep,
                     sink: None,
-                })?)
+                })?;
+                (Some(id), uses)
             }
         };
         self.catalog.insert(Entry {
             name: name.clone(),
             schema: planned.schema,
             depends: planned.depends,
-            definition: Definition::View(View { id, kind, logical: planned.logical, plan }),
+            definition: Definition::View(View { id, kind, logical: planned.logical, plan, uses }),
         });
         Ok(Outcome::Done)
     }
@@ -82,6 +88,9 @@ impl Instance {
         self.unsubscribe_all(&entry.name);
         if let Some(id) = entry.dataflow() {
             self.sequencer.remove(id);
+        }
+        if let Ok(view) = entry.as_view() {
+            self.release(&view.uses);
         }
         Ok(Outcome::Done)
     }

@@ -51,7 +51,8 @@ impl Transaction {
     }
 
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
-    /// columns say; of one without, one copy of each row.
+    /// columns say; of one without, one copy of each row. A table that is append-only or keeps nothing
+    /// refuses it.
     ///
     /// What is not there is let pass; without a primary key it is counted ([`crate::RelationInfo::refused`]).
     /// Columns as in [`Transaction::insert`].
@@ -77,6 +78,9 @@ impl Transaction {
         self.instance.poison.check()?;
         let entry = self.instance.catalog.get(table)?;
         let table = entry.as_table()?;
+        if direction == Direction::Leave {
+            table.check_leave(&entry.name)?;
+        }
         self.stage(table.id, vec![Write { rows: fit::fit(&entry, rows)?, direction }]);
         Ok(())
     }

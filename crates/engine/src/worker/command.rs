@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::plan::IncrementalPlan;
+use alluvium_sql::plan::{IncrementalPlan, Index};
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
@@ -52,6 +52,13 @@ pub(crate) enum Dataflow {
         /// The columns of its primary key; none for a table without one.
         primary_key: Vec<usize>,
     },
+    /// A table that keeps nothing: its rows enter the views that read it.
+    Stream {
+        /// Its name.
+        name: String,
+    },
+    /// An index: rows that several views want kept.
+    Index(Arc<Index>),
     /// A view, or a subscription to one.
     View {
         /// Its name.

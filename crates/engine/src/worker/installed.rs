@@ -1,7 +1,7 @@
 //! A dataflow as its worker holds it.
 
 use alluvium_dataflow::contents::Contents;
-use alluvium_sql::lower::{TableDataflow, ViewDataflow};
+use alluvium_sql::lower::{StreamInput, TableDataflow, ViewDataflow};
 use alluvium_trace::Epoch;
 use timely::dataflow::operators::probe::Handle as Probe;
 
@@ -11,7 +11,7 @@ use super::progress::Published;
 /// A dataflow that runs on this worker.
 pub(super) struct Installed {
     pub(super) id: DataflowId,
-    /// What it is read as by other dataflows; `None` if it cannot be.
+    /// What it is known as to other dataflows; `None` if they cannot read it.
     pub(super) name: Option<String>,
     /// Until it is complete as of this epoch, nobody may read it.
     as_of: Epoch,
@@ -21,12 +21,18 @@ pub(super) struct Installed {
 
 enum Kind {
     Table(Box<TableDataflow>),
+    /// A table that keeps nothing.
+    Stream,
     View(Box<ViewDataflow>),
 }
 
 impl Installed {
     pub(super) fn table(id: DataflowId, as_of: Epoch, name: String, table: TableDataflow) -> Self {
         Self { id, name: Some(name), as_of, ready: false, kind: Kind::Table(Box::new(table)) }
+    }
+
+    pub(super) fn stream(id: DataflowId, as_of: Epoch, name: String) -> Self {
+        Self { id, name: Some(name), as_of, ready: false, kind: Kind::Stream }
     }
 
     pub(super) fn view(
@@ -42,7 +48,23 @@ impl Installed {
     pub(super) fn as_table(&mut self) -> Option<&mut TableDataflow> {
         match &mut self.kind {
             Kind::Table(table) => Some(table),
-            Kind::View(_) => None,
+            Kind::Stream | Kind::View(_) => None,
+        }
+    }
+
+    /// The name of the table that keeps nothing, if it is one.
+    pub(super) fn as_stream(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Stream => self.name.as_deref(),
+            Kind::Table(_) | Kind::View(_) => None,
+        }
+    }
+
+    /// Where rows enter that pass through tables which keep none.
+    pub(super) fn stream_inputs(&mut self) -> &mut [StreamInput] {
+        match &mut self.kind {
+            Kind::View(view) => &mut view.streams,
+            Kind::Table(_) | Kind::Stream => &mut [],
         }
     }
 
@@ -50,20 +72,23 @@ impl Installed {
     pub(super) fn contents(&self) -> Option<&Contents> {
         match &self.kind {
             Kind::Table(table) => Some(&table.contents),
+            Kind::Stream => None,
             Kind::View(view) => view.contents.as_ref(),
         }
     }
 
-    fn probe(&self) -> &Probe<Epoch> {
+    fn probe(&self) -> Option<&Probe<Epoch>> {
         match &self.kind {
-            Kind::Table(table) => &table.probe,
-            Kind::View(view) => &view.probe,
+            Kind::Table(table) => Some(&table.probe),
+            Kind::Stream => None,
+            Kind::View(view) => Some(&view.probe),
         }
     }
 
     fn kept(&mut self) -> impl Iterator<Item = &mut Contents> {
         let (contents, errors) = match &mut self.kind {
             Kind::Table(table) => (Some(&mut table.contents), None),
+            Kind::Stream => (None, None),
             Kind::View(view) => (view.contents.as_mut(), view.errors.as_mut()),
         };
         contents.into_iter().chain(errors)
@@ -71,7 +96,9 @@ impl Installed {
 
     /// All epochs before this one are complete here; `None` if no epoch can come any more.
     pub(super) fn frontier(&mut self) -> Option<Epoch> {
-        let probe = self.probe().with_frontier(|frontier| frontier.first().copied());
+        let first =
+            |probe: &Probe<Epoch>| probe.with_frontier(|frontier| frontier.first().copied());
+        let probe = self.probe().and_then(first);
         // The probe says that nothing more can arrive; what is kept may still have to be sealed.
         self.kept().filter_map(Contents::frontier).chain(probe).min()
     }
@@ -98,6 +125,7 @@ impl Installed {
     pub(super) fn publish(&self) -> Published {
         let (contents, errors, refused) = match &self.kind {
             Kind::Table(table) => (Some(&table.contents), None, Some(table.refused.clone())),
+            Kind::Stream => (None, None, None),
             Kind::View(view) => (view.contents.as_ref(), view.errors.as_ref(), None),
         };
         Published {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::lower::{self, Relations};
+use alluvium_sql::lower::{self, Keep, Relations};
 use alluvium_trace::Epoch;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
@@ -94,11 +94,22 @@ impl Worker {
                     lower::table(&mut self.timely, &name, schema, &primary_key, self.next_epoch);
                 Installed::table(id, as_of, name, table)
             }
+            Dataflow::Stream { name } => Installed::stream(id, as_of, name),
+            Dataflow::Index(index) => {
+                let name = format!("index {}", id.0);
+                let keep = Keep::By(index.keys.clone());
+                let relations = Readable(&self.installed);
+                let rows = &index.rows;
+                let index =
+                    lower::view(&mut self.timely, &name, rows, as_of, &relations, keep, None);
+                Installed::view(id, as_of, None, index)
+            }
             Dataflow::View { name, plan, keep, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
                 let relations = Readable(&self.installed);
+                let kept = if keep { Keep::Rows } else { Keep::Nothing };
                 let view =
-                    lower::view(&mut self.timely, &name, &plan, as_of, &relations, keep, sink);
+                    lower::view(&mut self.timely, &name, &plan, as_of, &relations, kept, sink);
                 Installed::view(id, as_of, keep.then_some(name), view)
             }
         };
@@ -112,20 +123,37 @@ impl Worker {
 
     fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<Portion>)>) {
         for (id, portions) in changes {
-            let Some(table) = self.table(id) else { continue };
-            for Portion { rows, weights, sequence } in portions {
-                table.input.send(epoch, rows, weights, sequence);
+            let at = self.installed.binary_search_by_key(&id, |installed| installed.id);
+            let Ok(at) = at else { continue };
+            if let Some(table) = self.installed[at].as_table() {
+                for Portion { rows, weights, sequence } in portions {
+                    table.input.send(epoch, rows, weights, sequence);
+                }
+            } else if let Some(stream) = self.installed[at].as_stream().map(str::to_owned) {
+                self.pass(epoch, &stream, &portions);
             }
         }
         self.next_epoch = epoch + 1;
-        for table in self.installed.iter_mut().filter_map(Installed::as_table) {
-            table.input.advance_to(epoch + 1);
+        for installed in &mut self.installed {
+            if let Some(table) = installed.as_table() {
+                table.input.advance_to(epoch + 1);
+            }
+            for input in installed.stream_inputs() {
+                input.advance_to(epoch + 1);
+            }
         }
     }
 
-    fn table(&mut self, id: DataflowId) -> Option<&mut lower::TableDataflow> {
-        let at = self.installed.binary_search_by_key(&id, |installed| installed.id).ok()?;
-        self.installed[at].as_table()
+    /// Sends the rows of a table that keeps none to all that read it.
+    fn pass(&mut self, epoch: Epoch, stream: &str, portions: &[Portion]) {
+        for installed in &mut self.installed {
+            for input in installed.stream_inputs().iter_mut().filter(|it| it.relation == stream) {
+                for portion in portions {
+                    debug_assert!(portion.weights.is_none(), "rows only enter such a table");
+                    input.send(epoch, &portion.rows);
+                }
+            }
+        }
     }
 
     /// Shows other threads what is new, if anything is.
@@ -176,5 +204,10 @@ impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
         let found = self.0.iter().find(|installed| installed.name.as_deref() == Some(relation))?;
         found.contents().cloned()
+    }
+
+    fn index(&self, number: u64) -> Option<Contents> {
+        let at = self.0.binary_search_by_key(&number, |installed| installed.id.0).ok()?;
+        self.0[at].contents().cloned()
     }
 }

@@ -5,6 +5,8 @@ mod definitions;
 mod judge;
 mod poison;
 mod sessions;
+mod sharing;
+mod streams;
 mod subscriptions;
 mod support;
 mod transactions;

@@ -1,34 +1,36 @@
-//! What COUNT, SUM and AVG keep of a group: totals, in bytes.
+//! What COUNT, SUM and AVG keep of a group, and MIN and MAX of one that only grows: totals, in bytes.
 //!
 //! Totals are exact and so are changes to them: what was added can be taken away again, in any order,
 //! and the same rows leave the same bytes however they came. Whether a total fits the result's type
 //! is asked when it is read.
 //!
 //! A state is the number of rows, then per aggregate the number of inputs that are not NULL (not for
-//! `COUNT(*)`) and, for SUM and AVG, their sum. An integer is a byte that says how many bytes follow,
+//! `COUNT(*)`) and, for SUM and AVG, their sum, for MIN and MAX the length of the input's sorting bytes and
+//! these bytes, none without an input. An integer is a byte that says how many bytes follow,
 //! then that many of its two's complement, the fewest that tell it, least byte first; a sum of floats
 //! is as [`FloatSum::encode_into`] says.
 
+mod inputs;
 mod integer;
 mod number;
 mod results;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
-use arrow::datatypes::{
-    DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DecimalType, i256,
-};
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, DecimalType, i256};
 
+pub use self::inputs::Inputs;
+use self::inputs::{Input, Values};
 use self::integer::{push_integer, take_integer};
-use self::number::Number;
+use self::number::{Number, duration};
 use self::results::Results;
 use super::decimal_sum::DecimalSum;
 use super::float_sum::FloatSum;
 use super::{Aggregate, Function};
 use crate::codec::CodecError;
 
-/// The linear aggregates of a GROUP BY: how their states are kept, changed and read.
+/// The accumulated aggregates of a GROUP BY: how their states are kept, changed and read.
 #[derive(Clone, Debug)]
 pub struct Accumulators {
     kinds: Arc<[Kind]>,
@@ -64,6 +66,8 @@ enum Sum {
     Integer(i128),
     Float(Box<FloatSum>),
     Decimal(DecimalSum),
+    /// The smallest or largest input's sorting bytes.
+    Extreme(Vec<u8>),
 }
 
 impl State {
@@ -71,10 +75,25 @@ impl State {
     pub fn rows(&self) -> i64 {
         self.rows
     }
+
+    /// Makes it the state of a group without rows.
+    pub fn clear(&mut self) {
+        self.rows = 0;
+        for total in &mut self.totals {
+            total.count = 0;
+            match &mut total.sum {
+                Sum::None => {}
+                Sum::Integer(sum) => *sum = 0,
+                Sum::Float(sum) => **sum = FloatSum::default(),
+                Sum::Decimal(sum) => *sum = DecimalSum::default(),
+                Sum::Extreme(bytes) => bytes.clear(),
+            }
+        }
+    }
 }
 
 impl Accumulators {
-    /// The accumulators of `aggregates`, which are COUNT, SUM and AVG; `inputs` are the types of the
+    /// The accumulators of `aggregates`, of which MIN and MAX are for groups that only grow; `inputs` are the types of the
     /// input columns of those that have one, in order.
     ///
     /// Fails with [`CodecError::Aggregate`] for what does not add up, such as intervals.
@@ -122,6 +141,11 @@ impl Accumulators {
                 Sum::Integer(sum) => *sum = i128::from_le_bytes(take_integer(bytes)?),
                 Sum::Float(sum) => sum.decode_from(bytes)?,
                 Sum::Decimal(sum) => *sum = DecimalSum::from_le_bytes(take_integer(bytes)?),
+                Sum::Extreme(extreme) => {
+                    let length = u32::from_le_bytes(take_integer(bytes)?) as usize;
+                    extreme.clear();
+                    extreme.extend_from_slice(bytes.split_off(..length)?);
+                }
             }
         }
         Some(())
@@ -140,37 +164,63 @@ impl Accumulators {
                 Sum::Integer(sum) => push_integer(&sum.to_le_bytes(), out),
                 Sum::Float(sum) => sum.encode_into(out),
                 Sum::Decimal(sum) => push_integer(&sum.to_le_bytes(), out),
+                Sum::Extreme(extreme) => {
+                    let length =
+                        u32::try_from(extreme.len()).ok().filter(|&it| it <= i32::MAX as u32);
+                    let length = length.expect("a value is shorter than 2 GiB");
+                    push_integer(&length.to_le_bytes(), out);
+                    out.extend_from_slice(extreme);
+                }
             }
         }
     }
 
-    /// Adds row `row` of `columns` as often as `weight` says; below zero, takes it away.
-    ///
-    /// `columns` are the input columns of the aggregates that have one, in order. Panics if a group
-    /// comes to have 2^63 rows.
-    pub fn add(&self, state: &mut State, columns: &[ArrayRef], row: usize, weight: i64) {
+    /// The input columns of the aggregates that have one, in order, ready to be added.
+    pub fn inputs(&self, columns: &[ArrayRef]) -> Inputs {
+        let inputs = self.kinds.iter().filter_map(|kind| kind.input.as_ref());
+        Inputs(inputs.map(|(column, number)| Input::new(number, &columns[*column])).collect())
+    }
+
+    /// Adds row `row` of `inputs` as often as `weight` says; below zero, takes it away, which MIN and MAX
+    /// cannot. Panics if a group comes to have 2^63 rows.
+    pub fn add(&self, state: &mut State, inputs: &Inputs, row: usize, weight: i64) {
         const FEW: &str = "a group has fewer than 2^63 rows";
         state.rows = state.rows.checked_add(weight).expect(FEW);
+        let mut inputs = inputs.0.iter();
         for (kind, total) in self.kinds.iter().zip(&mut state.totals) {
-            let Some((column, number)) = kind.input else { continue };
-            let column = &*columns[column];
-            if column.is_null(row) {
+            if kind.input.is_none() {
+                continue;
+            }
+            let input = inputs.next().expect("an input for each aggregate that has one");
+            if input.is_null(row) {
                 continue;
             }
             total.count = total.count.checked_add(weight).expect(FEW);
-            match &mut total.sum {
-                Sum::None => {}
-                Sum::Integer(sum) => {
-                    let product = number.integer(column, row) * i128::from(weight);
+            match (&mut total.sum, &input.values) {
+                (Sum::Integer(sum), Values::Signed(values)) => {
+                    let product = i128::from(values[row]) * i128::from(weight);
                     *sum = sum.checked_add(product).expect(FEW);
                 }
-                Sum::Float(sum) => sum.add(number.float(column, row), weight),
-                Sum::Decimal(sum) => match number {
-                    Number::Decimal256(_) => {
-                        sum.add_256(column.as_primitive::<Decimal256Type>().value(row), weight);
+                (Sum::Integer(sum), Values::Unsigned(values)) => {
+                    let product = i128::from(values[row]) * i128::from(weight);
+                    *sum = sum.checked_add(product).expect(FEW);
+                }
+                (Sum::Float(sum), Values::Float(values)) => sum.add(values[row], weight),
+                (Sum::Decimal(sum), Values::Decimal128(values)) => sum.add_128(values[row], weight),
+                (Sum::Decimal(sum), Values::Decimal256(values)) => sum.add_256(values[row], weight),
+                (Sum::Extreme(extreme), Values::Ordered(values)) => {
+                    debug_assert!(weight > 0, "a group that loses rows has no accumulated extreme");
+                    let value = values.get(row);
+                    let better = match kind.function {
+                        Function::Max => value > &extreme[..],
+                        _ => extreme.is_empty() || value < &extreme[..],
+                    };
+                    if better {
+                        extreme.clear();
+                        extreme.extend_from_slice(value);
                     }
-                    _ => sum.add_128(column.as_primitive::<Decimal128Type>().value(row), weight),
-                },
+                }
+                _ => {}
             }
         }
     }
@@ -204,29 +254,34 @@ impl Kind {
     /// `None` if the aggregate of such an input has no such result.
     fn new(aggregate: &Aggregate, input: Option<(usize, &DataType)>) -> Option<Self> {
         let Aggregate { function, result, .. } = aggregate;
+        let of = input.map_or(DataType::Null, |(_, data_type)| data_type.clone());
         let input = match (function, input) {
             (Function::Count, None) => None,
             (Function::Count, Some((column, _))) => Some((column, Number::Any)),
             (Function::Sum | Function::Avg, Some((column, data_type))) => {
-                Some((column, Number::new(data_type)?))
+                Some((column, Number::summed(data_type)?))
+            }
+            (Function::Min | Function::Max, Some((column, data_type))) => {
+                Some((column, Number::ordered(data_type).ok()?))
             }
             _ => return None,
         };
-        let fits = match (function, input.map(|(_, number)| number)) {
+        let fits = match (function, input.as_ref().map(|(_, number)| number)) {
             (Function::Count, _) => *result == DataType::Int64,
-            (_, Some(Number::Duration(unit))) => *result == DataType::Duration(unit),
-            (_, Some(Number::Float32 | Number::Float64)) => *result == DataType::Float64,
+            (Function::Min | Function::Max, _) => *result == of,
+            (_, Some(Number::Signed)) if duration(&of).is_some() => *result == of,
+            (_, Some(Number::Float)) => *result == DataType::Float64,
             (Function::Sum, Some(Number::Decimal128(from))) => {
-                matches!(result, DataType::Decimal128(_, to) if *to == from)
+                matches!(result, DataType::Decimal128(_, to) if to == from)
             }
             (Function::Sum, Some(Number::Decimal256(from))) => {
-                matches!(result, DataType::Decimal256(_, to) if *to == from)
+                matches!(result, DataType::Decimal256(_, to) if to == from)
             }
             (_, Some(Number::Decimal128(from))) => {
-                matches!(result, DataType::Decimal128(_, to) if *to >= from)
+                matches!(result, DataType::Decimal128(_, to) if to >= from)
             }
             (_, Some(Number::Decimal256(from))) => {
-                matches!(result, DataType::Decimal256(_, to) if *to >= from)
+                matches!(result, DataType::Decimal256(_, to) if to >= from)
             }
             (Function::Sum, _) => matches!(result, DataType::Int64 | DataType::UInt64),
             (_, _) => *result == DataType::Float64,
@@ -235,21 +290,25 @@ impl Kind {
     }
 
     fn fresh(&self) -> Total {
-        let sum = match self.input {
+        let sum = match &self.input {
             None | Some((_, Number::Any)) => Sum::None,
-            Some((_, Number::Float32 | Number::Float64)) => Sum::Float(Box::default()),
+            Some((_, Number::Signed | Number::Unsigned)) => Sum::Integer(0),
+            Some((_, Number::Float)) => Sum::Float(Box::default()),
             Some((_, Number::Decimal128(_) | Number::Decimal256(_))) => {
                 Sum::Decimal(DecimalSum::default())
             }
-            Some(_) => Sum::Integer(0),
+            Some((_, Number::Ordered(_))) => Sum::Extreme(Vec::new()),
         };
         Total { count: 0, sum }
     }
 
     fn results(&self) -> Results {
-        match self.result {
-            DataType::Float64 => Results::Floats(Vec::new()),
-            DataType::Decimal128(..) | DataType::Decimal256(..) => Results::Decimals(Vec::new()),
+        match (&self.input, &self.result) {
+            (Some((_, Number::Ordered(codec))), _) => Results::ordered(codec.clone()),
+            (_, DataType::Float64) => Results::Floats(Vec::new()),
+            (_, DataType::Decimal128(..) | DataType::Decimal256(..)) => {
+                Results::Decimals(Vec::new())
+            }
             _ => Results::Integers(Vec::new()),
         }
     }
@@ -284,6 +343,7 @@ impl Kind {
             (Results::Decimals(column), Sum::Decimal(sum)) => {
                 column.push(Some(self.decimal(sum, total.count)?));
             }
+            (Results::Ordered { keys, .. }, Sum::Extreme(extreme)) => keys.push(extreme),
             _ => unreachable!("new() has paired sums and results"),
         }
         Ok(())
@@ -296,8 +356,8 @@ impl Kind {
         else {
             unreachable!("decimals have decimal results");
         };
-        let from = match self.input {
-            Some((_, Number::Decimal128(from) | Number::Decimal256(from))) => from,
+        let from = match &self.input {
+            Some((_, Number::Decimal128(from) | Number::Decimal256(from))) => *from,
             _ => scale,
         };
         let what = if self.function == Function::Avg { "mean" } else { "sum" };

@@ -4,26 +4,44 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, Decimal128Array, Decimal256Array, Float64Array, Int64Array, PrimitiveArray,
-    UInt64Array,
+    UInt64Array, new_null_array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, DecimalType, i256};
 use arrow::error::ArrowError;
+
+use crate::codec::{Encoded, KeyCodec};
 
 /// The results of one aggregate, a place per state.
 pub(super) enum Results {
     Integers(Vec<Option<i128>>),
     Floats(Vec<Option<f64>>),
     Decimals(Vec<Option<i256>>),
+    /// Sorting bytes, and those of NULL.
+    Ordered {
+        keys: Encoded,
+        null: Vec<u8>,
+        codec: KeyCodec,
+    },
 }
 
 impl Results {
+    /// Results that `codec` has encoded.
+    pub(super) fn ordered(codec: KeyCodec) -> Self {
+        let mut null = Encoded::new();
+        codec
+            .encode(&[new_null_array(&codec.types()[0], 1)], 1, &mut null)
+            .expect("NULL is of every type");
+        Self::Ordered { keys: Encoded::new(), null: null.get(0).to_vec(), codec }
+    }
+
     /// A place without a result.
     pub(super) fn push_null(&mut self) {
         match self {
             Self::Integers(column) => column.push(None),
             Self::Floats(column) => column.push(None),
             Self::Decimals(column) => column.push(None),
+            Self::Ordered { keys, null, .. } => keys.push(null),
         }
     }
 
@@ -43,6 +61,10 @@ impl Results {
             (Self::Decimals(column), DataType::Decimal128(..)) => {
                 let column = column.into_iter().map(|x| x.and_then(i256::to_i128));
                 retyped(Decimal128Array::from_iter(column), data_type)
+            }
+            (Self::Ordered { keys, codec, .. }, _) => {
+                let mut columns = codec.decode(keys.iter()).expect("a codec reads what it wrote");
+                Ok(columns.remove(0))
             }
             (Self::Decimals(column), _) => retyped(Decimal256Array::from_iter(column), data_type),
         };
