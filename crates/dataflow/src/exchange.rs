@@ -3,12 +3,15 @@
 //! A key's bytes are hashed into one of [`SHARDS`] shards, and each shard has a worker. The hash is
 //! part of the format of state: it decides which shard a stored row belongs to, so it never changes.
 
+use std::sync::Arc;
+
 use alluvium_trace::Epoch;
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, UInt32Array};
+use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::Message;
-use timely::dataflow::channels::pact::DistributorPact;
+use timely::dataflow::channels::pact::{DistributorPact, Pipeline};
 use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
@@ -16,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::codec::{Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
+use crate::layout::assemble;
 
 /// How many shards keys fall into; the most workers that get rows.
 pub const SHARDS: usize = 256;
@@ -64,6 +68,73 @@ pub fn exchange<'scope>(
             });
         }
     })
+}
+
+/// Sends each row to every worker.
+///
+/// With one worker nothing happens to the stream.
+pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'scope, Epoch> {
+    let workers = stream.scope().worker().peers();
+    if workers == 1 {
+        return stream;
+    }
+    // What arrives must have been sent: the copies are made before the channel, each marked with its worker.
+    let copies = stream.unary(Pipeline, "Copy", move |_capability, _info| {
+        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                let delta = std::mem::take(delta);
+                let mut session = output.session_with_builder(&capability);
+                for worker in 0..workers {
+                    session.give_container(&mut marked(delta.clone(), worker));
+                }
+            });
+        }
+    });
+    let pact = DistributorPact(|_workers| ByMark);
+    copies.unary(pact, "Broadcast", |_capability, _info| {
+        |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                let columns: Vec<usize> = (0..delta.rows.num_columns() - 1).collect();
+                let mut delta = delta.project(&columns);
+                output.session_with_builder(&capability).give_container(&mut delta);
+            });
+        }
+    })
+}
+
+/// The delta with a last column that says which worker it is for.
+fn marked(mut delta: Delta<Epoch>, worker: usize) -> Delta<Epoch> {
+    let rows = delta.len();
+    let mark = u32::try_from(worker).expect("there are fewer than 2^32 workers");
+    let mut fields = delta.rows.schema_ref().fields().to_vec();
+    fields.push(Arc::new(Field::new("worker", DataType::UInt32, false)));
+    let mut columns = delta.rows.columns().to_vec();
+    columns.push(Arc::new(UInt32Array::from_value(mark, rows)));
+    delta.rows = assemble(Arc::new(Schema::new(fields)), columns, rows);
+    delta
+}
+
+/// Sends each delta to the worker that its last column names.
+struct ByMark;
+
+impl<T: Clone> Distributor<Delta<T>> for ByMark {
+    fn partition<S: Clone, P: Push<Message<S, Delta<T>>>>(
+        &mut self,
+        delta: &mut Delta<T>,
+        time: &S,
+        pushers: &mut [P],
+    ) {
+        if delta.is_empty() {
+            return;
+        }
+        let marks = delta.rows.column(delta.rows.num_columns() - 1).as_primitive::<UInt32Type>();
+        let worker = marks.value(0) as usize;
+        Message::push_at(delta, time.clone(), &mut pushers[worker]);
+    }
+
+    fn flush<S: Clone, P: Push<Message<S, Delta<T>>>>(&mut self, _time: &S, _pushers: &mut [P]) {}
+
+    fn relax(&mut self) {}
 }
 
 /// Deals the rows of a delta to workers.

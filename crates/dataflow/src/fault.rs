@@ -22,6 +22,10 @@ pub enum Fault {
     KeepOldAnswer,
     /// A reduction overlooks what its input held before.
     ForgetHistory,
+    /// A join takes all pairs that agree on their keys for partners.
+    DropResidual,
+    /// One partner, or one copy of a row on the other side, counts for none.
+    MissLastPartner,
 }
 
 #[cfg(feature = "faults")]

@@ -4,12 +4,14 @@
 //! done on columns ([`map`], [`exchange`]). State is rows as bytes ([`codec`], [`layout`]), sorted by key
 //! and kept in spines ([`arrangement`]); the operators over it are tactics under differential-dataflow's
 //! drivers: [`join`], and on one frame of reductions (`fold`) [`aggregate`], [`ranked`], [`distinct`],
-//! [`table`] and [`errors`]. Changes enter by [`input`], [`constant`] and [`import`], and leave by
+//! [`table`] and [`errors`]. What depends on the rows of two inputs under a key is on a frame of its own
+//! (`cogroup`): [`match_join`] and [`sets`]. Changes enter by [`input`], [`constant`] and [`import`], and leave by
 //! [`sink`] and [`contents`].
 
 pub mod aggregate;
 pub mod arrangement;
 pub mod codec;
+mod cogroup;
 pub mod consolidate;
 pub mod constant;
 pub mod contents;
@@ -18,6 +20,7 @@ pub mod delta;
 pub mod distinct;
 pub mod errors;
 pub mod exchange;
+mod existence;
 pub mod fault;
 mod fold;
 pub mod import;
@@ -25,6 +28,8 @@ pub mod input;
 pub mod join;
 pub mod layout;
 pub mod map;
+pub mod match_join;
 pub mod ranked;
+pub mod sets;
 pub mod sink;
 pub mod table;

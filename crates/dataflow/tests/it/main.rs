@@ -3,5 +3,7 @@
 
 mod enter;
 mod import;
+mod matches;
 mod model;
 mod random;
+mod schedule;

@@ -26,71 +26,8 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
 use timely::dataflow::operators::probe::{Handle, Probe};
 
-use crate::model::{Collected, History, Random, Row, Rows, at, collect, delta, numbers};
-
-/// One random run.
-#[derive(Clone, Debug)]
-struct Run {
-    seed: u64,
-    workers: usize,
-    epochs: u64,
-    tiled: bool,
-    hold_compaction: bool,
-    close_right_early: bool,
-    fault: Option<Fault>,
-}
-
-impl Run {
-    fn draw(seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        Self {
-            seed,
-            workers: 1 + random.below(3) as usize,
-            epochs: 3 + random.below(12),
-            tiled: random.once_in(2),
-            hold_compaction: random.once_in(3),
-            close_right_early: random.once_in(4),
-            fault: None,
-        }
-    }
-}
-
-/// What changes, and when: per input, per epoch.
-struct Script {
-    left: History,
-    right: History,
-}
-
-/// Draws changes: rows come, come again, and go, but never more often than they came.
-fn script(run: &Run) -> Script {
-    let mut random = Random::new(run.seed ^ 0xabcd);
-    let keys = 1 + random.below(6);
-    let values = 1 + random.below(5);
-    let mut draw = |last: Epoch| {
-        let mut history = History::new();
-        let mut present: Vec<Row> = Vec::new();
-        for epoch in 1..=last {
-            if random.once_in(4) {
-                continue;
-            }
-            for _ in 0..random.below(9) {
-                if !present.is_empty() && random.once_in(3) {
-                    let index = random.below(present.len() as u64) as usize;
-                    history.push((present.swap_remove(index), epoch, -1));
-                } else {
-                    let value = (!random.once_in(8)).then(|| random.below(values) as i64 - 1);
-                    let row = vec![Some(random.below(keys) as i64), value];
-                    present.push(row.clone());
-                    history.push((row, epoch, 1));
-                }
-            }
-        }
-        history
-    };
-    let left = draw(run.epochs);
-    let right = draw(if run.close_right_early { run.epochs / 2 } else { run.epochs });
-    Script { left, right }
-}
+use crate::model::{Collected, History, Row, Rows, at, collect, numbers};
+use crate::schedule::{Run, Script, play, script};
 
 const VIEWS: [&str; 8] =
     ["join", "self join", "totals", "extremes", "top", "regrouped", "distinct", "everything"];
@@ -113,16 +50,14 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
         VIEWS.iter().map(|view| (*view, Arc::new(Mutex::new(Vec::new())))).collect();
     let shared = collections.clone();
     let settings = run.clone();
-    let (left, right) = (script.left.clone(), script.right.clone());
+    let script = script.clone();
     let config = timely::Config::process(run.workers);
     let guards = timely::execute(config, move |worker| {
         let run = &settings;
         fault::arm(run.fault);
         fault::tile(run.tiled);
-        let index = worker.index();
-        let mut random = Random::new(run.seed ^ 0x5eed);
         let probe = Handle::new();
-        let (mut left_input, mut right_input, holder) = worker.dataflow(|scope| {
+        let (left_input, right_input, holder) = worker.dataflow(|scope| {
             let schema = numbers(&["key", "value"]);
             let pair = numbers(&["key", "left", "key2", "right"]);
             let (left_input, left) = input(scope, "left");
@@ -202,54 +137,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
             (left_input, right_input, holder)
         });
 
-        // Rows are dealt out over the workers; where they arrive must not matter.
-        let share = |history: &History, epoch: Epoch| -> Vec<(Row, i64)> {
-            history
-                .iter()
-                .enumerate()
-                .filter(|(at, (_, time, _))| *time == epoch && at % run.workers == index)
-                .map(|(_, (row, _, weight))| (row.clone(), *weight))
-                .collect()
-        };
-        let schema = numbers(&["key", "value"]);
-        let mut lagging = 1;
-        let mut right_input_open = true;
-        for epoch in 1..=run.epochs {
-            left_input.send(epoch, delta(&schema, &share(&left, epoch), epoch));
-            // Sometimes several epochs are sent before the frontier moves, and moves at once.
-            if !random.once_in(3) {
-                left_input.advance_to(epoch + 1);
-            }
-            // The right input lags behind by some epochs, then catches up in one jump.
-            if random.once_in(2) && right_input_open {
-                for late in lagging..=epoch {
-                    right_input.send(late, delta(&schema, &share(&right, late), late));
-                }
-                lagging = epoch + 1;
-                right_input.advance_to(lagging);
-                if run.close_right_early && epoch > run.epochs / 2 {
-                    right_input_open = false;
-                }
-            }
-            // Sometimes the dataflow is stepped now, sometimes epochs pile up.
-            for _ in 0..random.below(6) {
-                worker.step();
-            }
-            if random.once_in(5) {
-                for _ in 0..100 {
-                    worker.step();
-                }
-            }
-        }
-        if right_input_open {
-            for late in lagging..=run.epochs {
-                right_input.send(late, delta(&schema, &share(&right, late), late));
-            }
-        }
-        drop((left_input, right_input));
-        while !probe.done() {
-            worker.step();
-        }
+        play(worker, run, &script, (left_input, right_input), &probe);
         drop(holder);
     })
     .unwrap();
