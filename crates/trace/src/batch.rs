@@ -29,6 +29,7 @@ struct Contents {
     /// For each page the first eight bytes of its first key: most of a search needs no more.
     fences: Vec<u64>,
     updates: usize,
+    retractions: usize,
     bytes: usize,
     limits: PageLimits,
 }
@@ -54,6 +55,11 @@ impl<T> Batch<T> {
     /// The number of updates.
     pub fn len(&self) -> usize {
         self.contents.updates
+    }
+
+    /// The number of updates that take copies of rows away.
+    pub(crate) fn retractions(&self) -> usize {
+        self.contents.retractions
     }
 
     /// Whether there are no updates.
@@ -96,6 +102,7 @@ impl<T> Batch<T> {
         let held: usize = pages.iter().map(|page| page.bytes().len()).sum();
         let contents = Contents {
             updates: pages.iter().map(Page::updates).sum(),
+            retractions: pages.iter().map(Page::retractions).sum(),
             bytes: held + pages.len() * (size_of::<Page>() + size_of::<u64>()),
             pages,
             fences,

@@ -49,6 +49,20 @@ impl<T: PageTime> BatchBuilder<T> {
         }
     }
 
+    /// Adds a whole page as it is, whose first update does not sort before the last one and is of another row.
+    /// Whether it was taken: it is not if it is small, or would leave a small page before it, because what is
+    /// less than a quarter full is better filled up.
+    pub(crate) fn push_page(&mut self, page: &Page) -> bool {
+        let PageLimits { bytes, updates } = self.limits;
+        let is_small = page.bytes().len() < bytes / 4 && page.updates() < updates / 4;
+        if is_small || self.open.is_small() {
+            return false;
+        }
+        self.full.extend(self.open.finish());
+        self.full.push(page.clone());
+        true
+    }
+
     /// Completes the batch. All times pushed must lie in the interval that `description` says.
     pub fn finish(mut self, description: Description<T>) -> Batch<T> {
         self.full.extend(self.open.finish());

@@ -84,6 +84,27 @@ impl<T: PageTime> Cursor<T> {
         self.place(page, 0);
     }
 
+    /// The page whose first update is the current one, if its last row does not go on behind it.
+    #[inline]
+    pub(crate) fn page_ahead(&self) -> Option<&Page> {
+        let pages = self.batch.pages();
+        let page = pages.get(self.key_page)?;
+        if self.key > 0 || self.page != self.key_page || self.values != page.values_of(0) {
+            return None;
+        }
+        let last = |page: &Page| (page.keys() - 1, page.values() - 1);
+        let goes_on = pages.get(self.page + 1).is_some_and(|next| {
+            let (key, value) = last(page);
+            next.key(0) == page.key(key) && next.value(0) == page.value(value)
+        });
+        (!goes_on).then_some(page)
+    }
+
+    /// Moves behind the page that is ahead.
+    pub(crate) fn skip_page(&mut self) {
+        self.place(self.key_page + 1, 0);
+    }
+
     /// The current value; `None` past the last one of the current key.
     #[inline]
     pub fn val(&self) -> Option<&[u8]> {

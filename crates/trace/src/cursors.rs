@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::batch::Batch;
 use crate::cursor::Cursor;
+use crate::page::Page;
 use crate::prefix::prefix;
 use crate::time::PageTime;
 
@@ -76,6 +77,26 @@ impl<T: PageTime> Cursors<T> {
                 self.find_key();
             }
         }
+    }
+
+    /// The page of one batch that starts with the current update and ends before the next key of any other
+    /// batch, if there is one.
+    #[inline]
+    pub(crate) fn page_ahead(&self) -> Option<&Page> {
+        if self.at_key != 1 {
+            return None;
+        }
+        let (first, others) = self.heads.split_last()?;
+        let page = self.cursors[first.cursor].page_ahead()?;
+        let last = page.key(page.keys() - 1);
+        let is_before = |next: &Head| self.cursors[next.cursor].key().is_some_and(|key| last < key);
+        others.last().is_none_or(is_before).then_some(page)
+    }
+
+    /// Moves behind the page that is ahead.
+    pub(crate) fn skip_page(&mut self) {
+        self.leave(1, Cursor::skip_page);
+        self.find_key();
     }
 
     /// The current value; `None` past the last one of the current key.

@@ -13,11 +13,12 @@
 //!
 //! This alone would not give memory back: an insertion in a large layer and its deletion in a small one meet
 //! late, and even when they have met they cancel only if logical compaction had come that far. So each layer
-//! counts its *fresh* updates, those that have not yet been merged with all that is older under a frontier at
-//! or past all of them. When a third of the updates in the layers that logical compaction has passed are
-//! fresh, these layers are merged to one, which in a totally ordered time holds one update per row. That
-//! copies at most three updates for each fresh one, and a spine holds little more than three times what it
-//! could hold at least, but for what its readers hold back.
+//! counts what is *fresh*: the deletions, and as many updates that they can cancel, that have not yet been
+//! merged with all that is older under a frontier at or past all of them. When a third of the updates in the
+//! layers that logical compaction has passed are fresh, these layers are merged to one, which in a totally
+//! ordered time holds one update per row. That copies at most three updates for each fresh one, and a spine
+//! holds little more than three times what it could hold at least, but for what its readers hold back, and
+//! for equal rows that were only ever inserted: these meet as layers do.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -51,7 +52,7 @@ pub struct Spine<T> {
 
 struct Layer<T> {
     batch: Batch<T>,
-    /// How many updates have not yet met all that is older in a merge that had advanced past them.
+    /// How many updates may go when they meet all that is older in a merge that has advanced past them.
     fresh: usize,
 }
 
@@ -82,7 +83,7 @@ impl<T: PageTime> Spine<T> {
 
     /// Makes a batch the youngest layer.
     fn admit(&mut self, batch: Batch<T>) {
-        let fresh = batch.len();
+        let fresh = batch.len().min(2 * batch.retractions());
         self.layers.push(Layer { batch, fresh });
         self.level();
     }

@@ -103,6 +103,14 @@ impl<T: PageTime> PageBuilder<T> {
         full
     }
 
+    /// Whether there is something on the page, but less than a quarter of what could be.
+    pub(crate) fn is_small(&self) -> bool {
+        let bytes = self.keys.size() + self.values.size();
+        !self.times.is_empty()
+            && bytes < self.limits.bytes / 4
+            && self.times.len() < self.limits.updates / 4
+    }
+
     /// Completes the page and starts an empty one; `None` if there is nothing on it.
     pub fn finish(&mut self) -> Option<Page> {
         self.settle();

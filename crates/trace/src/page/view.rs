@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::layout::Layout;
 use crate::time::{MAXIMUM_LANES, PageTime};
 
@@ -11,7 +13,8 @@ use crate::time::{MAXIMUM_LANES, PageTime};
 /// that the page does not have.
 #[derive(Clone, Debug)]
 pub struct Page {
-    bytes: Box<[u8]>,
+    /// Shared by clones.
+    bytes: Bytes,
     layout: Layout,
 }
 
@@ -19,7 +22,7 @@ impl Page {
     /// A page of bytes just written to this layout.
     pub(super) fn built(bytes: Box<[u8]>, layout: Layout) -> Page {
         debug_assert_eq!(Layout::read(&bytes), Ok(layout));
-        Page { bytes, layout }
+        Page { bytes: bytes.into(), layout }
     }
 
     /// The bytes of the page; nothing outside of them is needed to read it.
@@ -103,6 +106,19 @@ impl Page {
             0 => 1,
             weights => i64::from_le_bytes(self.chunk(weights as usize + 8 * update)),
         }
+    }
+
+    /// The number of updates that take copies of rows away.
+    pub(crate) fn retractions(&self) -> usize {
+        match self.layout.weights {
+            0 => 0,
+            _ => (0..self.updates()).filter(|&update| self.weight(update) < 0).count(),
+        }
+    }
+
+    /// Whether all updates are at one time and of different rows: merging could change nothing inside.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.layout.times == 1 && self.layout.update_starts == 0
     }
 
     /// The first of the keys `from..` that is not below `target`, or the number of keys.
