@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use arrow_row::{RowConverter, RowParser, SortField};
 
 use super::canonical::{canonical_floats, has_floats};
+use super::fixed::FixedCodec;
 use super::{CodecError, Encoded, is_reversible};
 
 /// Encodes keys so that comparing their bytes compares the keys in SQL order.
@@ -25,6 +26,8 @@ struct Inner {
     parser: RowParser,
     types: Vec<DataType>,
     has_floats: bool,
+    /// Where there is a faster way to the same bytes.
+    fixed: Option<FixedCodec>,
 }
 
 impl KeyCodec {
@@ -42,6 +45,8 @@ impl KeyCodec {
         if let Some(data_type) = types.iter().find(|data_type| !is_reversible(data_type)) {
             return Err(CodecError::Unsupported(data_type.clone()));
         }
+        let is_ascending =
+            fields.iter().all(|(_, options)| !options.descending && options.nulls_first);
         let converter = RowConverter::new(
             fields
                 .into_iter()
@@ -50,7 +55,8 @@ impl KeyCodec {
         )?;
         let parser = converter.parser();
         let has_floats = types.iter().any(has_floats);
-        Ok(Self { inner: Arc::new(Inner { converter, parser, types, has_floats }) })
+        let fixed = if is_ascending { FixedCodec::new(&types) } else { None };
+        Ok(Self { inner: Arc::new(Inner { converter, parser, types, has_floats, fixed }) })
     }
 
     /// The types of the columns.
@@ -70,6 +76,10 @@ impl KeyCodec {
         super::check(columns, rows, &self.inner.types)?;
         if columns.is_empty() {
             out.ends.resize(out.ends.len() + rows, out.bytes.len());
+            return Ok(());
+        }
+        if let Some(fixed) = &self.inner.fixed {
+            fixed.encode(columns, rows, out);
             return Ok(());
         }
         let encoded = if self.inner.has_floats {
@@ -93,6 +103,9 @@ impl KeyCodec {
         &self,
         rows: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Vec<ArrayRef>, CodecError> {
+        if let Some(fixed) = &self.inner.fixed {
+            return fixed.decode(rows);
+        }
         let parser = &self.inner.parser;
         Ok(self.inner.converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?)
     }

@@ -7,6 +7,7 @@
 mod canonical;
 mod encoded;
 mod error;
+mod fixed;
 mod key;
 mod value;
 
