@@ -19,14 +19,15 @@ use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::join::join;
-use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use alluvium_dataflow::map::{can_fail, map};
+use alluvium_dataflow::ranked::top;
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use timely::dataflow::Scope;
@@ -95,8 +96,7 @@ pub trait Relations {
 
 /// Checks that rows of these columns can be kept: the first column type without an encoding is refused.
 pub fn check(schema: &SchemaRef) -> Result<(), CodecError> {
-    let types: Vec<DataType> =
-        schema.fields().iter().map(|field| field.data_type().clone()).collect();
+    let types = types_of(schema, &all_columns(schema));
     KeyCodec::new(&types)?;
     ValueCodec::new(&types)?;
     Ok(())
@@ -112,6 +112,8 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
         Node::Map { input, .. }
         | Node::Aggregate { input, .. }
         | Node::Distinct { input }
+        | Node::Top { input, .. }
+        | Node::Window { input, .. }
         | Node::View { input, .. } => check_plan(input),
         Node::Join { left, right, .. } => check_plan(left).and_then(|()| check_plan(right)),
         Node::Union { inputs } => inputs.iter().try_for_each(check_plan),
@@ -228,9 +230,11 @@ impl<'scope> Lowering<'scope, '_> {
     /// The rows of a plan; those of an equal one, if they take state to know and there is one already.
     fn rows(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         // What stands in a view does not report its errors: it is not what stands outside of it.
-        if !matches!(plan.node, Node::Aggregate { .. } | Node::Distinct { .. })
-            || self.inside_views > 0
-        {
+        let takes_state = matches!(
+            plan.node,
+            Node::Aggregate { .. } | Node::Distinct { .. } | Node::Top { .. } | Node::Window { .. }
+        );
+        if !takes_state || self.inside_views > 0 {
             return self.build(plan);
         }
         if let Some((_, rows)) = self.built.iter().find(|(built, _)| built == plan) {
@@ -245,7 +249,7 @@ impl<'scope> Lowering<'scope, '_> {
         match &plan.node {
             Node::Scan { relation, columns } => Ok(self.scan(relation).deltas(columns)),
             Node::Index { number, .. } => {
-                let all: Vec<usize> = (0..plan.schema.fields().len()).collect();
+                let all = all_columns(&plan.schema);
                 Ok(self.index(*number).deltas(&all))
             }
             Node::Stream { relation, columns } => {
@@ -303,10 +307,16 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Distinct { input } => {
                 let stream = self.rows(input)?;
-                let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
-                let stream = exchange(stream, &columns, key_codec(&plan.schema, &columns)?);
+                let columns = all_columns(&plan.schema);
+                let codec = KeyCodec::new(&types_of(&plan.schema, &columns))?;
+                let stream = exchange(stream, &columns, codec);
                 distinct(stream, plan.schema.clone())
             }
+            Node::Top { input, keys, order, which } => {
+                let rows = self.rows(input)?;
+                top(rows, &input.schema, keys, order, *which, plan.schema.clone())
+            }
+            Node::Window { .. } => unreachable!("a plan with windows that are left is refused"),
             Node::Union { inputs } => {
                 let mut streams = Vec::with_capacity(inputs.len());
                 for input in inputs {
@@ -350,7 +360,7 @@ impl<'scope> Lowering<'scope, '_> {
         plan: &IncrementalPlan,
         keys: &[usize],
     ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
-        let all = (0..plan.schema.fields().len()).collect();
+        let all = all_columns(&plan.schema);
         match &plan.node {
             Node::Index { number, keys: kept } if kept == keys => Ok((self.index(*number), all)),
             Node::Scan { relation, columns } if plan.is_kept_by(keys) => {
@@ -369,7 +379,7 @@ impl<'scope> Lowering<'scope, '_> {
         plan: &IncrementalPlan,
         keys: &[usize],
     ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-        Ok(exchange(self.rows(plan)?, keys, key_codec(&plan.schema, keys)?))
+        Ok(exchange(self.rows(plan)?, keys, KeyCodec::new(&types_of(&plan.schema, keys))?))
     }
 
     fn report(&mut self, errors: DeltaStream<'scope, Epoch>) {
@@ -377,12 +387,6 @@ impl<'scope> Lowering<'scope, '_> {
             self.errors.push(errors);
         }
     }
-}
-
-fn key_codec(schema: &SchemaRef, keys: &[usize]) -> Result<KeyCodec, CodecError> {
-    let types: Vec<DataType> =
-        keys.iter().map(|&key| schema.field(key).data_type().clone()).collect();
-    KeyCodec::new(&types)
 }
 
 /// The rows of `plan` under the names of `schema`, and with NULLs where that allows them.

@@ -1,6 +1,7 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
 use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
+use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::{Trace, TraceReader};
@@ -231,17 +232,7 @@ impl Iterator for Deltas<'_> {
     type Item = Delta<Epoch>;
 
     fn next(&mut self) -> Option<Delta<Epoch>> {
-        while self.gathered.len() < DELTA_ROWS {
-            let Some(key) = self.cursor.key() else { break };
-            let Some(value) = self.cursor.val() else {
-                self.cursor.step_key();
-                continue;
-            };
-            for (time, weight) in self.cursor.updates() {
-                self.gathered.push(key, value, time.max(self.as_of), weight);
-            }
-            self.cursor.step_val();
-        }
+        self.gathered.fill(&mut self.cursor, |time| time.max(self.as_of));
         self.gathered.take(self.layout, self.columns)
     }
 }
@@ -270,17 +261,44 @@ impl<T: PageTime> Gathered<T> {
         self.stamps.push(time, weight);
     }
 
+    /// Adds the rows of a batch from where `cursor` stands, until they make a delta; their times are what
+    /// `advance` makes of them. Whether there are any.
+    pub(crate) fn fill(&mut self, cursor: &mut Cursor<T>, advance: impl Fn(T) -> T) -> bool {
+        while self.len() < DELTA_ROWS {
+            let Some(key) = cursor.key() else { break };
+            let Some(value) = cursor.val() else {
+                cursor.step_key();
+                continue;
+            };
+            for (time, weight) in cursor.updates() {
+                self.push(key, value, advance(time), weight);
+            }
+            cursor.step_val();
+        }
+        self.len() > 0
+    }
+
+    /// What was gathered, as `decode` reads its keys and values.
+    pub(crate) fn finish(
+        &mut self,
+        decode: impl FnOnce(&Encoded, &Encoded) -> RecordBatch,
+    ) -> Delta<T> {
+        let rows = decode(&self.keys, &self.values);
+        self.keys.clear();
+        self.values.clear();
+        self.stamps.take(rows)
+    }
+
     /// What was gathered, decoded; `None` if nothing was.
     pub(crate) fn take(&mut self, layout: &Layout, columns: &[usize]) -> Option<Delta<T>> {
         if self.len() == 0 {
             return None;
         }
-        let rows = layout
-            .decode_batch(&self.keys, &self.values, columns)
-            .expect("a batch holds what its layout encoded");
-        self.keys.clear();
-        self.values.clear();
-        Some(self.stamps.take(rows))
+        Some(self.finish(|keys, values| {
+            layout
+                .decode_batch(keys, values, columns)
+                .expect("a batch holds what its layout encoded")
+        }))
     }
 }
 
@@ -303,7 +321,7 @@ impl<T: PageTime> Stamps<T> {
     }
 
     /// The delta of `rows`, one for each stamp.
-    pub(crate) fn take(&mut self, rows: arrow::array::RecordBatch) -> Delta<T> {
+    pub(crate) fn take(&mut self, rows: RecordBatch) -> Delta<T> {
         let times = std::mem::take(&mut self.times);
         let weights = std::mem::take(&mut self.weights);
         let times = match times.first() {

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::buffer::ScalarBuffer;
-use arrow::datatypes::DataType;
 
 use crate::codec::{Encoded, ValueCodec};
 use crate::delta::Delta;
+use crate::layout::{all_columns, types_of};
 
 /// The net change of `deltas` at each time, times ascending, without times that nothing happens at.
 ///
@@ -21,8 +21,7 @@ pub fn consolidate<T: Ord + Clone>(
 ) -> Vec<(T, RecordBatch, ScalarBuffer<i64>)> {
     let all = Delta::concat(deltas);
     let schema = all.rows.schema();
-    let types: Vec<DataType> =
-        schema.fields().iter().map(|field| field.data_type().clone()).collect();
+    let types = types_of(&schema, &all_columns(&schema));
     let codec = ValueCodec::new(&types).expect("a view has columns that can be encoded");
     let mut rows = Encoded::new();
     codec.encode(all.rows.columns(), all.len(), &mut rows).expect("rows of the codec's types");

@@ -26,6 +26,9 @@ pub enum Fault {
     DropResidual,
     /// One partner, or one copy of a row on the other side, counts for none.
     MissLastPartner,
+    /// The first rows of a group do not shift when a row among them comes or goes.
+    KeepNumbers,
+
 }
 
 #[cfg(feature = "faults")]

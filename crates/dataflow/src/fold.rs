@@ -45,13 +45,31 @@ pub(crate) trait Logic<T>: 'static {
     fn prepare(&mut self, _changes: &Changes<T>) {}
 
     /// Puts out what changes under the key numbered `key`, given what was `before`.
+    ///
+    /// Not called where [`Logic::fold_all`] is another.
     fn fold(
         &mut self,
+        _changes: &Changes<T>,
+        _key: usize,
+        _before: &mut Before<'_, T>,
+        _answer: &mut Answer<T>,
+    ) {
+    }
+
+    /// Answers for all keys, in order, one by one.
+    fn fold_all(
+        &mut self,
         changes: &Changes<T>,
-        key: usize,
         before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
-    );
+        answers: &mut Answers<'_, T>,
+    ) where
+        T: PageTime,
+    {
+        for key in 0..changes.len() {
+            self.fold(changes, key, before, answers.answer);
+            answers.give(changes.key(key));
+        }
+    }
 }
 
 /// The changes of an interval: keys in byte order, under each its rows by time and then value.
@@ -250,6 +268,24 @@ impl<T: PageTime> Answer<T> {
     }
 }
 
+/// The answers for keys, which are given in order.
+pub(crate) struct Answers<'a, T: PageTime> {
+    answer: &'a mut Answer<T>,
+    builder: &'a mut BatchBuilder<T>,
+}
+
+impl<T: PageTime> Answers<'_, T> {
+    /// Adds a change to the answer for the next key; see [`Answer::push`].
+    pub(crate) fn push(&mut self, value: &[u8], time: T, weight: i64) {
+        self.answer.push(value, time, weight);
+    }
+
+    /// Gives the answer for `key`.
+    pub(crate) fn give(&mut self, key: &[u8]) {
+        self.answer.drain_into(key, self.builder);
+    }
+}
+
 struct Fold<L, T> {
     logic: L,
     as_of: T,
@@ -292,10 +328,8 @@ where
         let mut output = Cursors::new(output_batches);
         let mut before = Before { input: &mut input, output: &mut output };
         let mut builder = BatchBuilder::new();
-        for key in 0..self.changes.len() {
-            self.logic.fold(&self.changes, key, &mut before, &mut self.answer);
-            self.answer.drain_into(self.changes.key(key), &mut builder);
-        }
+        let mut answers = Answers { answer: &mut self.answer, builder: &mut builder };
+        self.logic.fold_all(&self.changes, &mut before, &mut answers);
         let since = Antichain::from_elem(T::minimum());
         let batch = builder.finish(Description::new(lower.clone(), upper.clone(), since));
         (vec![(time, batch)], nothing_withheld)

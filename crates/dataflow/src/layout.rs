@@ -3,7 +3,7 @@
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
-use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec};
+use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec, has_floats};
 
 /// Which columns of a row are its key, which its value, and how each is encoded.
 ///
@@ -37,7 +37,7 @@ impl Layout {
     /// Rows of `schema` under the columns `keys`, in SQL order; all else, and floats, in the value.
     pub fn keyed(schema: SchemaRef, keys: &[usize]) -> Result<Self, CodecError> {
         let key = KeyPart::Sorted(KeyCodec::new(&types_of(&schema, keys))?);
-        Self::assign(schema, keys, key, |data_type| !data_type.is_floating())
+        Self::assign(schema, keys, key, |data_type| !has_floats(data_type))
     }
 
     /// Rows of `schema` grouped by the columns `keys`: floats among them are read back canonical.
@@ -48,13 +48,13 @@ impl Layout {
 
     /// Whole rows as keys, in SQL order, for which equal rows are one: floats are canonical.
     pub fn distinct(schema: SchemaRef) -> Result<Self, CodecError> {
-        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        let all = all_columns(&schema);
         Self::grouped(schema, &all)
     }
 
     /// Whole rows as keys that keep their bits and sort somehow; the value is empty.
     pub fn rows(schema: SchemaRef) -> Result<Self, CodecError> {
-        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        let all = all_columns(&schema);
         Self::dense(schema, &all)
     }
 
@@ -178,6 +178,11 @@ impl Layout {
     }
 }
 
+/// The numbers of all columns of `schema`.
+pub fn all_columns(schema: &SchemaRef) -> Vec<usize> {
+    (0..schema.fields().len()).collect()
+}
+
 /// A schema of the columns `columns` of `schema`.
 pub fn project(schema: &SchemaRef, columns: &[usize]) -> SchemaRef {
     if columns.iter().copied().eq(0..schema.fields().len()) {
@@ -194,6 +199,7 @@ pub fn assemble(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Recor
         .expect("columns are made for their schema")
 }
 
-fn types_of(schema: &SchemaRef, columns: &[usize]) -> Vec<DataType> {
+/// The types of the columns `columns` of `schema`.
+pub fn types_of(schema: &SchemaRef, columns: &[usize]) -> Vec<DataType> {
     columns.iter().map(|&column| schema.field(column).data_type().clone()).collect()
 }

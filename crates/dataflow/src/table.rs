@@ -19,7 +19,7 @@ use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::exchange;
 use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::input::{Input, input};
-use crate::layout::Layout;
+use crate::layout::{Layout, types_of};
 
 /// The worker's end of a table's input.
 ///
@@ -229,8 +229,4 @@ impl<T: PageTime> Logic<T> for LastWrite {
             self.row.extend_from_slice(row);
         }
     }
-}
-
-fn types_of(schema: &SchemaRef, columns: &[usize]) -> Vec<DataType> {
-    columns.iter().map(|&column| schema.field(column).data_type().clone()).collect()
 }

@@ -35,11 +35,16 @@ pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<Increme
     let all: Vec<usize> = (0..built.schema.fields().len()).collect();
     let pruned = prune(built, &all)?;
     check_columns(&pruned.schema)?;
+    if has_window(&pruned) {
+        let position = landmarks.window.or(landmarks.start);
+        return Err(Error::not_supported("OVER in a view", position));
+    }
     Ok(pruned)
 }
 
-struct Builder<'a> {
-    landmarks: &'a Landmarks,
+/// Makes incremental plans of logical ones.
+pub(super) struct Builder<'a> {
+    pub(super) landmarks: &'a Landmarks,
     properties: ExecutionProps,
     context: PhysicalPlanningContext,
 }
@@ -51,27 +56,24 @@ impl From<DataFusionError> for Error {
 }
 
 impl Builder<'_> {
-    fn build(&self, plan: &LogicalPlan) -> Result<IncrementalPlan> {
+    pub(super) fn build(&self, plan: &LogicalPlan) -> Result<IncrementalPlan> {
         match plan {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::SubqueryAlias(alias) => {
                 let input = self.build(&alias.input)?;
                 renamed(input, &alias.schema)
             }
-            // The order of a view's rows means nothing.
-            LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.build(&sort.input),
+            // The order of a view's rows means nothing, but for which of them are the first.
+            LogicalPlan::Sort(sort) => match sort.fetch {
+                None => self.build(&sort.input),
+                Some(fetch) => self.first(plan, fetch),
+            },
+            LogicalPlan::Limit(limit) => self.limit(limit),
+            LogicalPlan::Window(window) => self.window(window),
             LogicalPlan::Repartition(repartition) => self.build(&repartition.input),
             LogicalPlan::Projection(projection) => {
                 let input = self.build(&projection.input)?;
-                let below = projection.input.schema();
-                let names = projection.schema.fields().iter().map(|field| field.name().clone());
-                let project: Result<Vec<_>> = projection
-                    .expr
-                    .iter()
-                    .zip(names)
-                    .map(|(expr, name)| Ok((self.expression(expr, below)?, name)))
-                    .collect();
-                Ok(IncrementalPlan::map(input, None, project?)?)
+                self.projection(projection, input)
             }
             LogicalPlan::Filter(filter) => {
                 let input = self.build(&filter.input)?;
@@ -109,9 +111,6 @@ impl Builder<'_> {
                 );
                 Ok(IncrementalPlan::constant(rows.map_err(DataFusionError::from)?))
             }
-            LogicalPlan::Window(_) => self.refuse("OVER"),
-            LogicalPlan::Limit(_) | LogicalPlan::Sort(_) => self.refuse("LIMIT"),
-            LogicalPlan::Distinct(logical::Distinct::On(_)) => self.refuse("DISTINCT ON"),
             LogicalPlan::Subquery(_) => self.refuse("a subquery in an expression"),
             LogicalPlan::Unnest(_) => self.refuse("UNNEST"),
             LogicalPlan::RecursiveQuery(_) => self.refuse("WITH RECURSIVE"),
@@ -122,11 +121,34 @@ impl Builder<'_> {
         }
     }
 
-    fn refuse<T>(&self, name: &str) -> Result<T> {
+    /// A projection of the rows of `input`.
+    pub(super) fn projection(
+        &self,
+        projection: &logical::Projection,
+        input: IncrementalPlan,
+    ) -> Result<IncrementalPlan> {
+        let below = projection.input.schema();
+        let project = self.named(&projection.expr, &projection.schema, below)?;
+        Ok(IncrementalPlan::map(input, None, project)?)
+    }
+
+    /// Expressions over the columns `below`, with the names of the columns of `schema`.
+    pub(super) fn named(
+        &self,
+        expressions: &[Expr],
+        schema: &DFSchema,
+        below: &DFSchema,
+    ) -> Result<Vec<(Expression, String)>> {
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let named = expressions.iter().zip(names);
+        named.map(|(expr, name)| Ok((self.expression(expr, below)?, name))).collect()
+    }
+
+    pub(super) fn refuse<T>(&self, name: &str) -> Result<T> {
         Err(Error::not_supported(format!("{name} in a view"), self.landmarks.start))
     }
 
-    fn expression(&self, expression: &Expr, schema: &DFSchema) -> Result<Expression> {
+    pub(super) fn expression(&self, expression: &Expr, schema: &DFSchema) -> Result<Expression> {
         let physical = create_physical_expr(expression, schema, &self.properties, &self.context)?;
         Ok(expression::checked(physical, schema.as_arrow())?)
     }
@@ -349,6 +371,10 @@ impl Builder<'_> {
     }
 }
 
+fn has_window(plan: &IncrementalPlan) -> bool {
+    matches!(plan.node, super::Node::Window { .. }) || plan.inputs().into_iter().any(has_window)
+}
+
 /// How an aggregate's function is called in SQL.
 pub(super) fn function_name(function: Function) -> &'static str {
     match function {
@@ -361,7 +387,7 @@ pub(super) fn function_name(function: Function) -> &'static str {
 }
 
 /// The same rows under the names of another schema.
-fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<IncrementalPlan> {
+pub(super) fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<IncrementalPlan> {
     let columns = input.identity().into_iter().zip(schema.fields());
     let project = columns.map(|((column, _), field)| (column, field.name().clone())).collect();
     Ok(IncrementalPlan::map(input, None, project)?)
@@ -382,7 +408,7 @@ fn without_widening(argument: Expression, schema: &Schema, to_float: bool) -> Re
 }
 
 /// Refuses columns of types that cannot be kept.
-fn check_columns(schema: &Schema) -> Result<()> {
+pub(super) fn check_columns(schema: &Schema) -> Result<()> {
     match schema.fields().iter().find(|field| !is_column_type(field.data_type())) {
         None => Ok(()),
         Some(field) if field.data_type().is_null() => Err(Error::new(

@@ -9,7 +9,7 @@ use arrow::datatypes::{Field, Schema};
 use datafusion_common::{Result, plan_err};
 
 use super::expression::{self, Expression};
-use super::{IncrementalPlan, Node};
+use super::{IncrementalPlan, Node, top};
 
 impl IncrementalPlan {
     /// The rows of a relation, of which `schema` are all columns and in which `grows` tells whether rows
@@ -88,6 +88,7 @@ impl IncrementalPlan {
             }
             input => (input, filter, project),
         };
+        let (input, filter) = top::bounded(input, filter, &project)?;
         let fields: Result<Vec<Field>> = project
             .iter()
             .map(|(expression, name)| {
@@ -299,6 +300,8 @@ impl IncrementalPlan {
             Node::Map { input, .. }
             | Node::Aggregate { input, .. }
             | Node::Distinct { input }
+            | Node::Top { input, .. }
+            | Node::Window { input, .. }
             | Node::View { input, .. } => vec![input],
             Node::Join { left, right, .. } => vec![left, right],
             Node::Union { inputs } => inputs.iter().collect(),
@@ -315,6 +318,8 @@ impl IncrementalPlan {
             Node::Map { input, .. }
             | Node::Aggregate { input, .. }
             | Node::Distinct { input }
+            | Node::Top { input, .. }
+            | Node::Window { input, .. }
             | Node::View { input, .. } => vec![input],
             Node::Join { left, right, .. } => vec![left, right],
             Node::Union { inputs } => inputs.iter_mut().collect(),
@@ -335,8 +340,8 @@ fn can_fuse(
     below.iter().zip(uses).all(|(expression, uses)| uses <= 1 || expression::is_free(expression))
 }
 
-/// Without repetitions, and without keys that contain another.
-fn minimal(keys: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+/// Key sets without repetitions, and without keys that contain another.
+pub(super) fn minimal(keys: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let sets: BTreeSet<BTreeSet<usize>> =
         keys.into_iter().map(|key| key.into_iter().collect()).collect();
     let is_minimal =

@@ -7,6 +7,9 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::Aggregate;
+use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_dataflow::window::{Argument, WindowFunction};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::{Transformed, TreeNode};
@@ -86,14 +89,44 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
                 aggregates.iter().map(|aggregate| below.aggregate(aggregate)).collect();
             write!(text, "aggregate {}", shown.join(", "))?;
             if !keys.is_empty() {
-                let keys: Vec<String> = keys.iter().map(|&key| below.column(key)).collect();
-                write!(text, " by {}", keys.join(", "))?;
+                write!(text, " by {}", below.plain(keys))?;
             }
             let ordered = aggregates.iter().any(|aggregate| !aggregate.is_accumulated(input.grows));
             let what = if ordered { "accumulators and ordered values" } else { "accumulators" };
             Some(match keys.is_empty() {
                 true => format!("{what} of one group"),
                 false => format!("{what} by {}", below.list(keys)),
+            })
+        }
+        Node::Top { input, keys, order, which } => {
+            let below = Names(&input.schema);
+            text.push_str(&chosen(*which));
+            if !order.is_empty() {
+                write!(text, " in order of {}", below.order(order))?;
+            }
+            Some(match keys.is_empty() {
+                true => "rows in order".to_string(),
+                false => {
+                    write!(text, " by {}", below.plain(keys))?;
+                    format!("rows in order by {}", below.list(keys))
+                }
+            })
+        }
+        Node::Window { input, keys, order, functions, .. } => {
+            let below = Names(&input.schema);
+            let shown: Vec<String> =
+                functions.iter().map(|function| below.window(function)).collect();
+            write!(text, "window {}", shown.join(", "))?;
+            if !order.is_empty() {
+                write!(text, " in order of {}", below.order(order))?;
+            }
+            if !keys.is_empty() {
+                write!(text, " by {}", below.plain(keys))?;
+            }
+            text.push_str(" (re-evaluated)");
+            Some(match keys.is_empty() {
+                true => "rows in order".to_string(),
+                false => format!("rows in order by {}", below.list(keys)),
             })
         }
         Node::Distinct { .. } => {
@@ -143,6 +176,38 @@ impl Names<'_> {
         format!("({})", names.join(", "))
     }
 
+    /// As [`Names::list`], without parentheses.
+    fn plain(&self, columns: &[usize]) -> String {
+        let names: Vec<String> = columns.iter().map(|&column| self.column(column)).collect();
+        names.join(", ")
+    }
+
+    fn order(&self, order: &[(usize, SortOptions)]) -> String {
+        let column = |&(column, options): &(usize, SortOptions)| {
+            let direction = if options.descending { " desc" } else { "" };
+            let nulls = match (options.nulls_first, options.descending) {
+                (true, false) => " nulls first",
+                (false, true) => " nulls last",
+                _ => "",
+            };
+            format!("{}{direction}{nulls}", self.column(column))
+        };
+        order.iter().map(column).collect::<Vec<_>>().join(", ")
+    }
+
+    fn arguments(&self, arguments: &[Argument]) -> String {
+        let argument = |argument: &Argument| match argument {
+            Argument::Column(column) => self.column(*column),
+            Argument::Constant(value) => quoted(value).unwrap_or_else(|| value.to_string()),
+        };
+        arguments.iter().map(argument).collect::<Vec<_>>().join(", ")
+    }
+
+    fn window(&self, function: &WindowFunction) -> String {
+        let arguments = self.arguments(&function.arguments);
+        format!("{}({arguments})", function.function.name())
+    }
+
     fn key(&self, key: &[usize]) -> String {
         if key.is_empty() { "at most one row".to_string() } else { self.list(key) }
     }
@@ -172,6 +237,21 @@ impl Names<'_> {
         let mut text = String::new();
         write!(text, "{}", Sql(&named))?;
         Ok(text)
+    }
+}
+
+/// Which rows of a group.
+fn chosen(which: Top) -> String {
+    let kind = match which.numbering {
+        Numbering::Row => "rows",
+        Numbering::Rank => "ranks",
+        Numbering::DenseRank => "dense ranks",
+    };
+    let numbered = if which.numbered { " with numbers" } else { "" };
+    match (which.skip, which.take) {
+        (0, Some(take)) => format!("first {take} {kind}{numbered}"),
+        (skip, Some(_)) => format!("{kind} {} to {}{numbered}", skip + 1, which.last()),
+        (skip, None) => format!("{kind} from {} on{numbered}", skip.saturating_add(1)),
     }
 }
 

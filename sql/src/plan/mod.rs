@@ -2,18 +2,26 @@
 //!
 //! `build` makes one of an optimized logical plan, out of the nodes of `construct`, which know
 //! their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
-//! prints it. `share` finds what several plans want kept. `expression` makes the expressions that maps evaluate.
+//! prints it. `share` finds what several plans want kept. `expression` makes the expressions that maps
+//! evaluate. `order` is what orders mean, `top` finds the first rows of groups behind LIMIT, DISTINCT ON and
+//! numbers that are filtered, `window` is window functions.
 mod build;
 mod construct;
 mod explain;
 mod expression;
+mod order;
 mod prune;
 mod share;
+mod top;
+mod window;
 
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::Aggregate;
+use alluvium_dataflow::ranked::Top;
+use alluvium_dataflow::window::WindowFunction;
 use arrow::array::RecordBatch;
+use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
@@ -97,6 +105,30 @@ pub enum Node {
         keys: Vec<usize>,
         /// What is computed for each group.
         aggregates: Vec<Aggregate>,
+    },
+    /// The first rows of each group: all input columns, then the number if it is put out.
+    Top {
+        /// The rows to choose from.
+        input: Box<IncrementalPlan>,
+        /// The columns that name the group; without any, all rows are one group.
+        keys: Vec<usize>,
+        /// What the rows of a group are ordered by; rows equal in it are ordered by all of their columns.
+        order: Vec<(usize, SortOptions)>,
+        /// Which of them.
+        which: Top,
+    },
+    /// All input columns, then what window functions say of each row among those of its partition.
+    Window {
+        /// The rows.
+        input: Box<IncrementalPlan>,
+        /// The columns that name the partition.
+        keys: Vec<usize>,
+        /// What the rows of a partition are ordered by, as the functions see it.
+        order: Vec<(usize, SortOptions)>,
+        /// Columns by which rows equal in that are ordered, so that no two are equal; `None` if it takes all.
+        ties: Option<Vec<usize>>,
+        /// What is computed, all over the same partitions and order.
+        functions: Vec<WindowFunction>,
     },
     /// Each row once.
     Distinct {

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::Aggregate;
+use alluvium_dataflow::ranked::{Numbering, Top};
 use datafusion_common::Result;
 
 use super::expression::{self, Expression};
+use super::order::ties;
 use super::{IncrementalPlan, Node};
 
 /// The plan reduced to the columns `required`, in this order; `required` has at least one column.
@@ -140,6 +142,64 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             let all: Vec<usize> = (0..schema.fields().len()).collect();
             let distinct = IncrementalPlan::distinct(prune(*input, &all)?);
             IncrementalPlan::columns(distinct, required)
+        }
+        Node::Top { input, keys, order, which } => {
+            let width = input.schema.fields().len();
+            let numbered = which.numbered && required.contains(&width);
+            let mut used: BTreeSet<usize> =
+                required.iter().copied().filter(|&column| column < width).collect();
+            used.extend(keys.iter().copied().chain(order.iter().map(|&(column, _)| column)));
+            if which.numbering == Numbering::Row && ties(&input, &keys, &order).is_none() {
+                // Which of equals comes first must not depend on what is kept of them.
+                used.extend(0..width);
+            }
+            let (input, used) = prune_to(*input, used)?;
+            let keys = keys.iter().map(|&key| place(&used, key)).collect();
+            let order =
+                order.iter().map(|&(column, options)| (place(&used, column), options)).collect();
+            let top = IncrementalPlan::top(input, keys, order, Top { numbered, ..which })?;
+            let columns: Vec<usize> = required
+                .iter()
+                .map(|&column| if column < width { place(&used, column) } else { used.len() })
+                .collect();
+            IncrementalPlan::columns(top, &columns)
+        }
+        Node::Window { input, keys, order, ties: told_apart, functions } => {
+            let width = input.schema.fields().len();
+            let kept: Vec<usize> = (0..functions.len())
+                .filter(|number| required.contains(&(width + number)))
+                .collect();
+            if kept.is_empty() {
+                return prune(*input, required);
+            }
+            let mut used: BTreeSet<usize> =
+                required.iter().copied().filter(|&column| column < width).collect();
+            used.extend(keys.iter().copied().chain(order.iter().map(|&(column, _)| column)));
+            match &told_apart {
+                Some(ties) => used.extend(ties),
+                // Which of equals comes first must not depend on what is kept of them.
+                None => used.extend(0..width),
+            }
+            for &number in &kept {
+                used.extend(functions[number].columns());
+            }
+            let (input, used) = prune_to(*input, used)?;
+            let renumber = |column: usize| place(&used, column);
+            let keys = keys.into_iter().map(renumber).collect();
+            let order =
+                order.into_iter().map(|(column, options)| (renumber(column), options)).collect();
+            let ties = told_apart.map(|ties| ties.into_iter().map(renumber).collect());
+            let functions =
+                kept.iter().map(|&number| functions[number].renumbered(renumber)).collect();
+            let window = IncrementalPlan::window(input, keys, order, ties, functions);
+            let columns: Vec<usize> = required
+                .iter()
+                .map(|&column| match column < width {
+                    true => place(&used, column),
+                    false => used.len() + place(&kept, column - width),
+                })
+                .collect();
+            IncrementalPlan::columns(window, &columns)
         }
         Node::Union { inputs } => {
             let schema = schema.project(required)?;

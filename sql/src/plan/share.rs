@@ -91,7 +91,10 @@ impl IncrementalPlan {
             Node::Union { inputs } => inputs.iter().any(IncrementalPlan::has_state),
             // Both sides are kept elsewhere.
             Node::Join { .. } => false,
-            Node::Aggregate { .. } | Node::Distinct { .. } => true,
+            Node::Aggregate { .. }
+            | Node::Distinct { .. }
+            | Node::Top { .. }
+            | Node::Window { .. } => true,
         }
     }
 }

@@ -6,11 +6,12 @@
 //! ```
 //!
 //! `context` resolves names, `refusal` says what a view cannot say yet, `optimizer` chooses rules
-//! that hold while the data changes, `view` and `write` plan, `constant` keeps constants from
+//! that hold while the data changes (`cross_join` and `distinct_on` are our own), `view` and `write` plan, `constant` keeps constants from
 //! wrapping around.
 mod constant;
 mod context;
 mod cross_join;
+mod distinct_on;
 mod functions;
 mod optimizer;
 mod refusal;

@@ -29,6 +29,7 @@ use datafusion_optimizer::{Optimizer, OptimizerContext};
 use super::constant;
 use super::context::OPTIONS;
 use super::cross_join::CrossJoinElimination;
+use super::distinct_on::DistinctOnToRowNumber;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -43,6 +44,7 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(DistinctOnToRowNumber),
             Arc::new(SimplifyExpressions::new()),
             Arc::new(ExtractEquijoinPredicate::new()),
             Arc::new(EliminateDuplicatedExpr::new()),

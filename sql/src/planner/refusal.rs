@@ -24,6 +24,10 @@ pub(crate) struct Landmarks {
     pub(crate) outer_join: Option<(&'static str, Option<Position>)>,
     /// The first aggregate with DISTINCT.
     pub(crate) distinct_aggregate: Option<Position>,
+    /// The first LIMIT or OFFSET.
+    pub(crate) limit: Option<Position>,
+    /// The first window function.
+    pub(crate) window: Option<Position>,
 }
 
 /// Refuses what a view's query cannot say; returns where it says what it perhaps cannot.
@@ -95,7 +99,8 @@ impl Check {
         let name = function_name(function);
         let span = function.name.span();
         if function.over.is_some() {
-            return refuse("OVER", span);
+            self.landmarks.window = self.landmarks.window.or_else(|| Position::of_span(span));
+            return ControlFlow::Continue(());
         }
         changing_function(function, "a view")?;
         let aggregate = FUNCTIONS.aggregate.get(&name).map(|aggregate| aggregate.name());
@@ -183,24 +188,18 @@ impl Visitor for Check {
         {
             return refuse("WITH RECURSIVE", with.span());
         }
-        let ordered = if query.order_by.is_some() { "ORDER BY … " } else { "" };
         match &query.limit_clause {
             None => {}
-            Some(LimitClause::LimitOffset { limit: Some(limit), .. }) => {
-                return refuse(format_args!("{ordered}LIMIT"), first_known(limit.span(), span));
-            }
-            Some(LimitClause::LimitOffset { offset: Some(offset), .. }) => {
-                return refuse(
-                    format_args!("{ordered}OFFSET"),
-                    first_known(offset.value.span(), span),
-                );
+            Some(LimitClause::LimitOffset { limit_by, .. }) if !limit_by.is_empty() => {
+                return refuse("LIMIT … BY", first_known(limit_by[0].span(), span));
             }
             Some(clause) => {
-                return refuse(format_args!("{ordered}LIMIT"), first_known(clause.span(), span));
+                let position = Position::of_span(first_known(clause.span(), span));
+                self.landmarks.limit = self.landmarks.limit.or(position);
             }
         }
         if query.fetch.is_some() {
-            return refuse(format_args!("{ordered}FETCH"), span);
+            return refuse("FETCH", span);
         }
         if !query.locks.is_empty() {
             return refuse("FOR UPDATE", span);
@@ -217,15 +216,6 @@ impl Visitor for Check {
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
         let span = select.select_token.0.span;
-        if let Some(ast::Distinct::On(columns)) = &select.distinct {
-            return refuse(
-                "DISTINCT ON",
-                columns.first().map_or(span, |column| first_known(column.span(), span)),
-            );
-        }
-        if let Some(qualify) = &select.qualify {
-            return refuse("QUALIFY", first_known(qualify.span(), span));
-        }
         if let GroupByExpr::Expressions(_, modifiers) | GroupByExpr::All(modifiers) =
             &select.group_by
             && let Some(modifier) = modifiers.first()

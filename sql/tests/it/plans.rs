@@ -81,6 +81,26 @@ fn distinct_is_dropped_where_rows_differ_anyway() {
 }
 
 #[test]
+fn first_rows_are_found_behind_limits_and_numbers() {
+    let queries = [
+        "SELECT id, dest FROM flights ORDER BY distance DESC, id LIMIT 3",
+        "SELECT dest FROM flights ORDER BY distance + 1 LIMIT 2 OFFSET 4",
+        "SELECT carrier, name FROM airlines ORDER BY name NULLS FIRST OFFSET 3",
+        "SELECT id FROM flights LIMIT 0",
+        "SELECT carrier, id FROM (SELECT carrier, id, row_number() OVER (PARTITION BY carrier ORDER BY distance DESC) AS n
+         FROM flights) x WHERE n <= 2",
+        "SELECT carrier, n, id FROM (SELECT *, rank() OVER (PARTITION BY carrier ORDER BY distance) AS n FROM flights) x
+         WHERE n < 4 AND n >= 2 AND dest <> 'JFK' AND carrier <> 'XX'",
+        "SELECT dest FROM flights QUALIFY dense_rank() OVER (ORDER BY dest) = 1",
+        "SELECT DISTINCT ON (carrier) carrier, id + 1 AS next FROM flights ORDER BY carrier, distance",
+        "SELECT carrier FROM (SELECT DISTINCT ON (carrier) carrier, dest FROM flights ORDER BY carrier, distance) x
+         WHERE dest = 'JFK' AND carrier <> 'XX'",
+        "SELECT a FROM (SELECT a, c, row_number() OVER (PARTITION BY a ORDER BY c) AS n FROM numbers) x WHERE n = 1",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
 fn queries_in_queries_are_planned_in_place() {
     let queries = [
         "VALUES (1, 'a'), (2, NULL)",

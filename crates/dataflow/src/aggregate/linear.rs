@@ -11,8 +11,8 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::accumulator::{Accumulators, Inputs, State};
-use crate::arrangement::{DELTA_ROWS, Passing, Stamps};
-use crate::codec::{Encoded, KeyCodec};
+use crate::arrangement::{Gathered, Passing};
+use crate::codec::KeyCodec;
 use crate::delta::{Delta, DeltaStream};
 use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, assemble};
@@ -56,9 +56,7 @@ pub(super) fn linear<'scope>(
             accumulators,
             schema,
             names,
-            groups: Encoded::default(),
-            states: Encoded::default(),
-            stamps: Stamps::default(),
+            gathered: Gathered::default(),
         };
         move |_frontiers| {
             let mut rows_output = rows_output.activate();
@@ -152,50 +150,32 @@ struct Finish<T> {
     accumulators: Accumulators,
     schema: SchemaRef,
     names: Vec<String>,
-    groups: Encoded,
-    states: Encoded,
-    stamps: Stamps<T>,
+    gathered: Gathered<T>,
 }
 
 impl<T: PageTime> Finish<T> {
     fn batch(&mut self, batch: &Batch<T>, mut give: impl FnMut(Delta<T>, Option<Delta<T>>)) {
         let mut cursor = batch.cursor();
-        while let Some(group) = cursor.key() {
-            match cursor.val() {
-                None => cursor.step_key(),
-                Some(state) => {
-                    for (time, weight) in cursor.updates() {
-                        self.groups.push(group);
-                        self.states.push(state);
-                        self.stamps.push(time, weight);
-                    }
-                    cursor.step_val();
-                }
-            }
-            if self.groups.len() >= DELTA_ROWS {
-                let (rows, errors) = self.take();
-                give(rows, errors);
-            }
-        }
-        if !self.groups.is_empty() {
+        while self.gathered.fill(&mut cursor, |time| time) {
             let (rows, errors) = self.take();
             give(rows, errors);
         }
     }
 
     fn take(&mut self) -> (Delta<T>, Option<Delta<T>>) {
-        let count = self.groups.len();
-        let mut columns =
-            self.keys.decode(self.groups.iter()).expect("a batch holds what its layout encoded");
-        let (results, failures) = self.accumulators.finish(self.states.iter());
-        columns.extend(results);
-        let rows = assemble(self.schema.clone(), columns, count);
-        let mut delta = self.stamps.take(rows);
-        self.groups.clear();
-        self.states.clear();
+        let mut failures = Vec::new();
+        let mut delta = self.gathered.finish(|groups, states| {
+            let mut columns =
+                self.keys.decode(groups.iter()).expect("a batch holds what its layout encoded");
+            let results;
+            (results, failures) = self.accumulators.finish(states.iter());
+            columns.extend(results);
+            assemble(self.schema.clone(), columns, states.len())
+        });
         if failures.is_empty() {
             return (delta, None);
         }
+        let count = delta.len();
         let mut errors = ErrorRows::default();
         let mut failed = vec![false; count];
         for (row, aggregate, message) in &failures {

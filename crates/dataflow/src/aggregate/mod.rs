@@ -21,8 +21,8 @@ use crate::arrangement::arrange;
 use crate::codec::{CodecError, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
 use crate::exchange::exchange;
-use crate::layout::Layout;
-use crate::ranked::{Lane, ranked};
+use crate::layout::{Layout, types_of};
+use crate::ranked::{Lane, extremes};
 
 /// What an aggregate computes over the rows of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,9 +83,7 @@ pub fn aggregate<'scope>(
     output: &SchemaRef,
     names: &[String],
 ) -> Result<Aggregated<'scope>, CodecError> {
-    let type_of = |column: usize| input.field(column).data_type().clone();
-    let key_types: Vec<DataType> = keys.iter().map(|&key| type_of(key)).collect();
-    let key_codec = KeyCodec::new(&key_types)?;
+    let key_codec = KeyCodec::new(&types_of(input, keys))?;
     let stream = exchange(stream, keys, key_codec.clone());
 
     let sorted = |linear: bool| -> Vec<usize> {
@@ -99,7 +97,6 @@ pub fn aggregate<'scope>(
     let totals = if !added.is_empty() || ranking.is_empty() {
         let chosen: Vec<Aggregate> = added.iter().map(|&at| aggregates[at].clone()).collect();
         let inputs: Vec<usize> = chosen.iter().filter_map(|aggregate| aggregate.input).collect();
-        let input_types: Vec<DataType> = inputs.iter().map(|&column| type_of(column)).collect();
         let columns: Vec<usize> = keys.iter().chain(&inputs).copied().collect();
         let schema = select(input, &columns);
         let layout = Layout::grouped(schema.clone(), &(0..key_count).collect::<Vec<_>>())?;
@@ -108,7 +105,7 @@ pub fn aggregate<'scope>(
         let fields = (0..key_count).chain(added.iter().map(|&at| key_count + at));
         let schema = select(output, &fields.collect::<Vec<_>>());
         let names = added.iter().map(|&at| names[at].clone()).collect();
-        let accumulators = Accumulators::new(&chosen, &input_types)?;
+        let accumulators = Accumulators::new(&chosen, &types_of(input, &inputs))?;
         Some((linear::linear(arranged, key_codec, accumulators, schema.clone(), names), schema))
     } else {
         None
@@ -128,9 +125,7 @@ pub fn aggregate<'scope>(
         lanes.push(Lane {
             rows,
             schema,
-            keys: (0..key_count).collect(),
             order: Vec::new(),
-            output: (key_count..key_count + added.len()).collect(),
         });
         placed.extend(&added);
     }
@@ -142,16 +137,14 @@ pub fn aggregate<'scope>(
         lanes.push(Lane {
             rows: stream.clone().columns(columns, schema.clone()),
             schema,
-            keys: (0..key_count).collect(),
             order: vec![(key_count, SortOptions { descending, nulls_first: false })],
-            output: vec![key_count],
         });
         placed.push(at);
     }
     // Lanes come out in the order they were made; the output wants the aggregates' own.
     let in_lanes: Vec<usize> =
         (0..key_count).chain(placed.iter().map(|&at| key_count + at)).collect();
-    let rows = ranked(lanes, 1, select(output, &in_lanes))?;
+    let rows = extremes(lanes, key_count, select(output, &in_lanes))?;
     let back: Vec<usize> = (0..in_lanes.len())
         .map(|column| in_lanes.iter().position(|&lane| lane == column).expect("a permutation"))
         .collect();

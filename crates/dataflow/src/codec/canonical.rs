@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 
 /// Whether a float occurs in `data_type`.
-pub(super) fn has_floats(data_type: &DataType) -> bool {
+pub(crate) fn has_floats(data_type: &DataType) -> bool {
     match data_type {
         DataType::Float32 | DataType::Float64 => true,
         DataType::List(field)

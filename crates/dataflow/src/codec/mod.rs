@@ -11,6 +11,7 @@ mod fixed;
 mod key;
 mod value;
 
+pub(crate) use canonical::has_floats;
 pub use encoded::Encoded;
 pub use error::CodecError;
 pub use key::KeyCodec;

@@ -7,3 +7,5 @@ mod matches;
 mod model;
 mod random;
 mod schedule;
+mod single;
+mod top;

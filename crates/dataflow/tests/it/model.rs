@@ -7,6 +7,7 @@ use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_trace::Epoch;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::buffer::ScalarBuffer;
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
@@ -62,10 +63,14 @@ pub fn collect(stream: DeltaStream<'_, Epoch>, into: Collected) -> DeltaStream<'
             move |input, output| {
                 input.for_each(|capability, delta: &mut Delta<Epoch>| {
                     let mut collected = into.lock().unwrap();
+                    let columns: Vec<ArrayRef> = delta
+                        .rows
+                        .columns()
+                        .iter()
+                        .map(|column| cast(column, &DataType::Int64).unwrap())
+                        .collect();
                     for row in 0..delta.len() {
-                        let values = delta
-                            .rows
-                            .columns()
+                        let values = columns
                             .iter()
                             .map(|column| {
                                 let column = column.as_primitive::<Int64Type>();

@@ -20,7 +20,7 @@ use alluvium_dataflow::fault::{self, Fault};
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::join::join;
 use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::ranked::{Lane, ranked};
+use alluvium_dataflow::ranked::{Numbering, Top, top};
 use alluvium_trace::{Epoch, Spine};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -109,31 +109,21 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
             );
             watch("regrouped", regrouped.clone());
 
-            let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
-            let by_value = exchange(pairs.clone(), &[1], codec);
-            let top = ranked(
-                vec![Lane {
-                    rows: by_value,
-                    schema: pair.clone(),
-                    keys: vec![1],
-                    order: vec![
-                        (3, SortOptions { descending: true, nulls_first: false }),
-                        (0, SortOptions::default()),
-                    ],
-                    output: vec![0, 3],
-                }],
-                3,
-                numbers(&["left", "key", "right"]),
-            )
-            .unwrap();
-            watch("top", top.clone());
-            let codec = KeyCodec::new(&[const { DataType::Int64 }; 3]).unwrap();
-            let unique = exchange(top, &[0, 1, 2], codec);
-            let unique = distinct(unique, numbers(&["left", "key", "right"])).unwrap();
+            let order = [
+                (3, SortOptions { descending: true, nulls_first: false }),
+                (0, SortOptions::default()),
+            ];
+            let which =
+                Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
+            let best = top(pairs.clone(), &pair, &[1], &order, which, pair.clone()).unwrap();
+            watch("top", best.clone());
+            let codec = KeyCodec::new(&[const { DataType::Int64 }; 4]).unwrap();
+            let unique = exchange(best, &[0, 1, 2, 3], codec);
+            let unique = distinct(unique, pair.clone()).unwrap();
             watch("distinct", unique.clone());
-            let unique_keyed = keyed(unique, &numbers(&["left", "key", "right"]), 1);
+            let unique_keyed = keyed(unique, &pair, 0);
             let regrouped_keyed = keyed(regrouped, &regrouped_schema, 3);
-            watch("everything", join(unique_keyed, regrouped_keyed, &[0, 1, 2], &[0, 1, 2, 3]));
+            watch("everything", join(unique_keyed, regrouped_keyed, &[0, 1, 2, 3], &[0, 1, 2, 3]));
             (left_input, right_input, holder)
         });
 
@@ -210,12 +200,13 @@ fn model(left: &Rows, right: &Rows) -> BTreeMap<&'static str, Rows> {
             let taken = weight.min(wanted);
             wanted -= taken;
             if taken > 0 {
-                *top.entry(vec![value, row[0], row[3]]).or_default() += taken;
+                debug_assert_eq!(row[1], value);
+                *top.entry(row.clone()).or_default() += taken;
             }
         }
     }
     let distinct: Rows = top.keys().map(|row| (row.clone(), 1)).collect();
-    let everything = join_model(&distinct, &regrouped, 1, 3);
+    let everything = join_model(&distinct, &regrouped, 0, 3);
     BTreeMap::from([
         ("join", pairs),
         ("self join", join_model(left, left, 0, 0)),

@@ -1,0 +1,89 @@
+//! What a key's input holds at a moment.
+
+use std::cmp::Ordering;
+use std::ops::{ControlFlow, Range};
+
+use alluvium_trace::{Cursors, PageTime};
+
+use crate::fold::{Changes, add, weight_of};
+
+/// The changes of one key up to a moment, to be laid over what its input held before.
+#[derive(Debug, Default)]
+pub(crate) struct Overlay {
+    /// By value: a row that has the value, and the sum of the weights.
+    changes: Vec<(usize, i64)>,
+}
+
+impl Overlay {
+    /// Forgets the changes.
+    pub(crate) fn clear(&mut self) {
+        self.changes.clear();
+    }
+
+    /// Adds the changes of a moment.
+    pub(crate) fn apply<T: PageTime>(&mut self, changes: &Changes<T>, moment: Range<usize>) {
+        for row in moment {
+            let weight = changes.change(row).weight;
+            let place = self
+                .changes
+                .binary_search_by(|&(other, _)| changes.value(other).cmp(changes.value(row)));
+            match place {
+                Ok(place) => self.changes[place].1 = add(self.changes[place].1, weight),
+                Err(place) => self.changes.insert(place, (row, weight)),
+            }
+        }
+    }
+
+    /// Calls `visit` with each value of the key from `from` on that is there, in order, and how often it is,
+    /// until `visit` breaks.
+    pub(crate) fn visit<T: PageTime>(
+        &self,
+        changes: &Changes<T>,
+        mut history: Option<&mut Cursors<T>>,
+        from: &[u8],
+        mut visit: impl FnMut(&[u8], i64) -> ControlFlow<()>,
+    ) {
+        if let Some(history) = &mut history {
+            history.rewind_vals();
+            if !from.is_empty() {
+                history.seek_val(from);
+            }
+        }
+        let mut next = match from.is_empty() {
+            true => 0,
+            false => self.changes.partition_point(|&(row, _)| changes.value(row) < from),
+        };
+        loop {
+            let kept = history.as_ref().and_then(|history| history.val());
+            let changed =
+                self.changes.get(next).map(|&(row, weight)| (changes.value(row), weight));
+            let order = match (kept, changed) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(kept), Some((changed, _))) => kept.cmp(changed),
+            };
+            let mut weight = 0;
+            if order.is_le() {
+                weight = history.as_ref().map_or(0, |history| weight_of(history));
+            }
+            if order.is_ge() {
+                weight = add(weight, changed.map_or(0, |(_, weight)| weight));
+            }
+            if weight > 0 {
+                let value = if order.is_le() { kept } else { changed.map(|(value, _)| value) };
+                if visit(value.expect("one of the two was compared"), weight).is_break() {
+                    return;
+                }
+            }
+            if order.is_le()
+                && let Some(history) = &mut history
+            {
+                history.step_val();
+            }
+            if order.is_ge() {
+                next += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Rows as entries: bytes that sort as an order asks.
+//!
+//! ```text
+//! entry   prefix | order key | value | length of the order key (4, little-endian)
+//! ```
+
+use std::sync::Arc;
+
+use alluvium_trace::{PageTime, RowBuffer};
+use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::OutputBuilderSession;
+use timely::dataflow::operators::generic::operator::Operator;
+
+use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::delta::{Delta, DeltaStream};
+use crate::layout::Layout;
+
+/// Turns rows into entries under their groups.
+pub(crate) struct EntryEncoder {
+    /// What every entry starts with.
+    prefix: Vec<u8>,
+    layout: Layout,
+    order: KeyCodec,
+    order_columns: Vec<usize>,
+}
+
+impl EntryEncoder {
+    /// Of rows that `layout` groups by its key, in `order`; rows equal in that are in the order of the bytes of
+    /// their value.
+    pub(crate) fn new(
+        layout: Layout,
+        order: &[(usize, SortOptions)],
+        prefix: Vec<u8>,
+    ) -> Result<Self, CodecError> {
+        let schema = layout.schema();
+        let options =
+            order.iter().map(|&(column, options)| (schema.field(column).data_type().clone(), options));
+        let order_codec = KeyCodec::with_order(options.collect())?;
+        let order_columns = order.iter().map(|&(column, _)| column).collect();
+        Ok(Self { prefix, layout, order: order_codec, order_columns })
+    }
+
+    /// The rows of `rows`, encoded; [`push_entries`] takes them in.
+    pub(crate) fn encode<T: PageTime>(self, rows: DeltaStream<'_, T>) -> DeltaStream<'_, T> {
+        let schema: SchemaRef = Arc::new(Schema::new(vec![
+            Field::new("group", DataType::Binary, false),
+            Field::new("entry", DataType::Binary, false),
+        ]));
+        let mut groups = Encoded::default();
+        let mut orders = Encoded::default();
+        let mut outputs = Encoded::default();
+        rows.unary(Pipeline, "Entries", move |_, _| {
+            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    let count = delta.len();
+                    let expectation = "rows have the types their entries were made for";
+                    groups.clear();
+                    orders.clear();
+                    outputs.clear();
+                    self.layout
+                        .encode(&delta.rows, &mut groups, &mut outputs)
+                        .expect(expectation);
+                    let order_columns: Vec<ArrayRef> = self
+                        .order_columns
+                        .iter()
+                        .map(|&column| delta.rows.column(column).clone())
+                        .collect();
+                    self.order.encode(&order_columns, count, &mut orders).expect(expectation);
+                    let mut entry = Vec::new();
+                    let around = self.prefix.len() + size_of::<u32>();
+                    let mut entries = arrow::array::BinaryBuilder::with_capacity(
+                        count,
+                        orders.bytes().len() + outputs.bytes().len() + around * count,
+                    );
+                    for row in 0..count {
+                        let order = orders.get(row);
+                        entry.clear();
+                        entry.extend_from_slice(&self.prefix);
+                        entry.extend_from_slice(order);
+                        entry.extend_from_slice(outputs.get(row));
+                        entry.extend_from_slice(&length(order));
+                        entries.append_value(&entry);
+                    }
+                    let groups = BinaryArray::from_iter_values(groups.iter());
+                    let columns: Vec<ArrayRef> = vec![Arc::new(groups), Arc::new(entries.finish())];
+                    let mut encoded = Delta {
+                        rows: RecordBatch::try_new(schema.clone(), columns)
+                            .expect("a group and an entry for each row"),
+                        times: delta.times.clone(),
+                        weights: delta.weights.clone(),
+                    };
+                    output.session_with_builder(&capability).give_container(&mut encoded);
+                });
+            }
+        })
+    }
+}
+
+/// Puts groups and entries, which are encoded already, into a buffer.
+pub(crate) fn push_entries<T: PageTime>(delta: &Delta<T>, buffer: &mut RowBuffer<T>) {
+    let column = |index: usize| {
+        delta
+            .rows
+            .column(index)
+            .as_any()
+            .downcast_ref::<BinaryArray>()
+            .expect("encoded rows are bytes")
+    };
+    let (keys, values) = (column(0), column(1));
+    for row in 0..delta.len() {
+        buffer.push(keys.value(row), values.value(row), delta.time(row), delta.weight(row));
+    }
+}
+
+/// The order key and the value of an entry with a prefix of `prefix` bytes.
+pub(crate) fn split(entry: &[u8], prefix: usize) -> (&[u8], &[u8]) {
+    let (row, order) = entry[prefix..].split_at(entry.len() - prefix - size_of::<u32>());
+    row.split_at(read_length(order))
+}
+
+/// How many bytes these are, in four.
+pub(crate) fn length(bytes: &[u8]) -> [u8; 4] {
+    u32::try_from(bytes.len()).expect("a row is shorter than 4 GiB").to_le_bytes()
+}
+
+/// What [`length`] has written.
+pub(crate) fn read_length(bytes: &[u8]) -> usize {
+    u32::from_le_bytes(bytes.try_into().expect("a length has four bytes")) as usize
+}
