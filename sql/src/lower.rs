@@ -20,11 +20,12 @@ use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::join::join;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
-use alluvium_dataflow::map::{can_fail, map};
+use alluvium_dataflow::map::{can_fail, map, message};
 use alluvium_dataflow::ranked::top;
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
+use alluvium_dataflow::window::window;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -276,20 +277,16 @@ impl<'scope> Lowering<'scope, '_> {
                 let (right_rows, right_columns) = self.arranged(right, &keys.1)?;
                 Ok(join(left_rows, right_rows, &left_columns, &right_columns))
             }
-            Node::Aggregate { input, keys, aggregates } => {
+            Node::Aggregate { input, keys, aggregates, evaluated } => {
                 let stream = self.rows(input)?;
-                let names: Vec<String> = plan.schema.fields()[keys.len()..]
-                    .iter()
-                    .map(|field| field.name().clone())
-                    .collect();
                 let groups = aggregate::aggregate(
                     stream,
                     &input.schema,
                     keys,
                     aggregates,
+                    evaluated,
                     input.grows,
                     &plan.schema,
-                    &names,
                 )?;
                 let mut answered = groups.rows.clone();
                 if let Some(errors) = groups.errors {
@@ -300,7 +297,7 @@ impl<'scope> Lowering<'scope, '_> {
                 if !keys.is_empty() {
                     return Ok(groups.rows);
                 }
-                let row = empty_group(&plan.schema, aggregates);
+                let row = empty_group(plan, &input.schema, aggregates, evaluated)?;
                 let constant = constant(self.scope, row.clone(), self.as_of);
                 let default = exchange(constant, &[], KeyCodec::new(&[])?);
                 Ok(or_default(groups.rows, answered, default, row))
@@ -316,7 +313,14 @@ impl<'scope> Lowering<'scope, '_> {
                 let rows = self.rows(input)?;
                 top(rows, &input.schema, keys, order, *which, plan.schema.clone())
             }
-            Node::Window { .. } => unreachable!("a plan with windows that are left is refused"),
+            Node::Window { input, keys, order, ties, functions } => {
+                let rows = self.rows(input)?;
+                let ties = ties.as_deref().unwrap_or_default();
+                let windowed =
+                    window(rows, &input.schema, keys, order, ties, functions, &plan.schema)?;
+                self.report(windowed.errors);
+                Ok(windowed.rows)
+            }
             Node::Union { inputs } => {
                 let mut streams = Vec::with_capacity(inputs.len());
                 for input in inputs {
@@ -407,13 +411,20 @@ fn relabelled<'scope>(
 }
 
 /// What an aggregate without keys comes to over no rows.
-fn empty_group(schema: &SchemaRef, aggregates: &[aggregate::Aggregate]) -> RecordBatch {
-    let columns: Vec<ArrayRef> = aggregates
-        .iter()
-        .map(|aggregate| match aggregate.function {
-            Function::Count => Arc::new(Int64Array::from(vec![0])) as ArrayRef,
-            _ => new_null_array(&aggregate.result, 1),
-        })
-        .collect();
-    RecordBatch::try_new(schema.clone(), columns).expect("a column for each aggregate")
+fn empty_group(
+    plan: &IncrementalPlan,
+    input: &SchemaRef,
+    aggregates: &[aggregate::Aggregate],
+    evaluated: &[aggregate::Evaluated],
+) -> Result<RecordBatch, CodecError> {
+    let own = aggregates.iter().map(|aggregate| match aggregate.function {
+        Function::Count => Ok(Arc::new(Int64Array::from(vec![0])) as ArrayRef),
+        _ => Ok(new_null_array(&aggregate.result, 1)),
+    });
+    let others = evaluated.iter().map(|function| function.over_nothing(input));
+    let columns = own
+        .chain(others)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| CodecError::Evaluation(message(&error)))?;
+    Ok(RecordBatch::try_new(plan.schema.clone(), columns)?)
 }

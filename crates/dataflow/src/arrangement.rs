@@ -289,6 +289,19 @@ impl<T: PageTime> Gathered<T> {
         self.stamps.take(rows)
     }
 
+    /// What was gathered: keys, values, and when and by how much they change.
+    pub(crate) fn parts(&self) -> (&Encoded, &Encoded, &Stamps<T>) {
+        (&self.keys, &self.values, &self.stamps)
+    }
+
+    /// Forgets what was gathered.
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.values.clear();
+        self.stamps.times.clear();
+        self.stamps.weights.clear();
+    }
+
     /// What was gathered, decoded; `None` if nothing was.
     pub(crate) fn take(&mut self, layout: &Layout, columns: &[usize]) -> Option<Delta<T>> {
         if self.len() == 0 {

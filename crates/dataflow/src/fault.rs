@@ -28,7 +28,10 @@ pub enum Fault {
     MissLastPartner,
     /// The first rows of a group do not shift when a row among them comes or goes.
     KeepNumbers,
-
+    /// What comes of a group is put out without what came of it before being taken back.
+    ForgetOldResults,
+    /// A row that is there several times is evaluated once.
+    IgnoreCopies,
 }
 
 #[cfg(feature = "faults")]

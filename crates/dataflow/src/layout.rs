@@ -119,6 +119,22 @@ impl Layout {
         Ok(())
     }
 
+    /// The columns that are not read from the key.
+    pub fn value_columns(&self) -> &[usize] {
+        &self.value_columns
+    }
+
+    /// The columns of a key, floats canonical.
+    pub(crate) fn decode_key(&self, key: &[u8]) -> Result<RecordBatch, CodecError> {
+        let columns = match &self.key {
+            KeyPart::Sorted(codec) => codec.decode([key])?,
+            KeyPart::Dense(codec) => {
+                codec.decode([key], &(0..self.key_columns.len()).collect::<Vec<_>>())?
+            }
+        };
+        Ok(assemble(project(&self.schema, &self.key_columns), columns, 1))
+    }
+
     /// Appends the values of `rows` rows, given the columns that are not read from the key.
     pub fn encode_values(
         &self,

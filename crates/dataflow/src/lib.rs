@@ -31,6 +31,7 @@ pub mod map;
 pub mod match_join;
 mod overlay;
 pub mod ranked;
+mod reevaluate;
 pub mod sets;
 pub mod sink;
 pub mod table;

@@ -55,8 +55,7 @@ impl Overlay {
         };
         loop {
             let kept = history.as_ref().and_then(|history| history.val());
-            let changed =
-                self.changes.get(next).map(|&(row, weight)| (changes.value(row), weight));
+            let changed = self.changes.get(next).map(|&(row, weight)| (changes.value(row), weight));
             let order = match (kept, changed) {
                 (None, None) => return,
                 (Some(_), None) => Ordering::Less,

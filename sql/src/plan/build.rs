@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Function};
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{DFSchema, DataFusionError, JoinType, NullEquality};
 use datafusion_expr::execution_props::ExecutionProps;
-use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Expr, LogicalPlan};
@@ -31,14 +29,10 @@ pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<Increme
     let mut properties = ExecutionProps::new();
     properties.config_options = Some(Arc::clone(&OPTIONS));
     let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
-    let built = renamed(builder.build(plan)?, plan.schema())?;
+    let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
     let all: Vec<usize> = (0..built.schema.fields().len()).collect();
     let pruned = prune(built, &all)?;
     check_columns(&pruned.schema)?;
-    if has_window(&pruned) {
-        let position = landmarks.window.or(landmarks.start);
-        return Err(Error::not_supported("OVER in a view", position));
-    }
     Ok(pruned)
 }
 
@@ -243,106 +237,6 @@ impl Builder<'_> {
         Ok((keyed, places))
     }
 
-    fn aggregate(&self, aggregate: &logical::Aggregate) -> Result<IncrementalPlan> {
-        let input = self.build(&aggregate.input)?;
-        let below = aggregate.input.schema();
-        let mut project: Vec<(Expression, String)> = Vec::new();
-        let mut keys = Vec::with_capacity(aggregate.group_expr.len());
-        for group in &aggregate.group_expr {
-            if matches!(group, Expr::GroupingSet(_)) {
-                return self.refuse("GROUPING SETS");
-            }
-            let group = self.expression(group, below)?;
-            let name = match expression::as_column(&group) {
-                Some(column) => input.schema.field(column).name().clone(),
-                None => format!("key{}", keys.len() + 1),
-            };
-            project.push((group, name));
-            keys.push(project.len() - 1);
-        }
-        let mut aggregates = Vec::with_capacity(aggregate.aggr_expr.len());
-        let results = aggregate.schema.fields().iter().skip(keys.len());
-        for (expr, field) in aggregate.aggr_expr.iter().zip(results) {
-            let (function, argument) = self.aggregate_function(expr, below, &input.schema)?;
-            let place = argument.map(|argument| {
-                if let Some(same) = project
-                    .iter()
-                    .position(|(expression, _)| expression.as_ref() == argument.as_ref())
-                {
-                    return same;
-                }
-                let name = match expression::as_column(&argument) {
-                    Some(column) => input.schema.field(column).name().clone(),
-                    None => format!("input{}", project.len() - keys.len() + 1),
-                };
-                project.push((argument, name));
-                project.len() - 1
-            });
-            let result = field.data_type().clone();
-            let input = place.map_or("*", |place| project[place].1.as_str());
-            let name = format!("{}({input})", function_name(function));
-            aggregates.push((Aggregate { function, input: place, result }, name));
-        }
-        if project.is_empty() {
-            project = input.identity();
-        }
-        let mapped = IncrementalPlan::map(input, None, project)?;
-        check_columns(&mapped.schema)?;
-        Ok(IncrementalPlan::aggregate(mapped, keys, aggregates)?)
-    }
-
-    /// What an aggregate computes, and over what; over nothing where all rows count.
-    fn aggregate_function(
-        &self,
-        expr: &Expr,
-        below: &DFSchema,
-        schema: &Schema,
-    ) -> Result<(Function, Option<Expression>)> {
-        let Expr::AggregateFunction(AggregateFunction { func, params }) = expr.clone().unalias()
-        else {
-            return self.refuse("this aggregate");
-        };
-        let function = match func.name() {
-            "count" => Function::Count,
-            "sum" => Function::Sum,
-            "avg" => Function::Avg,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            name => return self.refuse(&format!("the aggregate {name}")),
-        };
-        if params.distinct && !matches!(function, Function::Min | Function::Max) {
-            let name =
-                format!("{}(DISTINCT …) beside other aggregates", func.name().to_uppercase());
-            let position = self.landmarks.distinct_aggregate.or(self.landmarks.start);
-            return Err(Error::not_supported(format!("{name} in a view"), position));
-        }
-        if params.filter.is_some() {
-            return self.refuse("FILTER");
-        }
-        let [argument] = params.args.as_slice() else {
-            return self.refuse(&format!("{} of several columns", func.name().to_uppercase()));
-        };
-        let argument = self.expression(argument, below)?;
-        if function == Function::Count && !expression::is_nullable(&argument, schema)? {
-            return Ok((function, None));
-        }
-        let argument = match function {
-            Function::Sum => without_widening(argument, schema, false)?,
-            Function::Avg => without_widening(argument, schema, true)?,
-            Function::Count | Function::Min | Function::Max => argument,
-        };
-        let data_type = argument.data_type(schema).map_err(Error::from)?;
-        let numeric = data_type.is_integer()
-            || matches!(
-                data_type,
-                DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _)
-            );
-        if matches!(function, Function::Sum | Function::Avg) && !numeric {
-            return self.refuse(&format!("{} of {data_type}", func.name().to_uppercase()));
-        }
-        Ok((function, Some(argument)))
-    }
-
     fn values(&self, values: &logical::Values) -> Result<IncrementalPlan> {
         let nothing = DFSchema::empty();
         let row = expression::one_row();
@@ -371,21 +265,6 @@ impl Builder<'_> {
     }
 }
 
-fn has_window(plan: &IncrementalPlan) -> bool {
-    matches!(plan.node, super::Node::Window { .. }) || plan.inputs().into_iter().any(has_window)
-}
-
-/// How an aggregate's function is called in SQL.
-pub(super) fn function_name(function: Function) -> &'static str {
-    match function {
-        Function::Count => "count",
-        Function::Sum => "sum",
-        Function::Avg => "avg",
-        Function::Min => "min",
-        Function::Max => "max",
-    }
-}
-
 /// The same rows under the names of another schema.
 pub(super) fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<IncrementalPlan> {
     let columns = input.identity().into_iter().zip(schema.fields());
@@ -393,23 +272,28 @@ pub(super) fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<Incre
     Ok(IncrementalPlan::map(input, None, project)?)
 }
 
-/// The argument of SUM or AVG without a cast that only widens it: sums of integers are exact in any
-/// case, and narrow inputs are cheaper to keep. `to_float`: whether a float may stand for an integer.
-fn without_widening(argument: Expression, schema: &Schema, to_float: bool) -> Result<Expression> {
-    let Some(cast) = argument.downcast_ref::<CastExpr>() else { return Ok(argument) };
-    let from = cast.expr().data_type(schema).map_err(Error::from)?;
-    let widens = match cast.cast_type() {
-        DataType::Int64 => from.is_signed_integer(),
-        DataType::UInt64 => from.is_unsigned_integer(),
-        DataType::Float64 => to_float && from.is_integer() || from == DataType::Float32,
-        _ => false,
-    };
-    Ok(if widens { Arc::clone(cast.expr()) } else { argument })
+/// The same rows with the one type of text that tables have.
+fn plain_text(input: IncrementalPlan) -> Result<IncrementalPlan> {
+    let project = input.identity().into_iter().zip(input.schema.fields()).map(|(column, field)| {
+        let (column, name) = column;
+        match field.data_type() {
+            DataType::LargeUtf8 | DataType::Utf8View => {
+                (Arc::new(CastExpr::new(column, DataType::Utf8, None)) as Expression, name)
+            }
+            _ => (column, name),
+        }
+    });
+    let project = project.collect();
+    Ok(IncrementalPlan::map(input, None, project)?)
 }
 
 /// Refuses columns of types that cannot be kept.
 pub(super) fn check_columns(schema: &Schema) -> Result<()> {
-    match schema.fields().iter().find(|field| !is_column_type(field.data_type())) {
+    // Text as some aggregates give it, on its way to a column.
+    let can_be_kept = |data_type: &DataType| {
+        is_column_type(data_type) || matches!(data_type, DataType::LargeUtf8)
+    };
+    match schema.fields().iter().find(|field| !can_be_kept(field.data_type())) {
         None => Ok(()),
         Some(field) if field.data_type().is_null() => Err(Error::new(
             format!("column \"{}\" is always NULL and has no type: CAST it", field.name()),

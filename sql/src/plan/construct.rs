@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Function};
+use alluvium_dataflow::aggregate::{Aggregate, Evaluated, Function};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use datafusion_common::{Result, plan_err};
@@ -192,20 +192,24 @@ impl IncrementalPlan {
         })
     }
 
-    /// One row per group; `names` are those of the aggregates. Groups without aggregates are a DISTINCT.
+    /// One row per group: the keys, the aggregates, and what is evaluated. Groups without aggregates are a DISTINCT.
     pub(crate) fn aggregate(
         input: IncrementalPlan,
         keys: Vec<usize>,
         aggregates: Vec<(Aggregate, String)>,
+        evaluated: Vec<(Evaluated, String)>,
     ) -> Result<IncrementalPlan> {
-        if aggregates.is_empty() && !keys.is_empty() {
+        if aggregates.is_empty() && evaluated.is_empty() && !keys.is_empty() {
             return Ok(IncrementalPlan::distinct(IncrementalPlan::columns(input, &keys)?));
         }
         let groups = keys.iter().map(|&key| input.schema.field(key).clone());
         let results = aggregates.iter().map(|(aggregate, name)| {
             Field::new(name, aggregate.result.clone(), aggregate.function != Function::Count)
         });
-        let fields: Vec<Field> = groups.chain(results).collect();
+        let others = evaluated
+            .iter()
+            .map(|(function, name)| Field::new(name, function.result.clone(), true));
+        let fields: Vec<Field> = groups.chain(results).chain(others).collect();
         let mut unique = vec![(0..keys.len()).collect()];
         unique.extend(input.unique.iter().filter_map(|key| {
             key.iter()
@@ -220,6 +224,7 @@ impl IncrementalPlan {
                 input: Box::new(input),
                 keys,
                 aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
+                evaluated: evaluated.into_iter().map(|(function, _)| function).collect(),
             },
         })
     }

@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::Aggregate;
+use alluvium_dataflow::aggregate::{Aggregate, Evaluated};
 use alluvium_dataflow::ranked::{Numbering, Top};
 use alluvium_dataflow::window::{Argument, WindowFunction};
 use arrow::compute::SortOptions;
@@ -15,7 +15,7 @@ use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_physical_expr::expressions::{Column, Literal};
 
-use super::build::function_name;
+use super::aggregate::function_name;
 use super::expression::{self, Expression};
 use super::{IncrementalPlan, Node};
 
@@ -83,16 +83,30 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
             write!(text, "join on {}", pairs.join(" and "))?;
             Some(format!("left by {}, right by {}", left.list(&l), right.list(&r)))
         }
-        Node::Aggregate { input, keys, aggregates } => {
+        Node::Aggregate { input, keys, aggregates, evaluated } => {
             let below = Names(&input.schema);
-            let shown: Vec<String> =
-                aggregates.iter().map(|aggregate| below.aggregate(aggregate)).collect();
+            let own = aggregates.iter().map(|aggregate| below.aggregate(aggregate));
+            let others = evaluated.iter().map(|function| below.evaluated(function));
+            let shown: Vec<String> = own.chain(others).collect();
             write!(text, "aggregate {}", shown.join(", "))?;
             if !keys.is_empty() {
                 write!(text, " by {}", below.plain(keys))?;
             }
-            let ordered = aggregates.iter().any(|aggregate| !aggregate.is_accumulated(input.grows));
-            let what = if ordered { "accumulators and ordered values" } else { "accumulators" };
+            let accumulated = |aggregate: &&Aggregate| aggregate.is_accumulated(input.grows);
+            let mut what = Vec::new();
+            if aggregates.iter().any(|aggregate| accumulated(&aggregate)) {
+                what.push("accumulators");
+            }
+            if aggregates.iter().any(|aggregate| aggregate.distinct) {
+                what.push("distinct values");
+            }
+            if !aggregates.iter().all(|aggregate| accumulated(&aggregate)) {
+                what.push("ordered values");
+            }
+            if !evaluated.is_empty() {
+                what.push("rows");
+            }
+            let what = what.join(" and ");
             Some(match keys.is_empty() {
                 true => format!("{what} of one group"),
                 false => format!("{what} by {}", below.list(keys)),
@@ -214,7 +228,25 @@ impl Names<'_> {
 
     fn aggregate(&self, aggregate: &Aggregate) -> String {
         let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
-        format!("{}({input})", function_name(aggregate.function))
+        let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
+        format!("{}({distinct}{input})", function_name(aggregate.function))
+    }
+
+    fn evaluated(&self, function: &Evaluated) -> String {
+        let distinct = if function.distinct { "DISTINCT " } else { "" };
+        let mut text = format!(
+            "{}({distinct}{}",
+            function.function.name(),
+            self.arguments(&function.arguments)
+        );
+        if !function.order.is_empty() {
+            text += &format!(" ORDER BY {}", self.order(&function.order));
+        }
+        text.push(')');
+        if let Some(filter) = function.filter {
+            text += &format!(" where {}", self.column(filter));
+        }
+        text + " (re-evaluated)"
     }
 
     /// An expression over these columns.

@@ -9,7 +9,8 @@ use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column, IsNotNullExpr, IsNullExpr, Literal, NegativeExpr, NotExpr,
+    BinaryExpr, CaseExpr, CastExpr, Column, IsNotNullExpr, IsNullExpr, Literal, NegativeExpr,
+    NotExpr,
 };
 
 /// An expression of the planner's.
@@ -74,6 +75,11 @@ pub(crate) fn and(left: Option<Expression>, right: Option<Expression>) -> Option
         (Some(left), Some(right)) => Some(Arc::new(BinaryExpr::new(left, Operator::And, right))),
         (left, right) => left.or(right),
     }
+}
+
+/// `value` where `condition` is true, and NULL elsewhere, where `value` is not evaluated.
+pub(crate) fn when(condition: Expression, value: Expression) -> Result<Expression> {
+    Ok(Arc::new(CaseExpr::try_new(None, vec![(condition, value)], None)?))
 }
 
 /// Calls `visit` with every column an expression uses, as often as it is used.

@@ -1,10 +1,11 @@
 //! The incremental plan: what a view becomes before it becomes a dataflow.
 //!
-//! `build` makes one of an optimized logical plan, out of the nodes of `construct`, which know
-//! their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
+//! `build` makes one of an optimized logical plan (`aggregate` of GROUP BY), out of the nodes of
+//! `construct`, which know their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
 //! prints it. `share` finds what several plans want kept. `expression` makes the expressions that maps
 //! evaluate. `order` is what orders mean, `top` finds the first rows of groups behind LIMIT, DISTINCT ON and
 //! numbers that are filtered, `window` is window functions.
+mod aggregate;
 mod build;
 mod construct;
 mod explain;
@@ -17,7 +18,7 @@ mod window;
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::Aggregate;
+use alluvium_dataflow::aggregate::{Aggregate, Evaluated};
 use alluvium_dataflow::ranked::Top;
 use alluvium_dataflow::window::WindowFunction;
 use arrow::array::RecordBatch;
@@ -105,6 +106,8 @@ pub enum Node {
         keys: Vec<usize>,
         /// What is computed for each group.
         aggregates: Vec<Aggregate>,
+        /// What else is, by evaluating the groups that change anew.
+        evaluated: Vec<Evaluated>,
     },
     /// The first rows of each group: all input columns, then the number if it is put out.
     Top {

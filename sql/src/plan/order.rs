@@ -1,6 +1,7 @@
-//! What rows are ordered by.
+//! What rows are ordered by, and the columns that orders and functions need.
 
 use arrow::compute::SortOptions;
+use arrow::datatypes::Schema;
 use datafusion_common::DFSchema;
 use datafusion_expr::SortExpr;
 
@@ -16,6 +17,36 @@ pub(super) struct Projection {
 }
 
 impl Projection {
+    /// No columns yet.
+    pub(super) fn empty() -> Projection {
+        Projection { columns: Vec::new() }
+    }
+
+    /// Whether there are no columns.
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The name of a column.
+    pub(super) fn name_of(&self, place: usize) -> &str {
+        &self.columns[place].1
+    }
+
+    /// Where the values of `expression` are found, a column of `input` being called as it is there, any other
+    /// one `name`.
+    pub(super) fn add(&mut self, expression: Expression, name: &str, input: &Schema) -> usize {
+        let same = |(known, _): &(Expression, String)| known.as_ref() == expression.as_ref();
+        self.columns.iter().position(same).unwrap_or_else(|| {
+            let number = self.columns.len() + 1;
+            let name = match expression::as_column(&expression) {
+                Some(column) => input.field(column).name().clone(),
+                None => format!("{name}{number}"),
+            };
+            self.columns.push((expression, name));
+            number - 1
+        })
+    }
+
     /// The columns of `input`.
     pub(super) fn of(input: &IncrementalPlan) -> Projection {
         Projection { columns: input.identity() }
@@ -56,12 +87,16 @@ impl Builder<'_> {
             }
             let column = projection.place(expression, "order");
             if !order.iter().any(|&(earlier, _)| earlier == column) {
-                let options = SortOptions { descending: !sort.asc, nulls_first: sort.nulls_first };
-                order.push((column, options));
+                order.push((column, options(sort)));
             }
         }
         Ok(order)
     }
+}
+
+/// The direction of a sort.
+pub(super) fn options(sort: &SortExpr) -> SortOptions {
+    SortOptions { descending: !sort.asc, nulls_first: sort.nulls_first }
 }
 
 /// The columns that tell apart the rows of a group that are equal in an order; `None` if nothing less than

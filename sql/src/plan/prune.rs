@@ -110,32 +110,42 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                 .collect();
             IncrementalPlan::columns(joined, &columns)
         }
-        Node::Aggregate { input, keys, aggregates } => {
-            let mut needed: Vec<usize> = (0..aggregates.len())
-                .filter(|number| required.contains(&(keys.len() + number)))
+        Node::Aggregate { input, keys, aggregates, evaluated } => {
+            let width = keys.len();
+            let mut needed: Vec<usize> = (0..aggregates.len() + evaluated.len())
+                .filter(|number| required.contains(&(width + number)))
                 .collect();
             if needed.is_empty() && keys.is_empty() {
                 needed.push(0);
             }
-            let inputs = needed.iter().filter_map(|&number| aggregates[number].input);
-            let (input, used) = prune_to(*input, keys.iter().copied().chain(inputs).collect())?;
-            let renumbered = needed.iter().map(|&number| {
+            let (own, others): (Vec<usize>, Vec<usize>) =
+                needed.iter().partition(|&&number| number < aggregates.len());
+            let mut used: BTreeSet<usize> = keys.iter().copied().collect();
+            used.extend(own.iter().filter_map(|&number| aggregates[number].input));
+            for &number in &others {
+                used.extend(evaluated[number - aggregates.len()].columns());
+            }
+            let (input, used) = prune_to(*input, used)?;
+            let name = |number: usize| schema.field(width + number).name().clone();
+            let own = own.iter().map(|&number| {
                 let aggregate = &aggregates[number];
                 let input = aggregate.input.map(|column| place(&used, column));
-                (
-                    Aggregate { input, ..aggregate.clone() },
-                    schema.field(keys.len() + number).name().clone(),
-                )
+                (Aggregate { input, ..aggregate.clone() }, name(number))
+            });
+            let others = others.iter().map(|&number| {
+                let function = &evaluated[number - aggregates.len()];
+                (function.renumbered(|column| place(&used, column)), name(number))
             });
             let columns: Vec<usize> = required
                 .iter()
-                .map(|&column| match column < keys.len() {
+                .map(|&column| match column < width {
                     true => column,
-                    false => keys.len() + place(&needed, column - keys.len()),
+                    false => width + place(&needed, column - width),
                 })
                 .collect();
             let keys = keys.iter().map(|&key| place(&used, key)).collect();
-            let aggregated = IncrementalPlan::aggregate(input, keys, renumbered.collect())?;
+            let (own, others) = (own.collect(), others.collect());
+            let aggregated = IncrementalPlan::aggregate(input, keys, own, others)?;
             IncrementalPlan::columns(aggregated, &columns)
         }
         Node::Distinct { input } => {

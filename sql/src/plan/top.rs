@@ -99,7 +99,9 @@ impl Builder<'_> {
             LogicalPlan::SubqueryAlias(alias) => {
                 renamed(self.first_of(&alias.input, which)?, &alias.schema)
             }
-            LogicalPlan::Sort(sort) if sort.fetch.is_none_or(|fetch| which.last() <= fetch as u64) => {
+            LogicalPlan::Sort(sort)
+                if sort.fetch.is_none_or(|fetch| which.last() <= fetch as u64) =>
+            {
                 let input = self.build(&sort.input)?;
                 let width = input.schema.fields().len();
                 let mut projection = Projection::of(&input);

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use alluvium_dataflow::window::{Argument, WindowFunction};
 use arrow::compute::SortOptions;
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_expr::expr::{NullTreatment, WindowFunctionParams};
 use datafusion_expr::logical_plan as logical;
-use datafusion_expr::{Expr, SortExpr};
-use datafusion_physical_expr::expressions::Literal;
+use datafusion_expr::{Expr, SortExpr, WindowFrame, WindowFrameUnits, WindowFunctionDefinition};
+use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::build::{Builder, check_columns};
+use super::expression::Expression;
 use super::order::{Projection, ties};
 use super::{IncrementalPlan, Node};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl IncrementalPlan {
     /// All columns of the input, then those of window functions.
@@ -79,9 +80,14 @@ impl Builder<'_> {
             for &member in &group.members {
                 let WindowFunctionParams { args, window_frame, filter, null_treatment, .. } =
                     &calls[member].params;
+                let field = &window.schema.fields()[width + member];
+                let exact = is_sum(&calls[member].fun) && field.data_type().is_integer();
                 let mut arguments = Vec::with_capacity(args.len());
                 for argument in args {
-                    let argument = self.expression(argument, below)?;
+                    let mut argument = self.expression(argument, below)?;
+                    if exact {
+                        argument = Arc::new(CastExpr::new(argument, EXACT, None));
+                    }
                     arguments.push(match argument.downcast_ref::<Literal>() {
                         Some(literal) => Argument::Constant(literal.value().clone()),
                         None => Argument::Column(projection.place(argument, "input")),
@@ -93,18 +99,34 @@ impl Builder<'_> {
                     }
                     None => None,
                 };
+                let nullable =
+                    field.is_nullable() || !NEVER_NULL.contains(&calls[member].fun.name());
+                let result = match exact {
+                    true => Field::new(field.name(), EXACT_SUM, true),
+                    false => field.as_ref().clone().with_nullable(nullable),
+                };
                 functions.push(WindowFunction {
                     function: calls[member].fun.clone(),
                     arguments,
-                    frame: Arc::new(window_frame.clone()),
+                    frame: Arc::new(framed(window_frame, &order)),
                     filter,
                     distinct: calls[member].params.distinct,
                     ignore_nulls: *null_treatment == Some(NullTreatment::IgnoreNulls),
-                    result: Arc::clone(&window.schema.fields()[width + member]),
+                    result: Arc::new(result),
                 });
             }
             let input = projection.over(plan)?;
             check_columns(&input.schema)?;
+            for function in &functions {
+                // What DataFusion cannot evaluate is refused now, and not when there are rows.
+                let evaluation = function
+                    .expression(&input.schema, &order)
+                    .and_then(|expression| expression.create_window_fn().map(|_| ()));
+                if let Err(error) = evaluation {
+                    let position = self.landmarks.window.or(self.landmarks.start);
+                    return Err(Error::from_datafusion(&error).at(position));
+                }
+            }
             let first = input.schema.fields().len();
             for (number, &member) in group.members.iter().enumerate() {
                 places[member] = first + number;
@@ -112,8 +134,42 @@ impl Builder<'_> {
             let ties = ties(&input, &keys, &order);
             plan = IncrementalPlan::window(input, keys, order, ties, functions);
         }
-        let columns: Vec<usize> = (0..width).chain(places).collect();
-        Ok(IncrementalPlan::columns(plan, &columns)?)
+        let identity = plan.identity();
+        let project = (0..width).chain(places).zip(window.schema.fields()).map(|(place, field)| {
+            let (column, name) = identity[place].clone();
+            match plan.schema.field(place).data_type() == field.data_type() {
+                true => (column, name),
+                // A sum that does not fit its type is an error of the row.
+                false => {
+                    let cast = CastExpr::new(column, field.data_type().clone(), None);
+                    (Arc::new(cast) as Expression, name)
+                }
+            }
+        });
+        let project = project.collect();
+        Ok(IncrementalPlan::map(plan, None, project)?)
+    }
+}
+
+/// What whole numbers are added as, so that no sum wraps around.
+const EXACT: DataType = DataType::Decimal128(20, 0);
+/// What DataFusion makes of the sum.
+const EXACT_SUM: DataType = DataType::Decimal128(30, 0);
+
+/// Functions that always have a value.
+const NEVER_NULL: [&str; 7] =
+    ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "count"];
+
+fn is_sum(function: &WindowFunctionDefinition) -> bool {
+    matches!(function, WindowFunctionDefinition::AggregateUDF(function) if function.name() == "sum")
+}
+
+/// The frame as it is evaluated.
+fn framed(frame: &WindowFrame, order: &[(usize, SortOptions)]) -> WindowFrame {
+    match frame.units {
+        // Without an order all rows are equal in it: each of them sees all.
+        WindowFrameUnits::Range if order.is_empty() => WindowFrame::new(None),
+        _ => frame.clone(),
     }
 }
 

@@ -12,6 +12,7 @@ mod constant;
 mod context;
 mod cross_join;
 mod distinct_on;
+mod frame;
 mod functions;
 mod optimizer;
 mod refusal;
@@ -66,9 +67,11 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
+        let mut query = Box::new(query.clone());
+        frame::normalize(&mut query);
         context
             .planner()
-            .sql_statement_to_plan(ast::Statement::Query(Box::new(query.clone())))
+            .sql_statement_to_plan(ast::Statement::Query(query))
             .and_then(relation::inline_views)
             .map_err(|error| Error::from_datafusion(&error).at(start))
             .and_then(|plan| {

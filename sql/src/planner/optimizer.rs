@@ -14,6 +14,7 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion_optimizer::analyzer::Analyzer;
+use datafusion_optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
 use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
@@ -23,7 +24,6 @@ use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimizer::OptimizerRule;
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 
 use super::constant;
@@ -41,7 +41,10 @@ pub(crate) struct ViewOptimizer {
 
 impl ViewOptimizer {
     pub(crate) fn new() -> ViewOptimizer {
-        let mut analyzer = Analyzer::with_rules(vec![Arc::new(TypeCoercion::new())]);
+        let mut analyzer = Analyzer::with_rules(vec![
+            Arc::new(ResolveGroupingFunction::new()),
+            Arc::new(TypeCoercion::new()),
+        ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(DistinctOnToRowNumber),
@@ -52,7 +55,6 @@ impl ViewOptimizer {
             Arc::new(CrossJoinElimination::default()),
             Arc::new(EliminateOuterJoin::new()),
             Arc::new(PushDownFilter::new()),
-            Arc::new(SingleDistinctToGroupBy::new()),
             Arc::new(CommonSubexprEliminate::new()),
         ];
         ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules) }

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 
 use datafusion_expr::Volatility;
 use sqlparser::ast::{
-    self, DuplicateTreatment, Expr, FunctionArguments, GroupByExpr, JoinOperator, LimitClause,
-    Query, Select, SetExpr, SetOperator, Spanned, TableFactor, Visit, Visitor,
+    self, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SetExpr, SetOperator,
+    Spanned, TableFactor, Visit, Visitor,
 };
 use sqlparser::tokenizer::Span;
 
@@ -22,8 +22,8 @@ pub(crate) struct Landmarks {
     pub(crate) start: Option<Position>,
     /// The first LEFT, RIGHT or FULL JOIN.
     pub(crate) outer_join: Option<(&'static str, Option<Position>)>,
-    /// The first aggregate with DISTINCT.
-    pub(crate) distinct_aggregate: Option<Position>,
+    /// The first aggregate.
+    pub(crate) aggregate: Option<Position>,
     /// The first LIMIT or OFFSET.
     pub(crate) limit: Option<Position>,
     /// The first window function.
@@ -103,26 +103,8 @@ impl Check {
             return ControlFlow::Continue(());
         }
         changing_function(function, "a view")?;
-        let aggregate = FUNCTIONS.aggregate.get(&name).map(|aggregate| aggregate.name());
-        if let Some(aggregate) = aggregate
-            && !matches!(aggregate, "count" | "sum" | "avg" | "min" | "max")
-        {
-            return refuse(format_args!("the aggregate {name}"), span);
-        }
-        if let Some(filter) = &function.filter {
-            return refuse("FILTER", first_known(filter.span(), span));
-        }
-        if !function.within_group.is_empty() {
-            return refuse("WITHIN GROUP", span);
-        }
-        if let FunctionArguments::List(list) = &function.args {
-            if aggregate.is_some() && !list.clauses.is_empty() {
-                return refuse("ORDER BY in an aggregate", span);
-            }
-            if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
-                self.landmarks.distinct_aggregate =
-                    self.landmarks.distinct_aggregate.or_else(|| Position::of_span(span));
-            }
+        if FUNCTIONS.aggregate.contains_key(&name) {
+            self.landmarks.aggregate = self.landmarks.aggregate.or_else(|| Position::of_span(span));
         }
         ControlFlow::Continue(())
     }
@@ -283,9 +265,6 @@ impl Visitor for Check {
             Expr::Exists { subquery, .. } => refuse("EXISTS", subquery.span()),
             Expr::AnyOp { left, .. } => refuse("ANY", left.span()),
             Expr::AllOp { left, .. } => refuse("ALL", left.span()),
-            Expr::GroupingSets(_) => refuse("GROUPING SETS", expression.span()),
-            Expr::Cube(_) => refuse("CUBE", expression.span()),
-            Expr::Rollup(_) => refuse("ROLLUP", expression.span()),
             Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
                 refuse("a parameter", value.span)
             }

@@ -11,7 +11,7 @@ use sqlparser::ast;
 use super::context::Context;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{refusal, validate};
+use super::{frame, refusal, validate};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
@@ -43,10 +43,10 @@ pub(super) fn plan(
         Error::from_datafusion(&error).at(landmarks.start)
     };
     let context = Context::new(catalog);
-    let logical = context
-        .planner()
-        .sql_statement_to_plan(ast::Statement::Query(view.query.clone()))
-        .map_err(in_query)?;
+    let mut query = view.query.clone();
+    frame::normalize(&mut query);
+    let logical =
+        context.planner().sql_statement_to_plan(ast::Statement::Query(query)).map_err(in_query)?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 

@@ -61,6 +61,12 @@ fn aggregates_are_over_columns_of_a_map() {
         "SELECT carrier, sum(distance * 2) AS a, sum(distance * 2) + 1 AS b FROM flights GROUP BY carrier",
         "SELECT a.name, count(*) AS n FROM flights f JOIN airlines a ON f.carrier = a.carrier GROUP BY a.name",
         "SELECT carrier, count(DISTINCT origin) AS n FROM flights GROUP BY carrier",
+        "SELECT carrier, count(*) FILTER (WHERE month > 3) AS late, count(DISTINCT origin) FILTER (WHERE month > 3) AS n,
+         sum(DISTINCT distance) AS d, median(distance) AS m, min(dep_time) AS first FROM flights GROUP BY carrier",
+        "SELECT string_agg(dest, ',' ORDER BY id) AS dests FROM flights",
+        "SELECT carrier, origin, count(*) AS n FROM flights GROUP BY ROLLUP (carrier, origin)",
+        "SELECT id, rank() OVER (PARTITION BY carrier ORDER BY distance) AS r, sum(distance) OVER (PARTITION BY carrier) AS s
+         FROM flights",
         "SELECT origin FROM flights GROUP BY origin",
         "SELECT n FROM (SELECT carrier, count(*) AS n, max(distance) AS far FROM flights GROUP BY carrier) x",
     ];

@@ -51,13 +51,8 @@ pub(super) fn linear<'scope>(
     let (errors_output, errors) = builder.new_output();
     let mut errors_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(errors_output);
     builder.build(move |_capabilities| {
-        let mut finish = Finish {
-            keys,
-            accumulators,
-            schema,
-            names,
-            gathered: Gathered::default(),
-        };
+        let mut finish =
+            Finish { keys, accumulators, schema, names, gathered: Gathered::default() };
         move |_frontiers| {
             let mut rows_output = rows_output.activate();
             let mut errors_output = errors_output.activate();

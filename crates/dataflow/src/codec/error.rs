@@ -21,6 +21,9 @@ pub enum CodecError {
         /// The type of the result.
         result: DataType,
     },
+    /// A function cannot be evaluated over what it is given.
+    #[error("{0}")]
+    Evaluation(String),
     /// The columns are not the ones the codec was made for.
     #[error("column {column} is {found} where {expected} was announced")]
     Type {

@@ -37,8 +37,9 @@ impl EntryEncoder {
         prefix: Vec<u8>,
     ) -> Result<Self, CodecError> {
         let schema = layout.schema();
-        let options =
-            order.iter().map(|&(column, options)| (schema.field(column).data_type().clone(), options));
+        let options = order
+            .iter()
+            .map(|&(column, options)| (schema.field(column).data_type().clone(), options));
         let order_codec = KeyCodec::with_order(options.collect())?;
         let order_columns = order.iter().map(|&(column, _)| column).collect();
         Ok(Self { prefix, layout, order: order_codec, order_columns })
@@ -61,9 +62,7 @@ impl EntryEncoder {
                     groups.clear();
                     orders.clear();
                     outputs.clear();
-                    self.layout
-                        .encode(&delta.rows, &mut groups, &mut outputs)
-                        .expect(expectation);
+                    self.layout.encode(&delta.rows, &mut groups, &mut outputs).expect(expectation);
                     let order_columns: Vec<ArrayRef> = self
                         .order_columns
                         .iter()

@@ -110,21 +110,26 @@ fn on_workers<'scope>(
     drop(answers.trace);
     Ok(answers.stream.unary(Pipeline, "Answers", move |_, _| {
         let mut gathered = Gathered::default();
-        move |input, output_session: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                let mut session = output_session.session_with_builder(&capability);
-                for batch in batches.drain(..) {
-                    let mut cursor = batch.cursor();
-                    while gathered.fill(&mut cursor, |time| time) {
-                        let mut delta = gathered.finish(|groups, answers| {
-                            let columns = decode(&layout, which.numbered, groups, answers);
-                            assemble(output.clone(), columns, answers.len())
-                        });
-                        session.give_container(&mut delta);
+        move |input,
+                  output_session: &mut OutputBuilderSession<
+                '_,
+                Epoch,
+                NoopBuilder<Delta<Epoch>>,
+            >| {
+                input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
+                    let mut session = output_session.session_with_builder(&capability);
+                    for batch in batches.drain(..) {
+                        let mut cursor = batch.cursor();
+                        while gathered.fill(&mut cursor, |time| time) {
+                            let mut delta = gathered.finish(|groups, answers| {
+                                let columns = decode(&layout, which.numbered, groups, answers);
+                                assemble(output.clone(), columns, answers.len())
+                            });
+                            session.give_container(&mut delta);
+                        }
                     }
-                }
-            });
-        }
+                });
+            }
     }))
 }
 

@@ -107,16 +107,22 @@ fn check(seed: u64) {
                 let all = [0, 1];
                 let joined = join(imported.clone(), imported.clone(), &all, &all);
                 collect(joined, pairs).probe_with(&done);
-                let count =
-                    Aggregate { function: Function::Count, input: None, result: DataType::Int64 };
-                let sum =
-                    Aggregate { function: Function::Sum, input: Some(1), result: DataType::Int64 };
+                let count = Aggregate {
+                    function: Function::Count,
+                    input: None,
+                    distinct: false,
+                    result: DataType::Int64,
+                };
+                let sum = Aggregate {
+                    function: Function::Sum,
+                    input: Some(1),
+                    distinct: false,
+                    result: DataType::Int64,
+                };
                 let output = numbers(&["key", "count", "sum"]);
-                let names = ["count".to_owned(), "sum".to_owned()];
                 let stream = imported.deltas(&all);
                 let groups =
-                    aggregate(stream, &schema, &[0], &[count, sum], false, &output, &names)
-                        .unwrap();
+                    aggregate(stream, &schema, &[0], &[count, sum], &[], false, &output).unwrap();
                 collect(groups.rows, sums).probe_with(&done);
                 (imports, done)
             });

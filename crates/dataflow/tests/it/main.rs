@@ -1,7 +1,9 @@
 //! Tests of the dataflow crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod digest;
 mod enter;
+mod evaluated;
 mod import;
 mod matches;
 mod model;
@@ -9,3 +11,4 @@ mod random;
 mod schedule;
 mod single;
 mod top;
+mod window;

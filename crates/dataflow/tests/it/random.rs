@@ -72,27 +72,24 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
             watch("join", pairs.clone());
             watch("self join", join(left_keyed.clone(), left_keyed, &[0, 1], &[0, 1]));
 
-            let count =
-                Aggregate { function: Function::Count, input: None, result: DataType::Int64 };
+            let count = Aggregate {
+                function: Function::Count,
+                input: None,
+                distinct: false,
+                result: DataType::Int64,
+            };
             let of = |function, input| Aggregate {
                 function,
                 input: Some(input),
+                distinct: false,
                 result: DataType::Int64,
             };
             let group = |stream, schema: &SchemaRef, keys: &[usize], aggregates: &[Aggregate]| {
                 let names: Vec<String> =
                     (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
                 let output = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
-                let groups = aggregate(
-                    stream,
-                    schema,
-                    keys,
-                    aggregates,
-                    false,
-                    &output,
-                    &names[keys.len()..],
-                )
-                .unwrap();
+                let groups =
+                    aggregate(stream, schema, keys, aggregates, &[], false, &output).unwrap();
                 (groups.rows, output)
             };
             let (totals, totals_schema) =
@@ -113,8 +110,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
                 (3, SortOptions { descending: true, nulls_first: false }),
                 (0, SortOptions::default()),
             ];
-            let which =
-                Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
+            let which = Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
             let best = top(pairs.clone(), &pair, &[1], &order, which, pair.clone()).unwrap();
             watch("top", best.clone());
             let codec = KeyCodec::new(&[const { DataType::Int64 }; 4]).unwrap();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn aggregate(function: Function, result: DataType) -> Aggregate {
-    Aggregate { function, input: Some(0), result }
+    Aggregate { function, input: Some(0), distinct: false, result }
 }
 
 /// The result of one aggregate over all rows of `column`, or why there is none.
@@ -151,7 +151,12 @@ fn what_does_not_add_up_is_refused_by_name() {
 
 #[test]
 fn the_bytes_of_a_state_stay_what_they_are() {
-    let count = Aggregate { function: Function::Count, input: None, result: DataType::Int64 };
+    let count = Aggregate {
+        function: Function::Count,
+        input: None,
+        distinct: false,
+        result: DataType::Int64,
+    };
     let sum = aggregate(Function::Sum, DataType::Int64);
     let mean = aggregate(Function::Avg, DataType::Float64);
     let accumulators =
@@ -186,7 +191,12 @@ fn every_aggregate() -> Accumulators {
     let wide = DataType::Decimal128(38, 2);
     let mean = DataType::Decimal128(38, 6);
     let aggregates = [
-        Aggregate { function: Function::Count, input: None, result: DataType::Int64 },
+        Aggregate {
+            function: Function::Count,
+            input: None,
+            distinct: false,
+            result: DataType::Int64,
+        },
         aggregate(Function::Sum, DataType::Int64),
         aggregate(Function::Avg, DataType::Float64),
         aggregate(Function::Sum, wide),

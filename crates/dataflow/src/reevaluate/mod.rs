@@ -1,0 +1,286 @@
+//! What has no operator of its own: groups whose rows change are evaluated anew, by DataFusion.
+//!
+//! The rows of a group are kept, in order. When some of them change, the whole group is decoded, together
+//! with others that changed, and an [`Evaluator`] says what comes of it; what is put out is the difference
+//! to what came of it before. That is found in the output's trace if it is kept there (one row for a group of
+//! many), or else by evaluating the rows of before as well.
+//!
+//! An evaluator gives the same results for the same rows in the same order, and so the results do not depend
+//! on how the rows came to be there.
+
+mod groups;
+
+use std::ops::Range;
+
+use alluvium_trace::{Batch, Cursors, Epoch, Nothing, PageTime, Spine};
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
+use timely::container::NoopBuilder;
+use timely::dataflow::Stream;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+
+use self::groups::{Answered, answered, difference};
+pub(crate) use self::groups::{Groups, Results};
+use crate::arrangement::{Gathered, Stamps};
+use crate::delta::{Delta, DeltaStream};
+use crate::fault::{self, Fault};
+use crate::fold::{Answers, Before, Changes, Logic, fold, weight_of};
+use crate::layout::{Layout, all_columns, assemble};
+use crate::map::ErrorRows;
+use crate::overlay::Overlay;
+
+/// How many rows are evaluated together.
+const TOGETHER: usize = 32_768;
+
+/// Says what comes of groups.
+pub(crate) trait Evaluator: 'static {
+    /// Adds the results of each of the groups to `results`, in order.
+    fn evaluate(&mut self, groups: &Groups, results: &mut Results);
+}
+
+/// What `evaluator` makes of the groups of `input`: rows of `layout`, and errors.
+///
+/// The key of `input` is that of `layout`. `remember`: whether results are kept, rather than found again.
+/// `names` tell functions apart in errors.
+pub(crate) fn reevaluate<'scope>(
+    input: Arranged<'scope, TraceAgent<Spine<Epoch>>>,
+    evaluator: impl Evaluator,
+    layout: Layout,
+    remember: bool,
+    names: Vec<String>,
+) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
+    let logic = Reevaluation {
+        evaluator,
+        remember,
+        overlay: Overlay::default(),
+        groups: Groups::default(),
+        results: Results::default(),
+        kept: Results::default(),
+        pending: Vec::new(),
+        moments: Vec::new(),
+    };
+    let stream = if remember {
+        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Reevaluate", logic).stream
+    } else {
+        fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", logic).stream
+    };
+    decoded(stream, Decoder { layout, names, gathered: Gathered::default() })
+}
+
+/// Evaluates groups anew.
+struct Reevaluation<E, T> {
+    evaluator: E,
+    remember: bool,
+    overlay: Overlay,
+    groups: Groups,
+    results: Results,
+    /// What the output holds of the pending keys, if it is kept.
+    kept: Results,
+    pending: Vec<Pending>,
+    /// The moments of the pending keys: when, and the number of the group of then, if there is one.
+    moments: Vec<(T, Option<usize>)>,
+}
+
+/// A key whose groups are not evaluated yet.
+struct Pending {
+    key: usize,
+    /// The number of the group, or of what is kept of it, of before.
+    before: Option<usize>,
+    /// Where its moments end.
+    end: usize,
+}
+
+impl<E: Evaluator, T: PageTime> Logic<T> for Reevaluation<E, T> {
+    fn fold_all(
+        &mut self,
+        changes: &Changes<T>,
+        before: &mut Before<'_, T>,
+        answers: &mut Answers<'_, T>,
+    ) {
+        for number in 0..changes.len() {
+            let key = changes.key(number);
+            self.overlay.clear();
+            let mut of_before = None;
+            if self.remember {
+                if let Some(held) = before.output(key) {
+                    while let Some(answer) = held.val() {
+                        let weight = weight_of(held);
+                        if weight != 0 {
+                            self.kept.kept(answer, weight);
+                        }
+                        held.step_val();
+                    }
+                }
+                self.kept.end();
+                of_before = Some(self.kept.len() - 1);
+            }
+            let mut history = before.input(key);
+            if !self.remember {
+                of_before = self.gather(changes, key, history.as_deref_mut());
+            }
+            for moment in changes.moments(number) {
+                let time = changes.change(moment.start).time;
+                self.overlay.apply(changes, moment);
+                let group = self.gather(changes, key, history.as_deref_mut());
+                self.moments.push((time, group));
+            }
+            let end = self.moments.len();
+            self.pending.push(Pending { key: number, before: of_before, end });
+            if self.groups.rows() >= TOGETHER {
+                self.answer(changes, answers);
+            }
+        }
+        self.answer(changes, answers);
+    }
+}
+
+impl<E: Evaluator, T: PageTime> Reevaluation<E, T> {
+    /// Takes the rows of a key, with the overlay laid over them, as a group.
+    fn gather(
+        &mut self,
+        changes: &Changes<T>,
+        key: &[u8],
+        history: Option<&mut Cursors<T>>,
+    ) -> Option<usize> {
+        let groups = &mut self.groups;
+        self.overlay.visit(changes, history, &[], |value, weight| {
+            groups.push(value, weight);
+            std::ops::ControlFlow::Continue(())
+        });
+        groups.end(key)
+    }
+
+    /// Evaluates all groups, and answers for the pending keys.
+    fn answer(&mut self, changes: &Changes<T>, answers: &mut Answers<'_, T>) {
+        if self.groups.len() > 0 {
+            self.evaluator.evaluate(&self.groups, &mut self.results);
+        }
+        debug_assert_eq!(self.groups.len(), self.results.len(), "a result for each group");
+        let mut start = 0;
+        for pending in self.pending.drain(..) {
+            let mut last = pending.before;
+            let mut in_kept = self.remember;
+            for &(time, group) in &self.moments[start..pending.end] {
+                let old = if in_kept { &self.kept } else { &self.results };
+                let skipped = fault::armed(Fault::ForgetOldResults);
+                difference(
+                    old.of(last.filter(|_| !skipped)),
+                    self.results.of(group),
+                    |answer, weight| answers.push(answer, time, weight),
+                );
+                (last, in_kept) = (group, false);
+            }
+            start = pending.end;
+            answers.give(changes.key(pending.key));
+        }
+        self.moments.clear();
+        self.groups.clear();
+        self.results.clear();
+        self.kept.clear();
+    }
+}
+
+/// Turns answers into rows and errors.
+struct Decoder<T> {
+    layout: Layout,
+    names: Vec<String>,
+    gathered: Gathered<T>,
+}
+
+impl<T: PageTime> Decoder<T> {
+    fn batch(&mut self, batch: &Batch<T>, mut give: impl FnMut(Delta<T>, Option<Delta<T>>)) {
+        let mut cursor = batch.cursor();
+        while self.gathered.fill(&mut cursor, |time| time) {
+            let (keys, answers, stamps) = self.gathered.parts();
+            let mut row_keys: Vec<&[u8]> = Vec::with_capacity(answers.len());
+            let mut rows: Vec<&[u8]> = Vec::with_capacity(answers.len());
+            let mut row_stamps = Stamps::default();
+            let mut errors = ErrorRows::default();
+            for (at, (key, answer)) in keys.iter().zip(answers.iter()).enumerate() {
+                let (time, weight) = (stamps.times[at], stamps.weights[at]);
+                match answered(answer) {
+                    Answered::Row(value) => {
+                        row_keys.push(key);
+                        rows.push(value);
+                        row_stamps.push(time, weight);
+                    }
+                    Answered::Error(number, message) => {
+                        let group = self
+                            .layout
+                            .decode_key(key)
+                            .expect("a batch holds what its layout encoded");
+                        errors.push(&self.names[number], &group, 0, message, time, weight);
+                    }
+                }
+            }
+            let columns = self
+                .layout
+                .decode(row_keys, rows.iter().copied(), &all_columns(self.layout.schema()))
+                .expect("a batch holds what its layout encoded");
+            let rows = assemble(self.layout.schema().clone(), columns, rows.len());
+            give(row_stamps.take(rows), (!errors.is_empty()).then(|| errors.finish()));
+            self.gathered.clear();
+        }
+    }
+}
+
+/// The rows and the errors of answers.
+fn decoded<'scope>(
+    answers: Stream<'scope, Epoch, Vec<Batch<Epoch>>>,
+    mut decoder: Decoder<Epoch>,
+) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
+    let mut builder = OperatorBuilder::new("Answers".to_owned(), answers.scope());
+    let mut input = builder.new_input(answers, Pipeline);
+    let (rows_output, rows) = builder.new_output();
+    let mut rows_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(rows_output);
+    let (errors_output, errors) = builder.new_output();
+    let mut errors_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(errors_output);
+    builder.build(move |_capabilities| {
+        move |_frontiers| {
+            let mut rows_output = rows_output.activate();
+            let mut errors_output = errors_output.activate();
+            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
+                let rows_capability = capability.retain(0);
+                let errors_capability = capability.retain(1);
+                for batch in batches.drain(..) {
+                    decoder.batch(&batch, |mut rows, errors| {
+                        rows_output
+                            .session_with_builder(&rows_capability)
+                            .give_container(&mut rows);
+                        if let Some(mut errors) = errors {
+                            errors_output
+                                .session_with_builder(&errors_capability)
+                                .give_container(&mut errors);
+                        }
+                    });
+                }
+            });
+        }
+    });
+    (rows, errors)
+}
+
+/// The rows of groups as often as they are there, and where those of each group lie.
+pub(crate) fn expanded(rows: &RecordBatch, groups: &Groups) -> (RecordBatch, Vec<Range<usize>>) {
+    let copies = |row| match fault::armed(Fault::IgnoreCopies) {
+        true => 1,
+        false => usize::try_from(groups.weight(row)).expect("a row of a group is there"),
+    };
+    if (0..groups.rows()).all(|row| copies(row) == 1) {
+        return (rows.clone(), (0..groups.len()).map(|group| groups.rows_of(group)).collect());
+    }
+    let mut indices: Vec<u32> = Vec::with_capacity(groups.rows());
+    let mut ranges = Vec::with_capacity(groups.len());
+    for group in 0..groups.len() {
+        let start = indices.len();
+        for row in groups.rows_of(group) {
+            indices.extend(std::iter::repeat_n(row as u32, copies(row)));
+        }
+        ranges.push(start..indices.len());
+    }
+    let rows = take_record_batch(rows, &UInt32Array::from(indices));
+    (rows.expect("each index is below the length"), ranges)
+}
