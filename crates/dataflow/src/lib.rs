@@ -3,8 +3,8 @@
 //! A [`delta::Delta`] is what flows: columns of rows, each with a time and a weight. Stateless work is
 //! done on columns ([`map`], [`exchange`]). State is rows as bytes ([`codec`], [`layout`]), sorted by key
 //! and kept in spines ([`arrangement`]); the operators over it are tactics under differential-dataflow's
-//! drivers: [`join`], and on one frame of reductions (`fold`) [`aggregate`], [`ranked`], [`distinct`],
-//! [`table`] and [`errors`]. What depends on the rows of two inputs under a key is on a frame of its own
+//! drivers: [`join`], and on one frame of reductions (`fold`) [`aggregate`], [`ranked`], [`window`],
+//! [`distinct`], [`table`] and [`errors`]. What depends on the rows of two inputs under a key is on a frame of its own
 //! (`cogroup`): [`match_join`] and [`sets`]. Changes enter by [`input`], [`constant`] and [`import`], and leave by
 //! [`sink`] and [`contents`].
 

@@ -1,9 +1,9 @@
 //! The rules that views are optimized with.
 //!
 //! A rule is here only if it holds for multisets that change: none looks at statistics, at what data
-//! there is now, or at the time. Left out, of DataFusion's own: limits and subqueries (views have none
-//! yet); pruning of columns and DISTINCT as aggregation (done on the incremental plan, which knows
-//! both); and what merely tidies plans that are executed once.
+//! there is now, or at the time. Left out, of DataFusion's own: subqueries (views have none yet); what
+//! moves limits and prunes columns, and DISTINCT as aggregation and in aggregates (done on the incremental
+//! plan, which knows them); and what merely tidies plans that are executed once.
 
 use std::sync::Arc;
 
