@@ -48,6 +48,8 @@ pub enum Relation {
         /// Whether it is part of whatever names it, and built nowhere else: then its errors are told there.
         local: bool,
     },
+    /// The one row that holds the time of the epoch: [`CLOCK`](crate::planner::CLOCK). No name stands for it.
+    Clock,
     /// What the engine tells of itself, as `alluvium.errors`: for queries, not for views.
     System {
         /// Its columns.

@@ -25,6 +25,7 @@ use alluvium_dataflow::ranked::top;
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
+use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
@@ -98,9 +99,13 @@ pub trait Relations {
 /// Checks that rows of these columns can be kept: the first column type without an encoding is refused.
 pub fn check(schema: &SchemaRef) -> Result<(), CodecError> {
     let types = types_of(schema, &all_columns(schema));
-    KeyCodec::new(&types)?;
     ValueCodec::new(&types)?;
     Ok(())
+}
+
+/// Checks that rows can be found by these columns.
+pub fn check_keys(schema: &SchemaRef, keys: &[usize]) -> Result<(), CodecError> {
+    KeyCodec::new(&types_of(schema, keys)).map(drop)
 }
 
 /// Checks every row a plan keeps; see [`check`].
@@ -110,13 +115,27 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
         Node::Scan { .. } | Node::Stream { .. } | Node::Index { .. } | Node::Constant { .. } => {
             Ok(())
         }
-        Node::Map { input, .. }
-        | Node::Aggregate { input, .. }
+        Node::Map { input, .. } | Node::View { input, .. } => check_plan(input),
+        Node::Unnest { input, .. } => match &input.node {
+            // A list that is made to be unnested is never kept.
+            Node::Map { input: below, .. } => check_plan(below),
+            _ => check_plan(input),
+        },
+        // Any of their columns may be sorted by.
+        Node::Aggregate { input, .. }
         | Node::Distinct { input }
         | Node::Top { input, .. }
-        | Node::Window { input, .. }
-        | Node::View { input, .. } => check_plan(input),
-        Node::Join { left, right, .. } => check_plan(left).and_then(|()| check_plan(right)),
+        | Node::Window { input, .. } => {
+            check_keys(&input.schema, &all_columns(&input.schema))?;
+            check_plan(input)
+        }
+        Node::Join { left, right, on } => {
+            let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+            check_keys(&left.schema, &left_keys)?;
+            check_keys(&right.schema, &right_keys)?;
+            check_plan(left)?;
+            check_plan(right)
+        }
         Node::Union { inputs } => inputs.iter().try_for_each(check_plan),
     }
 }
@@ -270,6 +289,9 @@ impl<'scope> Lowering<'scope, '_> {
                     self.report(errors);
                 }
                 Ok(rows)
+            }
+            Node::Unnest { input, lists } => {
+                Ok(unnest(self.rows(input)?, lists.clone(), plan.schema.clone()))
             }
             Node::Join { left, right, on } => {
                 let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();

@@ -1,7 +1,7 @@
 //! Alluvium's change: deltas, exchange, arrangements and the operators over them.
 //!
 //! A [`delta::Delta`] is what flows: columns of rows, each with a time and a weight. Stateless work is
-//! done on columns ([`map`], [`exchange`]). State is rows as bytes ([`codec`], [`layout`]), sorted by key
+//! done on columns ([`map`], [`unnest`], [`exchange`]). State is rows as bytes ([`codec`], [`layout`]), sorted by key
 //! and kept in spines ([`arrangement`]); the operators over it are tactics under differential-dataflow's
 //! drivers: [`join`], and on one frame of reductions (`fold`) [`aggregate`], [`ranked`], [`window`],
 //! [`distinct`], [`table`] and [`errors`]. What depends on the rows of two inputs under a key is on a frame of its own
@@ -35,4 +35,5 @@ mod reevaluate;
 pub mod sets;
 pub mod sink;
 pub mod table;
+pub mod unnest;
 pub mod window;

@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use timely::dataflow::Scope;
 
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
-use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::codec::{CodecError, Encoded, KeyCodec, has_maps};
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::exchange;
 use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
@@ -87,7 +87,10 @@ fn unkeyed<'scope>(
 ) -> Result<Kept<'scope, Epoch>, CodecError> {
     let layout = Layout::rows(schema.clone())?;
     let columns: Vec<usize> = (0..schema.fields().len()).collect();
-    let rows = exchange(changes, &columns, KeyCodec::new(&types_of(&schema, &columns))?);
+    // Equal rows meet on one worker, by whatever of them can be a key.
+    let is_key = |column: &usize| !has_maps(schema.field(*column).data_type());
+    let spread: Vec<usize> = columns.iter().copied().filter(is_key).collect();
+    let rows = exchange(changes, &spread, KeyCodec::new(&types_of(&schema, &spread))?);
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
     let encoding = layout.clone();

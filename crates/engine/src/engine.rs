@@ -1,8 +1,10 @@
 //! The engine as a program holds it.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arrow::array::RecordBatch;
+use datafusion::scalar::ScalarValue;
 
 use crate::builder::Builder;
 use crate::catalog::RelationInfo;
@@ -41,30 +43,41 @@ impl Engine {
         self.session().execute(sql)
     }
 
-    /// Answers one SELECT as of the last complete epoch.
-    pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
-        match self.execute_query(sql)? {
-            Some(Outcome::Rows { batches, .. }) => Ok(batches),
-            _ => Err(Error::sql("one SELECT is expected here")),
-        }
+    /// Executes one statement with values for its parameters, as [`Session::execute_with`] does.
+    pub fn execute_with(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Outcome> {
+        self.session().execute_with(sql, parameters)
     }
 
-    fn execute_query(&self, sql: &str) -> Result<Option<Outcome>> {
+    /// Answers one SELECT as of the last complete epoch.
+    pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+        self.query_with(sql, &[])
+    }
+
+    /// Answers one SELECT with values for its parameters: the first for `$1`, and so on.
+    pub fn query_with(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Vec<RecordBatch>> {
         let statements =
             alluvium_sql::statement::parse(sql).collect::<std::result::Result<Vec<_>, _>>()?;
-        match &statements[..] {
-            [statement]
-                if matches!(statement.kind, alluvium_sql::statement::StatementKind::Query(_)) =>
-            {
-                self.session().run(statement).map(Some)
-            }
-            _ => Ok(None),
+        if let [statement] = &statements[..]
+            && matches!(statement.kind, alluvium_sql::statement::StatementKind::Query(_))
+            && let Outcome::Rows { batches, .. } = self.session().run_with(statement, parameters)?
+        {
+            return Ok(batches);
         }
+        Err(Error::sql("one SELECT is expected here"))
     }
 
     /// Begins a transaction; waits until no other is open.
     pub fn begin(&self) -> Result<Transaction> {
-        Transaction::begin(&self.instance)
+        Transaction::begin(&self.instance, None)
+    }
+
+    /// Begins a transaction at a time of its own, instead of the [clock's](Builder::clock): what `NOW()` is in
+    /// its epoch. Waits as [`Engine::begin`] does.
+    ///
+    /// Its commit makes an epoch even if nothing but the time changes. Fails if the time is before that of the
+    /// last epoch.
+    pub fn begin_at(&self, now: SystemTime) -> Result<Transaction> {
+        Transaction::begin(&self.instance, Some(now))
     }
 
     /// Waits until `epoch` is complete: all of its changes are then visible in every table and view.

@@ -9,6 +9,7 @@ use alluvium_trace::Epoch;
 use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Indexes, RelationInfo, Uses};
+use crate::clock::Clock;
 use crate::error::Result;
 use crate::poison::Poison;
 use crate::query::QueryEngine;
@@ -28,6 +29,7 @@ pub(crate) struct Instance {
     pub(crate) planner: Planner,
     pub(crate) query: QueryEngine,
     pub(crate) sources: Registry,
+    pub(crate) clock: Clock,
     pub(crate) turns: Arc<Turns>,
     /// Held while relations come and go.
     pub(crate) definitions: Mutex<()>,
@@ -46,9 +48,13 @@ struct Subscribed {
 }
 
 impl Instance {
-    pub(crate) fn start(workers: usize, sources: Vec<Box<dyn Source>>) -> Result<Arc<Self>> {
+    pub(crate) fn start(
+        workers: usize,
+        sources: Vec<Box<dyn Source>>,
+        clock: Clock,
+    ) -> Result<Arc<Self>> {
         let poison = Arc::new(Poison::default());
-        let progress = Progress::new(workers, poison.clone());
+        let progress = Progress::new(workers, clock.now()?, poison.clone());
         let pool = Pool::start(workers, &progress, &poison)?;
         Ok(Arc::new(Self {
             catalog: Catalog::default(),
@@ -56,6 +62,7 @@ impl Instance {
             planner: Planner::new(),
             query: QueryEngine::default(),
             sources: Registry::new(sources, poison.clone()),
+            clock,
             turns: Turns::new(poison.clone()),
             definitions: Mutex::new(()),
             subscriptions: Mutex::default(),

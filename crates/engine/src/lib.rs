@@ -40,6 +40,7 @@
 
 mod builder;
 mod catalog;
+mod clock;
 mod engine;
 mod error;
 mod instance;
@@ -55,6 +56,7 @@ mod worker;
 pub use alluvium_sql::error::Position;
 pub use alluvium_sql::statement::{Statement, StatementKind, Statements, parse};
 pub use arrow;
+pub use datafusion::scalar::ScalarValue;
 
 pub use crate::builder::Builder;
 pub use crate::catalog::{RelationInfo, RelationKind};

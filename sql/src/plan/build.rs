@@ -106,7 +106,7 @@ impl Builder<'_> {
                 Ok(IncrementalPlan::constant(rows.map_err(DataFusionError::from)?))
             }
             LogicalPlan::Subquery(_) => self.refuse("a subquery in an expression"),
-            LogicalPlan::Unnest(_) => self.refuse("UNNEST"),
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
             LogicalPlan::RecursiveQuery(_) => self.refuse("WITH RECURSIVE"),
             other => {
                 let text = other.display().to_string();
@@ -173,6 +173,10 @@ impl Builder<'_> {
                 }
                 Ok(IncrementalPlan::columns(view, &columns)?)
             }
+            Relation::Clock => Ok(IncrementalPlan::one_row_scan(
+                source.name().to_string(),
+                scan.source.schema().as_ref(),
+            )),
             Relation::System { .. } => self.refuse("a system relation"),
         }
     }

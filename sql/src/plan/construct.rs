@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Evaluated, Function};
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{Result, plan_err};
 
 use super::expression::{self, Expression};
@@ -40,6 +40,14 @@ impl IncrementalPlan {
             unique: Vec::new(),
             grows: true,
         })
+    }
+
+    /// All columns of a relation that never has more than one row.
+    pub(crate) fn one_row_scan(relation: String, schema: &Schema) -> IncrementalPlan {
+        let columns = (0..schema.fields().len()).collect();
+        let schema = Arc::new(schema.clone());
+        let node = Node::Scan { relation, columns };
+        IncrementalPlan { node, schema, unique: vec![Vec::new()], grows: false }
     }
 
     /// Rows that never change.
@@ -192,6 +200,28 @@ impl IncrementalPlan {
         })
     }
 
+    /// Each row once for each element of its lists; `lists` are distinct columns of that type, in ascending order.
+    pub(crate) fn unnest(input: IncrementalPlan, lists: Vec<usize>) -> Result<IncrementalPlan> {
+        let mut fields: Vec<_> = input.schema.fields().iter().cloned().collect();
+        for &list in &lists {
+            let DataType::List(element) = fields[list].data_type() else {
+                return plan_err!(
+                    "\"{}\" is {}, not a list",
+                    fields[list].name(),
+                    fields[list].data_type()
+                );
+            };
+            fields[list] =
+                Arc::new(Field::new(fields[list].name(), element.data_type().clone(), true));
+        }
+        Ok(IncrementalPlan {
+            unique: Vec::new(),
+            grows: input.grows,
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Unnest { input: Box::new(input), lists },
+        })
+    }
+
     /// One row per group: the keys, the aggregates, and what is evaluated. Groups without aggregates are a DISTINCT.
     pub(crate) fn aggregate(
         input: IncrementalPlan,
@@ -303,6 +333,7 @@ impl IncrementalPlan {
             | Node::Index { .. }
             | Node::Constant { .. } => Vec::new(),
             Node::Map { input, .. }
+            | Node::Unnest { input, .. }
             | Node::Aggregate { input, .. }
             | Node::Distinct { input }
             | Node::Top { input, .. }
@@ -321,6 +352,7 @@ impl IncrementalPlan {
             | Node::Index { .. }
             | Node::Constant { .. } => Vec::new(),
             Node::Map { input, .. }
+            | Node::Unnest { input, .. }
             | Node::Aggregate { input, .. }
             | Node::Distinct { input }
             | Node::Top { input, .. }

@@ -83,6 +83,10 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
             write!(text, "join on {}", pairs.join(" and "))?;
             Some(format!("left by {}, right by {}", left.list(&l), right.list(&r)))
         }
+        Node::Unnest { input, lists } => {
+            write!(text, "unnest {}", Names(&input.schema).list(lists))?;
+            None
+        }
         Node::Aggregate { input, keys, aggregates, evaluated } => {
             let below = Names(&input.schema);
             let own = aggregates.iter().map(|aggregate| below.aggregate(aggregate));

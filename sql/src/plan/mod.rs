@@ -14,6 +14,7 @@ mod order;
 mod prune;
 mod share;
 mod top;
+mod unnest;
 mod window;
 
 use std::sync::Arc;
@@ -97,6 +98,16 @@ pub enum Node {
         right: Box<IncrementalPlan>,
         /// Pairs of a left and a right column of the same type.
         on: Vec<(usize, usize)>,
+    },
+    /// Each row once for each element of its lists, which the elements take the place of.
+    ///
+    /// Lists are gone through side by side, with NULLs where one ends before another; a row without an
+    /// element is dropped.
+    Unnest {
+        /// The rows.
+        input: Box<IncrementalPlan>,
+        /// The columns that are lists, in ascending order.
+        lists: Vec<usize>,
     },
     /// One row per group: the keys, then the aggregates. Without keys there is always one row.
     Aggregate {

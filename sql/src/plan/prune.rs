@@ -110,6 +110,12 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                 .collect();
             IncrementalPlan::columns(joined, &columns)
         }
+        Node::Unnest { input, lists } => {
+            let (input, used) = prune_to(*input, lists.iter().chain(required).copied().collect())?;
+            let lists = lists.iter().map(|&list| place(&used, list)).collect();
+            let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
+            IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
+        }
         Node::Aggregate { input, keys, aggregates, evaluated } => {
             let width = keys.len();
             let mut needed: Vec<usize> = (0..aggregates.len() + evaluated.len())

@@ -6,6 +6,7 @@
 //! builds it.
 
 use super::{IncrementalPlan, Node};
+use crate::lower::check_keys;
 
 /// The rows of a sub-plan, sorted by some of their columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +56,11 @@ impl IncrementalPlan {
             Node::View { input, .. } if input.has_state() => {
                 let all = (0..input.schema.fields().len()).collect();
                 let keys = input.unique.first().cloned().unwrap_or(all);
-                input.become_index(keys, in_view, find)
+                match check_keys(&input.schema, &keys) {
+                    Ok(()) => input.become_index(keys, in_view, find),
+                    // What has no order is not sorted.
+                    Err(_) => Ok(()),
+                }
             }
             _ => Ok(()),
         }
@@ -75,9 +80,10 @@ impl IncrementalPlan {
         Ok(())
     }
 
-    /// Whether what is scanned is sorted by `keys` where it is kept.
+    /// Whether what is scanned is sorted by `keys` where it is kept; the clock's one row is sorted by nothing.
     pub(crate) fn is_kept_by(&self, keys: &[usize]) -> bool {
-        matches!(self.node, Node::Scan { .. }) && matches!(&self.unique[..], [key] if key == keys)
+        matches!(self.node, Node::Scan { .. })
+            && matches!(&self.unique[..], [key] if key == keys && !key.is_empty())
     }
 
     /// Whether it takes state, beyond what is kept elsewhere, to know the rows.
@@ -87,7 +93,9 @@ impl IncrementalPlan {
             | Node::Stream { .. }
             | Node::Constant { .. }
             | Node::Index { .. } => false,
-            Node::Map { input, .. } | Node::View { input, .. } => input.has_state(),
+            Node::Map { input, .. } | Node::Unnest { input, .. } | Node::View { input, .. } => {
+                input.has_state()
+            }
             Node::Union { inputs } => inputs.iter().any(IncrementalPlan::has_state),
             // Both sides are kept elsewhere.
             Node::Join { .. } => false,

@@ -2,19 +2,23 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, DataFusionError, Result, TableReference};
-use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion_expr::{
-    AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
+    AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource,
+    WindowUDF,
 };
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
 use super::functions::{FUNCTIONS, Functions};
+use super::lateral;
+use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
+use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
@@ -29,6 +33,10 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     options.optimizer.max_passes = 2;
     Arc::new(options)
 });
+
+/// Relations that are calls of functions.
+static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
+    LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
 
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
@@ -45,6 +53,11 @@ impl<'a> Context<'a> {
     pub(crate) fn planner(&self) -> SqlToRel<'_, Self> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
+
+    /// The plan of a statement; what it unnests in FROM is unnested in place.
+    pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
+        lateral::unnest_in_place(self.planner().sql_statement_to_plan(statement)?)
+    }
 }
 
 impl ContextProvider for Context<'_> {
@@ -58,6 +71,14 @@ impl ContextProvider for Context<'_> {
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         &self.functions.planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Maps))
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &RELATIONS
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
@@ -121,16 +142,31 @@ impl Catalog for Nothing {
     }
 }
 
+/// The type `MAP<K, V>`, which DataFusion's planner does not know.
+#[derive(Debug)]
+struct Maps;
+
+impl TypePlanner for Maps {
+    fn plan_type_field(&self, sql_type: &ast::DataType) -> Result<Option<FieldRef>> {
+        let ast::DataType::Map(key, value) = sql_type else { return Ok(None) };
+        let key = Field::new("key", data_type(key)?, false);
+        let value = Field::new("value", data_type(value)?, true);
+        let entries = Field::new_struct("entries", vec![key, value], false);
+        Ok(Some(Arc::new(Field::new("map", DataType::Map(Arc::new(entries), false), true))))
+    }
+}
+
+/// What a type's name means.
+fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
+    let name = ast::Ident::new("column");
+    let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
+    let schema = Context::new(&Nothing).planner().build_schema(vec![column])?;
+    Ok(schema.field(0).data_type().clone())
+}
+
 /// The type of a table's column, if tables can hold it.
 pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
-    let context = Context::new(&Nothing);
-    let mut bare = column.clone();
-    bare.options.clear();
-    let schema = context
-        .planner()
-        .build_schema(vec![bare])
-        .map_err(|error| Error::from_datafusion(&error))?;
-    let data_type = schema.field(0).data_type().clone();
+    let data_type = data_type(&column.data_type).map_err(|error| Error::from_datafusion(&error))?;
     if !is_column_type(&data_type) {
         return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
     }

@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock};
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
+use super::now;
+
 /// Functions by name, aliases included.
 pub(crate) struct Functions {
     pub(crate) scalar: HashMap<String, Arc<ScalarUDF>>,
@@ -22,7 +24,12 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         .into_iter()
         .chain(datafusion_functions_nested::all_default_nested_functions());
     Functions {
-        scalar: by_name(scalar, |function| function.name(), |function| function.aliases()),
+        // Functions that come later replace those of their names.
+        scalar: by_name(
+            scalar.chain(now::functions()),
+            |function| function.name(),
+            |function| function.aliases(),
+        ),
         higher_order: by_name(
             datafusion_functions_nested::all_default_higher_order_functions(),
             |function| function.name(),

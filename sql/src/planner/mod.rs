@@ -5,8 +5,9 @@
 //!                    datafusion-sql ─► views written out in place ─► LogicalPlan                            (statements)
 //! ```
 //!
-//! `context` resolves names, `refusal` says what a view cannot say yet, `optimizer` chooses rules
-//! that hold while the data changes (`cross_join` and `distinct_on` are our own), `view` and `write` plan, `constant` keeps constants from
+//! `context` resolves names, `now` keeps the time open, `refusal` says what a view cannot say yet, `optimizer`
+//! chooses rules that hold while the data changes (`cross_join` and `distinct_on` are our own), `time_window` plans
+//! TUMBLE, HOP and SESSION, `lateral` and `ordinality` UNNEST, `view` and `write` plan, `constant` keeps constants from
 //! wrapping around.
 mod constant;
 mod context;
@@ -14,9 +15,14 @@ mod cross_join;
 mod distinct_on;
 mod frame;
 mod functions;
+mod lateral;
+mod now;
 mod optimizer;
+mod ordinality;
+mod parameters;
 mod refusal;
 mod relation;
+mod time_window;
 mod validate;
 mod view;
 mod write;
@@ -27,6 +33,8 @@ use sqlparser::ast;
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
 pub(crate) use self::functions::function_names;
+pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
+pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
 pub(crate) use self::relation::source_of;
@@ -40,7 +48,8 @@ use crate::statement::ViewDefinition;
 /// Plans statements against a catalog.
 ///
 /// Plans for statements are logical plans that scan [`RelationSource`]s, neither analyzed nor
-/// optimized; they scan tables, materialized views and system relations only.
+/// optimized; they scan tables, materialized views, system relations and the [`CLOCK`] only. They tell the time
+/// where they say `NOW()`: whoever runs one says [`at`] which. Their parameters are to be [bound](bind).
 #[derive(Debug)]
 pub struct Planner {
     optimizer: optimizer::ViewOptimizer,
@@ -70,8 +79,7 @@ impl Planner {
         let mut query = Box::new(query.clone());
         frame::normalize(&mut query);
         context
-            .planner()
-            .sql_statement_to_plan(ast::Statement::Query(query))
+            .plan(ast::Statement::Query(query))
             .and_then(relation::inline_views)
             .map_err(|error| Error::from_datafusion(&error).at(start))
             .and_then(|plan| {

@@ -13,6 +13,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 
 use super::functions::FUNCTIONS;
+use super::time_window;
 use crate::error::{Error, Position};
 
 /// Where a query first uses constructs that the optimizer may or may not be able to replace.
@@ -53,6 +54,10 @@ pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
             match expression {
                 Expr::Function(function) => changing_function(function, "DEFAULT"),
+                Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
+                    let position = Position::of_span(value.span);
+                    ControlFlow::Break(Error::not_supported("a parameter in DEFAULT", position))
+                }
                 Expr::Identifier(identifier) => ControlFlow::Break(Error::new(
                     format!("DEFAULT cannot refer to a column: \"{identifier}\""),
                     Position::of_span(identifier.span),
@@ -85,8 +90,8 @@ fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error
     let Some(scalar) = FUNCTIONS.scalar.get(&name) else { return ControlFlow::Continue(()) };
     let position = Position::of(&function.name);
     ControlFlow::Break(match scalar.signature().volatility {
-        Volatility::Immutable => return ControlFlow::Continue(()),
-        Volatility::Stable => Error::not_supported(format!("{name}() in {place}"), position),
+        // What is stable tells the time, which is constant within an epoch.
+        Volatility::Immutable | Volatility::Stable => return ControlFlow::Continue(()),
         Volatility::Volatile => Error::new(
             format!("{name}() gives another value at each call and cannot be used in {place}"),
             position,
@@ -233,20 +238,22 @@ impl Visitor for Check {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
         let span = factor.span();
         match factor {
+            _ if time_window::is_time_window(factor) => ControlFlow::Continue(()),
             TableFactor::Table { args: Some(_), name, .. } => {
                 refuse(format_args!("the table function {name}"), span)
             }
             TableFactor::Table { sample: Some(_), .. }
             | TableFactor::Derived { sample: Some(_), .. } => refuse("TABLESAMPLE", span),
             TableFactor::Derived { lateral: true, .. } => refuse("LATERAL", span),
-            TableFactor::Table { .. } | TableFactor::Derived { .. } => ControlFlow::Continue(()),
+            TableFactor::Table { .. }
+            | TableFactor::Derived { .. }
+            | TableFactor::UNNEST { .. } => ControlFlow::Continue(()),
             TableFactor::NestedJoin { table_with_joins, .. } => {
                 for join in &table_with_joins.joins {
                     self.join(join)?;
                 }
                 ControlFlow::Continue(())
             }
-            TableFactor::UNNEST { .. } => refuse("UNNEST", span),
             TableFactor::Pivot { .. } => refuse("PIVOT", span),
             TableFactor::Unpivot { .. } => refuse("UNPIVOT", span),
             TableFactor::MatchRecognize { .. } => refuse("MATCH_RECOGNIZE", span),

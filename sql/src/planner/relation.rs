@@ -7,6 +7,7 @@ use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
 
+use super::now::CLOCK_SCHEMA;
 use crate::catalog::{KEEPING, Relation};
 use crate::error::{self, Error};
 
@@ -27,6 +28,7 @@ impl RelationSource {
             Relation::Table { schema, .. }
             | Relation::MaterializedView { schema }
             | Relation::System { schema } => Arc::clone(schema),
+            Relation::Clock => Arc::clone(&CLOCK_SCHEMA),
             // A plan's own opinion of what can be NULL: whatever is planned over it must agree with it.
             Relation::View { plan, .. } => Arc::clone(plan.schema().inner()),
         };
@@ -50,7 +52,7 @@ impl TableSource for RelationSource {
 
     fn table_type(&self) -> TableType {
         match self.relation {
-            Relation::Table { .. } | Relation::System { .. } => TableType::Base,
+            Relation::Table { .. } | Relation::Clock | Relation::System { .. } => TableType::Base,
             Relation::MaterializedView { .. } | Relation::View { .. } => TableType::View,
         }
     }

@@ -11,7 +11,7 @@ use sqlparser::ast;
 use super::context::Context;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{frame, refusal, validate};
+use super::{frame, now, refusal, validate};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
@@ -26,7 +26,8 @@ pub struct PlannedView {
     pub schema: SchemaRef,
     /// How it is maintained.
     pub plan: IncrementalPlan,
-    /// The tables and materialized views whose rows it reads or that pass through it, each once, in alphabetical order.
+    /// The tables and materialized views whose rows it reads or that pass through it, each once, in alphabetical
+    /// order; the [`CLOCK`](super::CLOCK) among them if it tells the time.
     pub reads: Vec<String>,
     /// All relations its text names, each once, in alphabetical order; none of them may be dropped
     /// before it.
@@ -45,11 +46,11 @@ pub(super) fn plan(
     let context = Context::new(catalog);
     let mut query = view.query.clone();
     frame::normalize(&mut query);
-    let logical =
-        context.planner().sql_statement_to_plan(ast::Statement::Query(query)).map_err(in_query)?;
+    let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 
+    let logical = now::with_clock(logical).map_err(in_query)?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
     validate::validate(&logical).map_err(|error| error.at(landmarks.start))?;
     let plan = plan::build(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;

@@ -197,7 +197,7 @@ impl Target {
         let at = |error: datafusion_common::DataFusionError| {
             Error::from_datafusion(&error).at(Some(self.position))
         };
-        let plan = context.planner().sql_statement_to_plan(statement).map_err(at)?;
+        let plan = context.plan(statement).map_err(at)?;
         let LogicalPlan::Dml(change) = plan else {
             return Err(Error::new("the statement changes no table", self.position));
         };

@@ -6,6 +6,7 @@ use sqlparser::ast::{ColumnOption, Expr};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 /// DataFusion's SQL with Feldera's table definitions.
 #[derive(Debug)]
@@ -91,6 +92,22 @@ impl Dialect for Alluvium {
         true
     }
 
+    fn supports_dictionary_syntax(&self) -> bool {
+        true
+    }
+
+    fn support_map_literal_syntax(&self) -> bool {
+        true
+    }
+
+    fn supports_map_literal_with_angle_brackets(&self) -> bool {
+        true
+    }
+
+    fn supports_struct_literal(&self) -> bool {
+        true
+    }
+
     fn supports_bitwise_shift_operators(&self) -> bool {
         true
     }
@@ -131,6 +148,23 @@ impl Dialect for Alluvium {
         Some(parser.parse_subexpr(precedence).map(|right| match negated {
             false => Expr::IsDistinctFrom(left, Box::new(right)),
             true => Expr::IsNotDistinctFrom(left, Box::new(right)),
+        }))
+    }
+
+    /// `TABLE bid`, as an argument of a function of relations.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+        if word.keyword != Keyword::TABLE
+            || word.quote_style.is_some()
+            || !matches!(parser.peek_nth_token_ref(1).token, Token::Word(_))
+        {
+            return None;
+        }
+        let prefix = word.to_ident(parser.peek_token_ref().span);
+        parser.advance_token();
+        Some(parser.parse_object_name(false).map(|name| {
+            let parts = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+            Expr::Prefixed { prefix, value: Box::new(Expr::CompoundIdentifier(parts)) }
         }))
     }
 

@@ -8,7 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::dialect::Alluvium;
 use super::statements::syntax_error;
 use super::view::ViewKind;
-use super::{StatementKind, TableDefinition, ViewDefinition, copy};
+use super::{Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, nested_types};
 use crate::error::{Error, Position, Result};
 
 /// Statements that sqlparser knows and we do not, by their first word.
@@ -64,6 +64,7 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
         tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
     let word = |number: usize| words.get(number).map_or("", String::as_str);
     let start = tokens.first().and_then(|token| Position::of_span(token.span));
+    let tokens = nested_types::respell(tokens);
     let mut parser = Parser::new(&Alluvium).with_tokens_with_locations(tokens);
     let kind = match word(0) {
         "CREATE" => create(&mut parser, &words, start, text)?,
@@ -106,6 +107,10 @@ fn create(
         ["VIEW", ..] => Some(ViewKind::Plain),
         ["LOCAL", "VIEW", ..] => Some(ViewKind::Local),
         ["MATERIALIZED", "VIEW", ..] => Some(ViewKind::Materialized),
+        ["OR", "REPLACE", "TABLE", ..] => None,
+        ["OR", "REPLACE", "VIEW", ..] => Some(ViewKind::Plain),
+        ["OR", "REPLACE", "LOCAL", "VIEW", ..] => Some(ViewKind::Local),
+        ["OR", "REPLACE", "MATERIALIZED", "VIEW", ..] => Some(ViewKind::Materialized),
         ["OR", second, ..] => {
             return Err(Error::not_supported(format!("CREATE OR {second}"), start));
         }
@@ -168,13 +173,15 @@ fn sort(
         ast::Statement::Rollback { savepoint: Some(name), .. } => {
             Err(Error::not_supported("ROLLBACK TO SAVEPOINT", Position::of_span(name.span)))
         }
-        ast::Statement::Drop { if_exists: true, .. } => {
-            Err(Error::not_supported("IF EXISTS", start))
-        }
-        ast::Statement::Drop { object_type, names, cascade, purge: false, table: None, .. } => {
-            if cascade {
-                return Err(Error::not_supported("CASCADE", start));
-            }
+        ast::Statement::Drop {
+            object_type,
+            if_exists,
+            names,
+            cascade,
+            purge: false,
+            table: None,
+            ..
+        } => {
             let [name] = names.as_slice() else {
                 return Err(Error::not_supported(
                     "dropping several relations in one statement",
@@ -182,15 +189,32 @@ fn sort(
                 ));
             };
             let (name, position) = relation_name(name)?;
+            let drop = Drop { name, position, if_exists, cascade };
             match object_type {
-                ObjectType::Table => Ok(StatementKind::DropTable { name, position }),
+                ObjectType::Table => Ok(StatementKind::DropTable(drop)),
                 ObjectType::View | ObjectType::MaterializedView => {
-                    Ok(StatementKind::DropView { name, position })
+                    Ok(StatementKind::DropView(drop))
                 }
                 other => Err(Error::not_supported(format!("DROP {other}"), start)),
             }
         }
         _ => Err(Error::not_supported(words[..words.len().min(2)].join(" "), start)),
+    }
+}
+
+/// What a definition does where its name is taken.
+pub(super) fn if_taken(
+    or_replace: bool,
+    if_not_exists: bool,
+    position: Position,
+) -> Result<IfTaken> {
+    match (or_replace, if_not_exists) {
+        (false, false) => Ok(IfTaken::Fail),
+        (false, true) => Ok(IfTaken::Keep),
+        (true, false) => Ok(IfTaken::Replace),
+        (true, true) => {
+            Err(Error::new("OR REPLACE and IF NOT EXISTS contradict each other", position))
+        }
     }
 }
 

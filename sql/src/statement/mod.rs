@@ -6,10 +6,11 @@
 //!
 //! In reading order: `statements` cuts, `dialect` says how our SQL differs from sqlparser's
 //! generic one, `kind` sorts statements and refuses those that do not work, `table` and `view`
-//! read definitions, and `copy` reads COPY.
+//! read definitions, `nested_types` spells types, and `copy` reads COPY.
 mod copy;
 mod dialect;
 mod kind;
+mod nested_types;
 mod statements;
 mod table;
 mod view;
@@ -34,6 +35,31 @@ pub struct Statement {
     pub position: Position,
 }
 
+/// What a definition does where its name is taken by a relation of its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfTaken {
+    /// It fails.
+    #[default]
+    Fail,
+    /// `IF NOT EXISTS`: nothing.
+    Keep,
+    /// `OR REPLACE`: it takes the other's place.
+    Replace,
+}
+
+/// `DROP TABLE` or `DROP VIEW`.
+#[derive(Clone, Debug)]
+pub struct Drop {
+    /// The relation.
+    pub name: String,
+    /// Where it is named.
+    pub position: Position,
+    /// Whether it need not be there.
+    pub if_exists: bool,
+    /// Whether all that names it goes with it.
+    pub cascade: bool,
+}
+
 /// What a statement asks for. Names are folded; positions are those of names.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
@@ -42,19 +68,9 @@ pub enum StatementKind {
     /// `CREATE [LOCAL | MATERIALIZED] VIEW`
     CreateView(ViewDefinition),
     /// `DROP TABLE`
-    DropTable {
-        /// The table.
-        name: String,
-        /// Where it is named.
-        position: Position,
-    },
+    DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`
-    DropView {
-        /// The view.
-        name: String,
-        /// Where it is named.
-        position: Position,
-    },
+    DropView(Drop),
     /// `INSERT INTO … VALUES` or `SELECT`
     Insert(Box<ast::Insert>),
     /// `UPDATE … SET`

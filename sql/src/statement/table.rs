@@ -7,7 +7,8 @@ use datafusion_expr::Expr;
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{self, ColumnOption, CreateTableOptions, SqlOption, TableConstraint, Value};
 
-use super::kind::{fold, relation_name};
+use super::IfTaken;
+use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::{column_default, column_type};
 
@@ -18,6 +19,8 @@ pub struct TableDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
+    /// What becomes of it if there is one of its name.
+    pub if_taken: IfTaken,
     /// Its columns; those of the primary key and those declared NOT NULL are not nullable.
     pub schema: SchemaRef,
     /// The columns of the primary key, in its order; empty without one.
@@ -50,9 +53,7 @@ impl TableDefinition {
 
     pub(super) fn read(create: ast::CreateTable, text: &str) -> Result<TableDefinition> {
         let (name, position) = relation_name(&create.name)?;
-        if create.if_not_exists {
-            return Err(Error::not_supported("IF NOT EXISTS", position));
-        }
+        let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
         if create.query.is_some() {
             return Err(Error::not_supported("CREATE TABLE … AS", position));
         }
@@ -61,6 +62,8 @@ impl TableDefinition {
             .constraints(create.constraints.clone())
             .table_options(create.table_options.clone())
             .hive_formats(create.hive_formats.clone())
+            .or_replace(create.or_replace)
+            .if_not_exists(create.if_not_exists)
             .build();
         if understood != create {
             return Err(Error::not_supported("a clause of this CREATE TABLE", position));
@@ -136,6 +139,7 @@ impl TableDefinition {
         Ok(TableDefinition {
             name,
             position,
+            if_taken,
             schema: Arc::new(Schema::new(fields)),
             primary_key,
             defaults,
@@ -241,6 +245,9 @@ pub(crate) fn is_column_type(data_type: &DataType) -> bool {
         | DataType::Time64(_)
         | DataType::Timestamp(_, None) => true,
         DataType::Timestamp(_, Some(zone)) => zone.as_ref() == "+00:00",
+        DataType::List(element) => is_column_type(element.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|field| is_column_type(field.data_type())),
+        DataType::Map(entries, _) => is_column_type(entries.data_type()),
         _ => false,
     }
 }

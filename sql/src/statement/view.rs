@@ -2,7 +2,8 @@
 
 use sqlparser::ast::{self, CreateTableOptions, Spanned};
 
-use super::kind::{fold, relation_name};
+use super::IfTaken;
+use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
 
 /// What becomes of a view's rows.
@@ -23,6 +24,8 @@ pub struct ViewDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
+    /// What becomes of it if there is one of its name.
+    pub if_taken: IfTaken,
     /// What becomes of its rows.
     pub kind: ViewKind,
     /// Names for its columns, folded; empty to take the query's.
@@ -41,9 +44,7 @@ impl ViewDefinition {
     ) -> Result<ViewDefinition> {
         let (name, position) = relation_name(&create.name)?;
         let refused = |name: &str| Err(Error::not_supported(name, position));
-        if create.if_not_exists {
-            return refused("IF NOT EXISTS");
-        }
+        let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
         if let CreateTableOptions::With(options) | CreateTableOptions::Options(options) =
             &create.options
             && let Some(option) = options.first()
@@ -76,6 +77,7 @@ impl ViewDefinition {
         Ok(ViewDefinition {
             name,
             position,
+            if_taken,
             kind,
             columns,
             query: create.query,

@@ -48,16 +48,11 @@ fn constructs_are_refused_by_name_and_position() {
             "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT x FROM r",
             "WITH RECURSIVE in a view is not supported yet",
         ),
-        ("SELECT now() AS t FROM flights", "2:8: now() in a view is not supported yet"),
-        (
-            "SELECT id FROM flights WHERE time_hour > current_date",
-            "2:42: current_date() in a view is not supported yet",
-        ),
+        ("VALUES (now())", "NOW() in VALUES in a view is not supported yet"),
         (
             "SELECT random() AS r FROM flights",
             "2:8: random() gives another value at each call and cannot be used in a view",
         ),
-        ("SELECT x FROM UNNEST([1, 2]) AS u (x)", "UNNEST in a view is not supported yet"),
         (
             "SELECT id FROM flights WHERE id = $1",
             "2:35: a parameter in a view is not supported yet",
@@ -67,8 +62,8 @@ fn constructs_are_refused_by_name_and_position() {
             "2:1: column \"x\" is always NULL and has no type: CAST it",
         ),
         (
-            "SELECT [a, 1] AS l FROM numbers",
-            "2:1: column \"l\" of type List(Int64) in a view is not supported yet",
+            "SELECT [interval '1 day'] AS l FROM numbers",
+            "2:1: column \"l\" of type List(Interval(MonthDayNano)) in a view is not supported yet",
         ),
         (
             "SELECT * FROM alluvium.errors",

@@ -98,11 +98,13 @@ fn statements_that_do_not_work_are_refused_by_name() {
         ("ROLLBACK TO SAVEPOINT a", "1:23: ROLLBACK TO SAVEPOINT is not supported yet"),
         ("ALTER TABLE t ADD COLUMN b INT", "1:1: ALTER TABLE is not supported yet"),
         ("CREATE INDEX i ON t (a)", "1:1: CREATE INDEX is not supported yet"),
-        ("CREATE OR REPLACE VIEW v AS SELECT 1", "1:1: CREATE OR REPLACE is not supported yet"),
+        ("CREATE OR ALTER VIEW v AS SELECT 1", "1:1: CREATE OR ALTER is not supported yet"),
         ("CREATE TEMPORARY TABLE t (a INT)", "1:1: CREATE TEMPORARY TABLE is not supported yet"),
         ("CREATE TABLE t AS SELECT 1 AS a", "1:14: CREATE TABLE … AS is not supported yet"),
-        ("CREATE TABLE IF NOT EXISTS t (a INT)", "1:28: IF NOT EXISTS is not supported yet"),
-        ("DROP TABLE IF EXISTS t", "1:1: IF EXISTS is not supported yet"),
+        (
+            "CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT)",
+            "1:39: OR REPLACE and IF NOT EXISTS contradict each other",
+        ),
         ("DROP SCHEMA s", "1:1: DROP SCHEMA is not supported yet"),
         ("DECLARE RECURSIVE VIEW r (a INT)", "1:1: DECLARE RECURSIVE is not supported yet"),
         ("EXPLAIN ANALYZE SELECT 1", "1:1: EXPLAIN ANALYZE is not supported yet"),
@@ -117,11 +119,7 @@ fn statements_that_do_not_work_are_refused_by_name() {
             "CREATE TABLE t (a TIMESTAMP LATENESS INTERVAL 1 HOURS)",
             "1:29: LATENESS is not supported yet",
         ),
-        (
-            "CREATE TABLE t (a INT ARRAY)",
-            "1:23: expected ',' or ')' after column definition, found ARRAY",
-        ),
-        ("CREATE TABLE t (a INT[])", "1:17: a column of type INT[] is not supported yet"),
+        ("CREATE TABLE t (a INT[3])", "1:17: a column of type INT[3] is not supported yet"),
         ("CREATE TABLE t (a INTERVAL)", "1:17: a column of type INTERVAL is not supported yet"),
         ("CREATE TABLE t (a INT, A INT)", "1:24: column \"a\" appears twice"),
         (
@@ -132,10 +130,6 @@ fn statements_that_do_not_work_are_refused_by_name() {
         (
             "CREATE TABLE t (a INT DEFAULT random())",
             "1:31: random() gives another value at each call and cannot be used in DEFAULT",
-        ),
-        (
-            "CREATE TABLE t (a TIMESTAMP DEFAULT now())",
-            "1:37: now() in DEFAULT is not supported yet",
         ),
         (
             "CREATE TABLE t (a INT, b INT DEFAULT a)",

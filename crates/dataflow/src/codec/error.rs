@@ -11,6 +11,9 @@ pub enum CodecError {
     /// Rows with a column of this type cannot be kept as bytes.
     #[error("columns of type {0} cannot be kept in state yet")]
     Unsupported(DataType),
+    /// There is no one way to compare values of this type.
+    #[error("values of type {0} cannot be keys: they have no order")]
+    Key(DataType),
     /// An aggregate over such an input cannot be kept as totals with such a result.
     #[error("{function:?} over {input} with a result of type {result} is not supported yet")]
     Aggregate {

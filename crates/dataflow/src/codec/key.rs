@@ -33,7 +33,8 @@ struct Inner {
 impl KeyCodec {
     /// A codec for keys of these column types, all ascending, NULLs first.
     ///
-    /// Fails with [`CodecError::Unsupported`] for a type that would not come back from its bytes.
+    /// Fails with [`CodecError::Unsupported`] for a type that would not come back from its bytes, and with
+    /// [`CodecError::Key`] for maps: two may hold the same entries in another order.
     pub fn new(types: &[DataType]) -> Result<Self, CodecError> {
         let ascending = SortOptions { descending: false, nulls_first: true };
         Self::with_order(types.iter().map(|data_type| (data_type.clone(), ascending)).collect())
@@ -44,6 +45,9 @@ impl KeyCodec {
         let types: Vec<DataType> = fields.iter().map(|(data_type, _)| data_type.clone()).collect();
         if let Some(data_type) = types.iter().find(|data_type| !is_reversible(data_type)) {
             return Err(CodecError::Unsupported(data_type.clone()));
+        }
+        if let Some(data_type) = types.iter().find(|data_type| has_maps(data_type)) {
+            return Err(CodecError::Key(data_type.clone()));
         }
         let is_ascending =
             fields.iter().all(|(_, options)| !options.descending && options.nulls_first);
@@ -108,6 +112,18 @@ impl KeyCodec {
         }
         let parser = &self.inner.parser;
         Ok(self.inner.converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?)
+    }
+}
+
+/// Whether a map occurs in `data_type`.
+pub(crate) fn has_maps(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Map(..) => true,
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
+            has_maps(field.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().any(|field| has_maps(field.data_type())),
+        _ => false,
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) use canonical::has_floats;
 pub use encoded::Encoded;
 pub use error::CodecError;
 pub use key::KeyCodec;
+pub(crate) use key::has_maps;
 pub use value::ValueCodec;
 
 use arrow::array::ArrayRef;

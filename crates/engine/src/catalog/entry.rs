@@ -126,6 +126,10 @@ impl Entry {
         }
     }
 
+    pub(crate) fn is_table(&self) -> bool {
+        matches!(self.definition, Definition::Table(_))
+    }
+
     pub(crate) fn as_table(&self) -> Result<&Table> {
         match &self.definition {
             Definition::Table(table) => Ok(table),

@@ -54,14 +54,25 @@ impl Catalog {
         found.ok_or_else(|| Error::sql(format!("there is no table or view \"{name}\"")))
     }
 
-    /// Fails if the name is taken.
-    pub(crate) fn check_free(&self, name: &str) -> Result<()> {
-        match self.entries.read().get(name) {
-            None => Ok(()),
-            Some(entry) => {
-                Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun())))
+    /// Whether there is a relation of this name.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.entries.read().contains_key(name)
+    }
+
+    /// The relations that name `name`, and those that name them, each before what it names.
+    pub(crate) fn dependents(&self, name: &str) -> Vec<Arc<Entry>> {
+        fn collect(entries: &Entries, name: &str, found: &mut Vec<Arc<Entry>>) {
+            for entry in entries.values() {
+                let is_new = found.iter().all(|other| other.name != entry.name);
+                if is_new && entry.depends.iter().any(|other| other == name) {
+                    collect(entries, &entry.name, found);
+                    found.push(entry.clone());
+                }
             }
         }
+        let mut found = Vec::new();
+        collect(&self.entries(), name, &mut found);
+        found
     }
 
     /// Fails, naming them, if relations depend on `name`.
@@ -74,7 +85,9 @@ impl Catalog {
             return Ok(());
         }
         let dependents = dependents.join(", ");
-        Err(Error::sql(format!("\"{name}\" is used by {dependents}; drop what uses it first")))
+        Err(Error::sql(format!(
+            "\"{name}\" is used by {dependents}; drop what uses it first, or DROP … CASCADE"
+        )))
     }
 
     pub(crate) fn insert(&self, entry: Entry) {

@@ -2,9 +2,12 @@
 //!
 //! A planned query scans relations by name. [`Instance::evaluate`] pins them all as of one epoch, puts a
 //! [`RelationTable`](table::RelationTable) in the place of each scan, and runs the plan to its end on the
-//! caller's thread. Arithmetic is checked as in views ([`checked`]).
+//! caller's thread. Arithmetic is checked as in views ([`checked`]), and `NOW()` is the time of the epoch that is
+//! read or, inside a transaction, the transaction's.
 
 mod checked;
+mod clock;
+mod defaults;
 mod engine;
 mod errors;
 mod sum;
@@ -14,7 +17,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_sql::planner::RelationSource;
+use alluvium_sql::planner::{CLOCK, RelationSource, at};
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -26,6 +29,7 @@ pub(crate) use engine::QueryEngine;
 pub(crate) use values::allow_nulls;
 
 use crate::catalog::{ERRORS, Entries, Entry};
+use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
@@ -70,12 +74,10 @@ impl Instance {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        if names.is_empty() {
-            return Ok(plan);
-        }
         names.sort();
         names.dedup();
-        let providers = self.providers(&names, reading)?;
+        let (providers, time) = self.providers(&names, reading)?;
+        let plan = at(plan, time)?;
         let attached = plan.transform_up_with_subqueries(|node| match node {
             LogicalPlan::TableScan(scan) => {
                 let Some(provider) = relation(&scan).and_then(|name| providers.get(name)) else {
@@ -89,7 +91,8 @@ impl Instance {
         Ok(attached.data)
     }
 
-    fn providers(&self, names: &[String], reading: Reading<'_>) -> Result<Providers> {
+    /// The relations of these names, all as of one epoch, and what `NOW()` is for whoever reads them.
+    fn providers(&self, names: &[String], reading: Reading<'_>) -> Result<(Providers, Moment)> {
         let entry = |name: &String| reading.entries.get(name).map(|entry| &**entry);
         let kept: Vec<&Entry> = names.iter().filter_map(entry).collect();
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
@@ -117,6 +120,7 @@ impl Instance {
         let Some(mut pinned) = self.progress.pin(&ids)? else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
         };
+        let time = reading.transaction.map_or(pinned.time, Transaction::time);
         let view_parts = pinned.dataflows.split_off(kept.len());
         let mut providers = Providers::new();
         for (entry, parts) in kept.iter().zip(pinned.dataflows) {
@@ -134,7 +138,10 @@ impl Instance {
             let table = errors::table(&views, view_parts, pinned.epoch)?;
             providers.insert(ERRORS.to_owned(), table);
         }
-        Ok(providers)
+        if names.iter().any(|name| name == CLOCK) {
+            providers.insert(CLOCK.to_owned(), clock::table(time)?);
+        }
+        Ok((providers, time))
     }
 }
 

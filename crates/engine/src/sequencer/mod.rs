@@ -1,7 +1,8 @@
 //! The order of everything: which changes make which epoch, and which dataflows exist from which epoch on.
 //!
 //! A commit makes one epoch; epochs are numbered from 1 without gaps. Up to [`IN_FLIGHT`] epochs may be on
-//! their way through the dataflows at a time, then committing waits.
+//! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
+//! the one before it.
 
 mod deal;
 
@@ -9,13 +10,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_sql::catalog::KEEPING;
+use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
+use arrow::array::{RecordBatch, TimestampNanosecondArray};
 use parking_lot::Mutex;
 
+use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::Write;
-use crate::worker::{Command, Dataflow, DataflowId, Pool, Progress};
+use crate::worker::{Command, Dataflow, DataflowId, Pool, Portion, Progress};
 
 /// How many epochs may be in flight.
 const IN_FLIGHT: u64 = 64;
@@ -32,9 +36,12 @@ pub(crate) struct Sequencer {
 struct State {
     /// The last epoch that was committed.
     last: Epoch,
+    /// Its time; `None` before the first.
+    time: Option<Moment>,
     next_dataflow: u64,
     /// The tables that have been changed since they were made.
     changed: BTreeSet<DataflowId>,
+    clock: Option<RunningClock>,
 }
 
 /// A table that keeps nothing.
@@ -43,14 +50,18 @@ pub(crate) struct Stream {
     pub(crate) name: String,
 }
 
+/// The dataflow whose one row is the time of the epoch.
+struct RunningClock {
+    id: DataflowId,
+    /// What the row says.
+    time: Moment,
+}
+
 impl Sequencer {
     pub(crate) fn new(pool: Pool, progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
-        Self {
-            state: Mutex::new(State { last: 0, next_dataflow: 0, changed: BTreeSet::new() }),
-            progress,
-            poison,
-            pool,
-        }
+        let state =
+            State { last: 0, time: None, next_dataflow: 0, changed: BTreeSet::new(), clock: None };
+        Self { state: Mutex::new(state), progress, poison, pool }
     }
 
     /// How many workers there are.
@@ -63,23 +74,71 @@ impl Sequencer {
         self.state.lock().last
     }
 
-    /// Makes one epoch of the changes to each table. Waits while too many epochs are in flight or a
+    /// Its time; `None` before the first.
+    pub(crate) fn time(&self) -> Option<Moment> {
+        self.state.lock().time
+    }
+
+    /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many epochs are in flight or a
     /// subscription is congested. Does not wait until the epoch is complete.
     ///
     /// Only the writer whose turn it is commits, so that nobody takes the place waited for.
-    pub(crate) fn commit(&self, changes: Vec<(DataflowId, Vec<Write>)>) -> Result<Epoch> {
+    pub(crate) fn commit(
+        &self,
+        changes: Vec<(DataflowId, Vec<Write>)>,
+        time: Moment,
+    ) -> Result<Epoch> {
         self.progress.wait_capacity(self.last(), IN_FLIGHT)?;
         let changed: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
         let mut shares = deal::deal(changes, self.workers());
         let mut state = self.state.lock();
+        state.changed.extend(changed);
+        if let Some(clock) = &mut state.clock {
+            shares[0].push((clock.id, vec![clock.advance(time)]));
+        }
+        Ok(self.make_epoch(&mut state, shares, time))
+    }
+
+    fn make_epoch(
+        &self,
+        state: &mut State,
+        mut shares: Vec<Vec<(DataflowId, Vec<Portion>)>>,
+        time: Moment,
+    ) -> Epoch {
         let epoch = state.last + 1;
+        self.progress.expect(epoch, time);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
             changes: std::mem::take(&mut shares[worker]),
         });
-        state.last = epoch;
-        state.changed.extend(changed);
-        Ok(epoch)
+        (state.last, state.time) = (epoch, Some(time));
+        epoch
+    }
+
+    /// Makes the time of the epoch a relation, [`CLOCK`], unless it is one already. It begins in an epoch of
+    /// its own, at the time of the last one or, if there is none, at `now`.
+    pub(crate) fn start_clock(&self, now: Moment) -> Result<()> {
+        let id = {
+            let mut state = self.state.lock();
+            if state.clock.is_some() {
+                return Ok(());
+            }
+            let id = self.install_now(&mut state, |_, _, _| Dataflow::Table {
+                name: CLOCK.to_owned(),
+                schema: CLOCK_SCHEMA.clone(),
+                primary_key: Vec::new(),
+            })?;
+            let time = state.time.unwrap_or(now);
+            let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
+            shares[0].push((id, vec![RunningClock::row(&[(time, 1)])]));
+            let before = state.time;
+            self.make_epoch(&mut state, shares, time);
+            // Whoever gives the time is not bound by the clock's.
+            state.time = before;
+            state.clock = Some(RunningClock { id, time });
+            id
+        };
+        self.progress.wait_ready(id)
     }
 
     /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
@@ -90,7 +149,7 @@ impl Sequencer {
     pub(crate) fn install(
         &self,
         streams: &[Stream],
-        mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
+        dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let id = {
             let mut state = self.state.lock();
@@ -102,18 +161,26 @@ impl Sequencer {
                      read it: {KEEPING}"
                 )));
             }
-            self.progress.wait(state.last)?;
-            let id = DataflowId(state.next_dataflow);
-            state.next_dataflow += 1;
-            let as_of = state.last;
-            self.pool.broadcast(|worker| Command::Install {
-                id,
-                as_of,
-                dataflow: dataflow(worker, id, as_of),
-            });
-            id
+            self.install_now(&mut state, dataflow)?
         };
         self.progress.wait_ready(id)?;
+        Ok(id)
+    }
+
+    fn install_now(
+        &self,
+        state: &mut State,
+        mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
+    ) -> Result<DataflowId> {
+        self.progress.wait(state.last)?;
+        let id = DataflowId(state.next_dataflow);
+        state.next_dataflow += 1;
+        let as_of = state.last;
+        self.pool.broadcast(|worker| Command::Install {
+            id,
+            as_of,
+            dataflow: dataflow(worker, id, as_of),
+        });
         Ok(id)
     }
 
@@ -132,5 +199,23 @@ impl Sequencer {
         let mut state = self.state.lock();
         state.changed.remove(&id);
         self.pool.broadcast(|_| Command::Remove(id));
+    }
+}
+
+impl RunningClock {
+    /// Moves on to `time`.
+    fn advance(&mut self, time: Moment) -> Portion {
+        let before = std::mem::replace(&mut self.time, time);
+        Self::row(&[(before, -1), (time, 1)])
+    }
+
+    /// Changes of the row by weights.
+    fn row(changes: &[(Moment, i64)]) -> Portion {
+        let times = changes.iter().map(|(time, _)| *time);
+        let times = TimestampNanosecondArray::from_iter_values(times).with_timezone("+00:00");
+        let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])
+            .expect("a time is a row of the clock");
+        let weights = changes.iter().map(|(_, weight)| *weight).collect();
+        Portion { rows, weights: Some(weights), sequence: 0 }
     }
 }

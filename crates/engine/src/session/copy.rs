@@ -1,12 +1,9 @@
 //! COPY … FROM.
 
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use datafusion::logical_expr::{LogicalPlanBuilder, lit};
-use datafusion::scalar::ScalarValue;
 
 use super::{Outcome, Session};
-use crate::catalog::{Entries, Entry};
+use crate::catalog::Entry;
 use crate::error::{Error, Result};
 use crate::source::SourceRequest;
 use crate::transaction::Write;
@@ -33,7 +30,7 @@ impl Session {
                 path: session.base.join(path),
                 options: options.to_vec(),
                 schema: entry.schema.clone(),
-                defaults: session.defaults(&entries, entry)?,
+                defaults: session.defaults(entry)?,
             };
             let mut writes = Vec::new();
             let mut reader = session.instance().sources.open(&request)?;
@@ -50,18 +47,9 @@ impl Session {
     }
 
     /// A row of what a table's columns get that a file does not have.
-    fn defaults(&self, entries: &Entries, entry: &Entry) -> Result<RecordBatch> {
-        let defaults = entry.as_table()?.defaults.iter().zip(entry.schema.fields());
-        let values = defaults.map(|(default, field)| {
-            let value = match default {
-                Some(default) => default.clone(),
-                None => lit(ScalarValue::try_new_null(field.data_type())?),
-            };
-            Ok(value.alias(field.name()))
-        });
-        let values = values.collect::<Result<Vec<_>>>()?;
-        let plan = LogicalPlanBuilder::empty(true).project(values)?.build()?;
-        let answer = self.instance().evaluate(plan, self.reading(entries))?;
-        Ok(concat_batches(&answer.schema, &answer.batches)?)
+    fn defaults(&self, entry: &Entry) -> Result<RecordBatch> {
+        let transaction = self.transaction.as_ref();
+        let time = transaction.map_or_else(|| self.instance().clock.now(), |open| Ok(open.time()));
+        self.instance().defaults(entry, time?)
     }
 }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use alluvium_sql::lower;
-use alluvium_sql::statement::{TableDefinition, ViewDefinition, ViewKind};
+use alluvium_sql::planner::CLOCK;
+use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 
 use super::Outcome;
 use crate::catalog::{Definition, Entry, Scope, Table, Uses, View};
@@ -17,11 +18,25 @@ use crate::worker::Dataflow;
 
 impl Instance {
     pub(super) fn create_table(&self, definition: &TableDefinition) -> Result<Outcome> {
+        // Whoever writes to the table that is replaced finishes first.
+        let _turn = match definition.if_taken {
+            IfTaken::Replace => Some(Turns::take(&self.turns)?),
+            IfTaken::Fail | IfTaken::Keep => None,
+        };
         let _definitions = self.definitions.lock();
-        self.catalog.check_free(&definition.name).map_err(|error| error.at(definition.position))?;
-        lower::check(&definition.schema).map_err(|error| Error::sql(error.to_string()))?;
+        lower::check(&definition.schema)
+            .and_then(|()| lower::check_keys(&definition.schema, &definition.primary_key))
+            .map_err(|error| Error::sql(error.to_string()))?;
         let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
         let TableDefinition { name, schema, primary_key, defaults, .. } = definition.clone();
+        let taken = self
+            .taken(&name, definition.if_taken, Entry::is_table)
+            .map_err(|error| error.at(definition.position))?;
+        match taken {
+            Taken::Free => {}
+            Taken::Keep => return Ok(Outcome::Done),
+            Taken::Replace(before) => self.remove(&before),
+        }
         let id = self.sequencer.install(&[], |_, _, _| match kept {
             true => Dataflow::Table {
                 name: name.clone(),
@@ -38,10 +53,24 @@ impl Instance {
     pub(super) fn create_view(&self, definition: &ViewDefinition) -> Result<Outcome> {
         let _definitions = self.definitions.lock();
         let (name, kind) = (&definition.name, definition.kind);
-        self.catalog.check_free(name).map_err(|error| error.at(definition.position))?;
-        let entries = self.catalog.entries();
+        let taken = self
+            .taken(name, definition.if_taken, |entry| !entry.is_table())
+            .map_err(|error| error.at(definition.position))?;
+        let before = match taken {
+            Taken::Free => None,
+            Taken::Keep => return Ok(Outcome::Done),
+            Taken::Replace(before) => Some(before),
+        };
+        let mut entries = self.catalog.entries();
+        if before.is_some() {
+            // A view cannot be made of the one it replaces.
+            Arc::make_mut(&mut entries).remove(name);
+        }
         let planned = self.planner.view(definition, &Scope(&entries))?;
         lower::check_plan(&planned.plan).map_err(|error| Error::sql(error.to_string()))?;
+        if planned.reads.iter().any(|relation| relation == CLOCK) {
+            self.sequencer.start_clock(self.clock.now()?)?;
+        }
         let plan = Arc::new(planned.plan);
         let (id, uses) = match kind {
             // It lives in the views that name it.
@@ -57,6 +86,9 @@ impl Instance {
                 (Some(id), uses)
             }
         };
+        if let Some(before) = before {
+            self.remove(&before);
+        }
         self.catalog.insert(Entry {
             name: name.clone(),
             schema: planned.schema,
@@ -66,24 +98,42 @@ impl Instance {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn drop_table(self: &Instance, name: &str) -> Result<Outcome> {
+    pub(super) fn drop_table(&self, table: &Drop) -> Result<Outcome> {
         // Whoever writes to it finishes first.
         let _turn = Turns::take(&self.turns)?;
         let _definitions = self.definitions.lock();
-        let entry = self.catalog.get(name)?;
+        if table.if_exists && !self.catalog.contains(&table.name) {
+            return Ok(Outcome::Done);
+        }
+        let entry = self.catalog.get(&table.name)?;
         entry.as_table()?;
-        self.drop_relation(&entry)
+        self.drop_relation(&entry, table.cascade)
     }
 
-    pub(super) fn drop_view(&self, name: &str) -> Result<Outcome> {
+    pub(super) fn drop_view(&self, view: &Drop) -> Result<Outcome> {
         let _definitions = self.definitions.lock();
-        let entry = self.catalog.get(name)?;
+        if view.if_exists && !self.catalog.contains(&view.name) {
+            return Ok(Outcome::Done);
+        }
+        let entry = self.catalog.get(&view.name)?;
         entry.as_view()?;
-        self.drop_relation(&entry)
+        self.drop_relation(&entry, view.cascade)
     }
 
-    fn drop_relation(&self, entry: &Entry) -> Result<Outcome> {
-        self.catalog.check_unused(&entry.name)?;
+    fn drop_relation(&self, entry: &Entry, cascade: bool) -> Result<Outcome> {
+        if cascade {
+            for dependent in self.catalog.dependents(&entry.name) {
+                self.remove(&dependent);
+            }
+        } else {
+            self.catalog.check_unused(&entry.name)?;
+        }
+        self.remove(entry);
+        Ok(Outcome::Done)
+    }
+
+    /// Takes away a relation that no other names.
+    fn remove(&self, entry: &Entry) {
         self.catalog.remove(&entry.name);
         self.unsubscribe_all(&entry.name);
         if let Some(id) = entry.dataflow() {
@@ -92,6 +142,33 @@ impl Instance {
         if let Ok(view) = entry.as_view() {
             self.release(&view.uses);
         }
-        Ok(Outcome::Done)
     }
+
+    /// What becomes of a name that is to be given; fails if it cannot be.
+    fn taken(
+        &self,
+        name: &str,
+        if_taken: IfTaken,
+        is_same_kind: impl Fn(&Entry) -> bool,
+    ) -> Result<Taken> {
+        let Ok(entry) = self.catalog.get(name) else { return Ok(Taken::Free) };
+        match if_taken {
+            IfTaken::Keep if is_same_kind(&entry) => Ok(Taken::Keep),
+            IfTaken::Replace if is_same_kind(&entry) => {
+                self.catalog.check_unused(name)?;
+                Ok(Taken::Replace(entry))
+            }
+            _ => Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun()))),
+        }
+    }
+}
+
+/// What becomes of a name that is to be given.
+enum Taken {
+    /// It is nobody's.
+    Free,
+    /// It stays whose it is.
+    Keep,
+    /// It is taken from this relation, which no other names.
+    Replace(Arc<Entry>),
 }

@@ -10,8 +10,10 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use alluvium_sql::planner::{bind, check_parameters};
 use alluvium_sql::statement::{Statement, StatementKind};
 use alluvium_trace::Epoch;
+use datafusion::scalar::ScalarValue;
 
 pub use outcome::Outcome;
 
@@ -57,13 +59,39 @@ impl Session {
         alluvium_sql::statement::parse(sql).map(|statement| self.run(&statement?)).collect()
     }
 
-    /// Executes one statement.
-    pub fn run(&mut self, statement: &Statement) -> Result<Outcome> {
-        self.instance().poison.check()?;
-        self.dispatch(&statement.kind).map_err(|error| error.at(statement.position))
+    /// Executes one statement with values for its parameters: the first for `$1`, and so on, each of a type
+    /// that fits where its parameter stands. SELECT, INSERT, UPDATE and DELETE can have parameters.
+    pub fn execute_with(&mut self, sql: &str, parameters: &[ScalarValue]) -> Result<Outcome> {
+        let mut statements = alluvium_sql::statement::parse(sql);
+        match (statements.next().transpose()?, statements.next().transpose()?) {
+            (Some(statement), None) => self.run_with(&statement, parameters),
+            _ => Err(Error::sql("one statement is expected here")),
+        }
     }
 
-    fn dispatch(&mut self, statement: &StatementKind) -> Result<Outcome> {
+    /// Executes one statement.
+    pub fn run(&mut self, statement: &Statement) -> Result<Outcome> {
+        self.run_with(statement, &[])
+    }
+
+    /// As [`Session::execute_with`], of a statement that is parsed already.
+    pub fn run_with(
+        &mut self,
+        statement: &Statement,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
+        self.instance().poison.check()?;
+        check_parameters(&statement.kind, parameters.len())
+            .map_err(Error::from)
+            .and_then(|()| self.dispatch(&statement.kind, parameters))
+            .map_err(|error| error.at(statement.position))
+    }
+
+    fn dispatch(
+        &mut self,
+        statement: &StatementKind,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
         match statement {
             StatementKind::CreateTable(table) => {
                 self.outside("CREATE TABLE")?;
@@ -73,17 +101,17 @@ impl Session {
                 self.outside("CREATE VIEW")?;
                 self.instance().create_view(view)
             }
-            StatementKind::DropTable { name, position } => {
+            StatementKind::DropTable(table) => {
                 self.outside("DROP TABLE")?;
-                self.instance().drop_table(name).map_err(|error| error.at(*position))
+                self.instance().drop_table(table).map_err(|error| error.at(table.position))
             }
-            StatementKind::DropView { name, position } => {
+            StatementKind::DropView(view) => {
                 self.outside("DROP VIEW")?;
-                self.instance().drop_view(name).map_err(|error| error.at(*position))
+                self.instance().drop_view(view).map_err(|error| error.at(view.position))
             }
-            StatementKind::Insert(insert) => self.insert(insert),
-            StatementKind::Update(update) => self.update(update),
-            StatementKind::Delete(delete) => self.delete(delete),
+            StatementKind::Insert(insert) => self.insert(insert, parameters),
+            StatementKind::Update(update) => self.update(update, parameters),
+            StatementKind::Delete(delete) => self.delete(delete, parameters),
             StatementKind::Copy { table, position, path, options } => {
                 self.copy(table, path, options).map_err(|error| error.at(*position))
             }
@@ -93,12 +121,14 @@ impl Session {
             StatementKind::Query(query) => {
                 let entries = self.instance().catalog.entries();
                 let plan = self.instance().planner.query(query, &Scope(&entries))?;
+                let plan = bind(plan, parameters)?;
                 let answer = self.instance().evaluate(plan, self.reading(&entries))?;
                 Ok(Outcome::Rows { schema: answer.schema, batches: answer.batches })
             }
             StatementKind::ExplainSelect(query) => {
                 let entries = self.instance().catalog.entries();
                 let plan = self.instance().planner.query(query, &Scope(&entries))?;
+                let plan = bind(plan, parameters)?;
                 Ok(Outcome::Text(self.instance().explain(plan, self.reading(&entries))?))
             }
             StatementKind::ExplainView { name, position } => {

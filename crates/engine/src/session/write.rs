@@ -1,8 +1,9 @@
 //! INSERT, UPDATE and DELETE.
 
-use alluvium_sql::planner::PlannedWrite;
+use alluvium_sql::planner::{PlannedWrite, bind};
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
@@ -12,28 +13,42 @@ use crate::query::allow_nulls;
 use crate::transaction::{Transaction, Write};
 
 impl Session {
-    pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Outcome> {
+    pub(super) fn insert(
+        &mut self,
+        insert: &ast::Insert,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
         self.change(|session, entries| {
             let mut planned = session.instance().planner.insert(insert, &Scope(entries))?;
-            planned.plan = allow_nulls(planned.plan)?;
+            planned.plan = allow_nulls(bind(planned.plan, parameters)?)?;
             let (table, rows) = session.rows(planned, entries)?;
             Ok((table, rows.into_iter().map(Write::enter).collect()))
         })
     }
 
-    pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Outcome> {
+    pub(super) fn delete(
+        &mut self,
+        delete: &ast::Delete,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
         self.change(|session, entries| {
-            let planned = session.instance().planner.delete(delete, &Scope(entries))?;
+            let mut planned = session.instance().planner.delete(delete, &Scope(entries))?;
+            planned.plan = bind(planned.plan, parameters)?;
             let (table, rows) = session.rows(planned, entries)?;
             Ok((table, rows.into_iter().map(Write::leave).collect()))
         })
     }
 
     /// All old rows leave before any new row enters, because a row may get another row's old key.
-    pub(super) fn update(&mut self, update: &ast::Update) -> Result<Outcome> {
+    pub(super) fn update(
+        &mut self,
+        update: &ast::Update,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
         let mut updated = 0;
         let outcome = self.change(|session, entries| {
-            let planned = session.instance().planner.update(update, &Scope(entries))?;
+            let mut planned = session.instance().planner.update(update, &Scope(entries))?;
+            planned.plan = bind(planned.plan, parameters)?;
             let (table, rows) = session.rows(planned, entries)?;
             let mut writes = Vec::with_capacity(2 * rows.len());
             for half in [0, 1] {

@@ -12,6 +12,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -21,7 +22,8 @@ pub(crate) use turn::{Turn, Turns};
 pub(crate) use write::{Direction, Write};
 
 use crate::catalog::{Entry, Table};
-use crate::error::Result;
+use crate::clock::{Moment, moment};
+use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::worker::DataflowId;
 
@@ -32,14 +34,31 @@ use crate::worker::DataflowId;
 pub struct Transaction {
     instance: Arc<Instance>,
     writes: BTreeMap<DataflowId, Vec<Write>>,
+    time: Moment,
+    /// Whether the time was given: then it is a change of its own.
+    is_time_given: bool,
     _turn: Turn,
 }
 
 impl Transaction {
     /// Waits for the turn to write.
-    pub(crate) fn begin(instance: &Arc<Instance>) -> Result<Self> {
+    pub(crate) fn begin(instance: &Arc<Instance>, at: Option<SystemTime>) -> Result<Self> {
         let turn = Turns::take(&instance.turns)?;
-        Ok(Self { instance: instance.clone(), writes: BTreeMap::new(), _turn: turn })
+        let last = instance.sequencer.time();
+        let time = match at.map(moment).transpose()? {
+            Some(time) if last.is_some_and(|last| time < last) => {
+                return Err(Error::data("the time is before that of the last epoch"));
+            }
+            Some(time) => time,
+            None => instance.clock.now()?.max(last.unwrap_or(Moment::MIN)),
+        };
+        Ok(Self {
+            instance: instance.clone(),
+            writes: BTreeMap::new(),
+            time,
+            is_time_given: at.is_some(),
+            _turn: turn,
+        })
     }
 
     /// Inserts rows into a table; in a table with a primary key each replaces the row of its key.
@@ -48,6 +67,25 @@ impl Transaction {
     /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
     pub fn insert(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
         self.write(table, rows, Direction::Enter)
+    }
+
+    /// Inserts rows of which only these columns are given, in this order. All others get their DEFAULT, or
+    /// NULL; a `DEFAULT NOW()` is the transaction's time.
+    ///
+    /// Else as [`Transaction::insert`].
+    pub fn insert_columns(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: RecordBatch,
+    ) -> Result<()> {
+        self.instance.poison.check()?;
+        let entry = self.instance.catalog.get(table)?;
+        let defaults = self.instance.defaults(&entry, self.time)?;
+        let columns = fit::complete(&entry, columns, &rows, &defaults)?;
+        let rows = fit::fit(&entry, &columns)?;
+        self.stage(entry.as_table()?.id, vec![Write::enter(rows)]);
+        Ok(())
     }
 
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
@@ -61,17 +99,18 @@ impl Transaction {
     }
 
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
-    /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one.
+    /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one, unless it
+    /// [began at a time of its own](crate::Engine::begin_at).
     ///
     /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind.
     pub fn commit(self) -> Result<u64> {
         self.instance.poison.check()?;
-        if self.writes.is_empty() {
+        if self.writes.is_empty() && !self.is_time_given {
             return Ok(self.instance.sequencer.last());
         }
         let writes =
             self.writes.into_iter().map(|(table, writes)| Ok((table, Write::coalesce(writes)?)));
-        self.instance.sequencer.commit(writes.collect::<Result<_>>()?)
+        self.instance.sequencer.commit(writes.collect::<Result<_>>()?, self.time)
     }
 
     fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {
@@ -81,14 +120,15 @@ impl Transaction {
         if direction == Direction::Leave {
             table.check_leave(&entry.name)?;
         }
-        self.stage(table.id, vec![Write { rows: fit::fit(&entry, rows)?, direction }]);
+        self.stage(table.id, vec![Write { rows: fit::fit(&entry, rows.columns())?, direction }]);
         Ok(())
     }
 
     /// Stages writes of one statement to a table, all or none of them. Returns how many rows enter or leave.
     pub(crate) fn write_all(&mut self, entry: &Entry, writes: Vec<Write>) -> Result<u64> {
         let id = entry.as_table()?.id;
-        let fit = |write: Write| Ok(Write { rows: fit::fit(entry, write.rows)?, ..write });
+        let fit =
+            |write: Write| Ok(Write { rows: fit::fit(entry, write.rows.columns())?, ..write });
         let writes = writes.into_iter().map(fit).collect::<Result<Vec<_>>>()?;
         let rows = writes.iter().map(|write| write.rows.num_rows() as u64).sum();
         self.stage(id, writes);
@@ -106,6 +146,11 @@ impl Transaction {
     pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
         let writes = self.writes.get(&table.id);
         writes.map(|writes| Overlay::new(&table.primary_key, writes)).transpose()
+    }
+
+    /// What `NOW()` is in it.
+    pub(crate) fn time(&self) -> Moment {
+        self.time
     }
 
     /// The epoch that its reads are as of, apart from its own writes.

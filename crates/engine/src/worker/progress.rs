@@ -1,5 +1,6 @@
 //! How far the workers have come, and what can be read: all that other threads see of them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -8,6 +9,7 @@ use alluvium_trace::Epoch;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::command::DataflowId;
+use crate::clock::Moment;
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
 
@@ -26,6 +28,8 @@ pub(crate) struct Published {
 pub(crate) struct Pinned {
     /// The epoch.
     pub(crate) epoch: Epoch,
+    /// What time it is in it.
+    pub(crate) time: Moment,
     /// In the order asked for; then a worker each.
     pub(crate) dataflows: Vec<Vec<Published>>,
 }
@@ -45,6 +49,8 @@ pub(crate) struct Progress {
 struct State {
     workers: Vec<Shown>,
     complete: Epoch,
+    /// The times of epochs: of the last complete one and, in order, of those in flight.
+    times: VecDeque<(Epoch, Moment)>,
     /// How many subscriptions have more epochs waiting than they may.
     congested: usize,
 }
@@ -66,11 +72,12 @@ impl Shown {
 }
 
 impl Progress {
-    /// The progress of so many workers, before the first epoch.
-    pub(crate) fn new(workers: usize, poison: Arc<Poison>) -> Arc<Self> {
+    /// The progress of so many workers, at `time` before the first epoch.
+    pub(crate) fn new(workers: usize, time: Moment, poison: Arc<Poison>) -> Arc<Self> {
         let shown = || Shown { frontier: 1, dataflows: Vec::new() };
         let workers = (0..workers).map(|_| shown()).collect();
-        let state = State { workers, complete: 0, congested: 0 };
+        let times = VecDeque::from([(0, time)]);
+        let state = State { workers, complete: 0, times, congested: 0 };
         let progress = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), poison });
         progress.poison.register(&progress);
         progress
@@ -89,6 +96,9 @@ impl Progress {
         let reached = state.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
         state.complete = state.complete.max(reached - 1);
         let complete = state.complete;
+        while state.times.get(1).is_some_and(|(epoch, _)| *epoch <= complete) {
+            state.times.pop_front();
+        }
         self.changed.notify_all();
         drop(state);
         // May be the last to hold some batches, which take their time to free.
@@ -121,7 +131,13 @@ impl Progress {
             state.workers.iter().map(|shown| shown.dataflow(*id).cloned()).collect()
         };
         let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
-        Ok(dataflows.map(|dataflows| Pinned { epoch: state.complete, dataflows }))
+        let time = state.times.front().map_or(0, |(_, time)| *time);
+        Ok(dataflows.map(|dataflows| Pinned { epoch: state.complete, time, dataflows }))
+    }
+
+    /// An epoch is about to be committed; epochs come in order.
+    pub(crate) fn expect(&self, epoch: Epoch, time: Moment) {
+        self.state.lock().times.push_back((epoch, time));
     }
 
     /// A subscription has become congested.

@@ -3,10 +3,13 @@
 mod copy;
 mod definitions;
 mod judge;
+mod now;
+mod parameters;
 mod poison;
 mod sessions;
 mod sharing;
 mod streams;
 mod subscriptions;
 mod support;
+mod time_windows;
 mod transactions;

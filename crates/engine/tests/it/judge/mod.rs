@@ -18,6 +18,8 @@
 //! What a file says to the judge, besides the records of `sqllogictest`:
 //! - `skipif sqlite` before a statement that SQLite cannot do or means differently; a view that is skipped is
 //!   not judged by SQLite. `onlyif sqlite` before what SQLite does in its stead.
+//! - `onlyif datafusion` before a view in other words, for DataFusion, which does not know those of the view of
+//!   that name that follows.
 //! - `# sqlite: none, …` with the reason, for a whole file.
 //! - `skipif datafusion` before a view of which DataFusion is known to be wrong.
 //!

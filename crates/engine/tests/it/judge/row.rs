@@ -165,6 +165,7 @@ fn cells(column: &ArrayRef) -> Vec<Cell> {
 
 fn printed(column: &ArrayRef) -> Vec<String> {
     let options = FormatOptions::default()
+        .with_null("NULL")
         .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
         .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.fZ"));
     let formatter =

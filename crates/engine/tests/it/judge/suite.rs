@@ -110,11 +110,15 @@ pub(super) fn run_text(place: &str, text: &str, workers: usize) -> Report {
                 .iter()
                 .any(|condition| matches!(condition, Condition::SkipIf { label } if label == who))
         };
-        if conditions
-            .iter()
-            .any(|condition| matches!(condition, Condition::OnlyIf { label } if label == "sqlite"))
-        {
+        let only = |who: &str| {
+            conditions
+                .iter()
+                .any(|condition| matches!(condition, Condition::OnlyIf { label } if label == who))
+        };
+        if only("sqlite") {
             locked(&trial).sqlite_only(sql);
+        } else if only("datafusion") {
+            locked(&trial).datafusion_only(sql);
         } else {
             locked(&trial).skips =
                 Skips { sqlite: skips("sqlite"), datafusion: skips("datafusion") };

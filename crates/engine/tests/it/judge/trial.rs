@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Outcome};
-use alluvium_sql::statement::{Statement, StatementKind, ViewDefinition, ViewKind};
+use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
 
 use super::batch::{Batch, quoted};
 use super::deltas::Watch;
@@ -59,6 +59,8 @@ pub(super) struct Trial {
     sqlite: Option<Sqlite>,
     tables: Vec<String>,
     views: Vec<View>,
+    /// The views that DataFusion knows in other words, before they are created.
+    restated: HashSet<String>,
     /// How many transactions are open, each on a session of its own.
     open: usize,
     /// The last epoch that was committed.
@@ -81,6 +83,7 @@ impl Trial {
             sqlite: with_sqlite.then(Sqlite::new),
             tables: Vec::new(),
             views: Vec::new(),
+            restated: HashSet::new(),
             open: 0,
             epoch: 0,
             skips: Skips::default(),
@@ -98,6 +101,21 @@ impl Trial {
         std::mem::take(&mut self.objections)
     }
 
+    /// Has DataFusion take a query for a view's, because it does not know what the view's own says.
+    pub(super) fn datafusion_only(&mut self, sql: &str) {
+        for statement in parse(sql) {
+            let result = match statement.map(|statement| statement.kind) {
+                Ok(StatementKind::CreateView(ViewDefinition { name, columns, query, .. })) => {
+                    let result = self.batch.create_view(&name, &columns, &query.to_string());
+                    self.restated.insert(name);
+                    result
+                }
+                other => Err(format!("only views can be said in other words: {other:?}")),
+            };
+            self.object("DataFusion", result);
+        }
+    }
+
     /// Has SQLite run what is for SQLite only.
     pub(super) fn sqlite_only(&mut self, sql: &str) {
         let result = self.sqlite.as_ref().map_or(Ok(()), |sqlite| sqlite.execute(sql));
@@ -113,28 +131,35 @@ impl Trial {
         }
         let result = match &statement.kind {
             StatementKind::CreateView(view) => {
-                self.create_view(view);
+                let is_known = self.views.iter().any(|other| other.name == view.name);
+                match view.if_taken {
+                    IfTaken::Keep if is_known => {}
+                    IfTaken::Replace if is_known => {
+                        self.forget_view(&view.name);
+                        self.create_view(view);
+                    }
+                    _ => self.create_view(view),
+                }
+                Ok(())
+            }
+            StatementKind::CreateTable(table)
+                if table.if_taken == IfTaken::Keep && self.tables.contains(&table.name) =>
+            {
                 Ok(())
             }
             StatementKind::CreateTable(table) => {
+                if self.tables.contains(&table.name) {
+                    self.forget_table(&table.name);
+                }
                 self.tables.push(table.name.clone());
                 let schema = self.read(&table.name).map(|(schema, _)| schema);
                 let result = schema.and_then(|schema| self.batch.create_table(&table.name, schema));
                 self.object("DataFusion", result);
                 self.with_sqlite(|sqlite| sqlite.create_table(table))
             }
-            StatementKind::DropTable { name, .. } => {
-                self.tables.retain(|table| table != name);
-                let result = self.batch.drop(name);
-                self.object("DataFusion", result);
-                self.with_sqlite(|sqlite| sqlite.drop_table(name))
-            }
-            StatementKind::DropView { name, .. } => {
-                let skipped = self.views.iter().any(|view| view.name == *name && view.skips.sqlite);
-                self.views.retain(|view| view.name != *name);
-                let result = self.batch.drop(name);
-                self.object("DataFusion", result);
-                if skipped { Ok(()) } else { self.with_sqlite(|sqlite| sqlite.drop_view(name)) }
+            StatementKind::DropTable(_) | StatementKind::DropView(_) => {
+                self.forget_the_dropped();
+                Ok(())
             }
             StatementKind::Insert(_)
             | StatementKind::Update(_)
@@ -150,10 +175,49 @@ impl Trial {
         self.object("SQLite", result);
     }
 
+    /// Relations that are not there any more are not there for the other engines either.
+    fn forget_the_dropped(&mut self) {
+        let left: HashSet<String> = match self.engine.relations() {
+            Ok(relations) => relations.into_iter().map(|relation| relation.name).collect(),
+            Err(error) => return self.object("the engine", Err(error.to_string())),
+        };
+        let views = self.views.iter().map(|view| view.name.clone());
+        let views: Vec<String> = views.filter(|name| !left.contains(name)).collect();
+        for view in views {
+            self.forget_view(&view);
+        }
+        let tables = self.tables.iter().filter(|name| !left.contains(*name));
+        for table in tables.cloned().collect::<Vec<_>>() {
+            self.forget_table(&table);
+        }
+    }
+
+    fn forget_table(&mut self, name: &str) {
+        self.tables.retain(|table| table != name);
+        let result = self.batch.drop(name);
+        self.object("DataFusion", result);
+        let result = self.with_sqlite(|sqlite| sqlite.drop_table(name));
+        self.object("SQLite", result);
+    }
+
+    fn forget_view(&mut self, name: &str) {
+        let skipped = self.views.iter().any(|view| view.name == name && view.skips.sqlite);
+        self.views.retain(|view| view.name != name);
+        let result = self.batch.drop(name);
+        self.object("DataFusion", result);
+        if !skipped {
+            let result = self.with_sqlite(|sqlite| sqlite.drop_view(name));
+            self.object("SQLite", result);
+        }
+    }
+
     fn create_view(&mut self, definition: &ViewDefinition) {
         let ViewDefinition { name, columns, kind, .. } = definition;
         let query = definition.query.to_string();
-        let result = self.batch.create_view(name, columns, &query);
+        let result = match self.restated.remove(name) {
+            true => Ok(()),
+            false => self.batch.create_view(name, columns, &query),
+        };
         self.object("DataFusion", if self.skips.datafusion { Ok(()) } else { result });
         let result = self.with_sqlite(|sqlite| sqlite.create_view(name, columns, &query));
         self.object("SQLite", result);

@@ -1,0 +1,37 @@
+//! Where the time of epochs comes from.
+
+use std::time::{Duration, SystemTime};
+
+use crate::error::{Error, Result};
+
+/// A time as `TIMESTAMP` has it: nanoseconds since 1970 in UTC.
+pub(crate) type Moment = i64;
+
+/// Tells the time.
+pub(crate) struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl Clock {
+    pub(crate) fn new(read: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Box::new(read))
+    }
+
+    pub(crate) fn now(&self) -> Result<Moment> {
+        moment((self.0)())
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+/// Fails if the time is not one of a `TIMESTAMP`: before 1677 or after 2262.
+pub(crate) fn moment(time: SystemTime) -> Result<Moment> {
+    let nanoseconds = |length: Duration| Moment::try_from(length.as_nanos()).ok();
+    let moment = match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => nanoseconds(after),
+        Err(before) => nanoseconds(before.duration()).map(|length| -length),
+    };
+    moment.ok_or_else(|| Error::data("the time is outside of what TIMESTAMP can hold"))
+}

@@ -1,0 +1,115 @@
+//! Values for `$1`, `$2`, … in statements.
+
+use alluvium::{Engine, Outcome, ScalarValue};
+
+use crate::support::{engine_with, lines, settled};
+
+fn engine() -> Engine {
+    engine_with(
+        2,
+        "CREATE TABLE part (id INT PRIMARY KEY, name TEXT, day DATE, price DECIMAL(10, 2));
+         CREATE MATERIALIZED VIEW cheap AS SELECT name FROM part WHERE price < 5",
+    )
+}
+
+fn number(number: i64) -> ScalarValue {
+    ScalarValue::from(number)
+}
+
+fn text(text: &str) -> ScalarValue {
+    ScalarValue::from(text)
+}
+
+fn change(engine: &Engine, sql: &str, parameters: &[ScalarValue]) -> u64 {
+    match engine.execute_with(sql, parameters).expect("the statement is right") {
+        Outcome::Changed { rows, .. } => rows,
+        other => panic!("rows are changed, not {other:?}"),
+    }
+}
+
+fn rows(engine: &Engine, sql: &str, parameters: &[ScalarValue]) -> Vec<String> {
+    settled(engine, "SELECT 1");
+    lines(&engine.query_with(sql, parameters).expect("the query is right"))
+}
+
+fn error(engine: &Engine, sql: &str, parameters: &[ScalarValue]) -> String {
+    let error = engine.execute_with(sql, parameters).expect_err("it is refused");
+    match error.position() {
+        Some((line, column)) => format!("{line}:{column}: {error}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn statements_that_change_rows_take_values_of_the_types_of_columns() {
+    let engine = engine();
+    let insert = "INSERT INTO part VALUES ($1, $2, $3, $4), ($1 + 1, upper($2), $3, NULL)";
+    let values = [number(1), text("bolt"), text("2024-02-29"), text("4.50")];
+    assert_eq!(change(&engine, insert, &values), 2);
+    assert_eq!(
+        settled(&engine, "SELECT * FROM part"),
+        ["1 bolt 2024-02-29 4.50", "2 BOLT 2024-02-29 NULL"]
+    );
+    let update = "UPDATE part SET price = $1, name = $3 WHERE id = $2";
+    assert_eq!(change(&engine, update, &[number(3), number(2), text("nut")]), 1);
+    assert_eq!(settled(&engine, "SELECT * FROM cheap"), ["bolt", "nut"]);
+    let nothing = ScalarValue::Utf8(None);
+    assert_eq!(change(&engine, "UPDATE part SET name = $1", &[nothing]), 2);
+    assert_eq!(change(&engine, "DELETE FROM part WHERE id < $1", &[number(2)]), 1);
+    assert_eq!(settled(&engine, "SELECT id, name FROM part"), ["2 NULL"]);
+}
+
+#[test]
+fn queries_take_values_wherever_an_expression_stands() {
+    let engine = engine();
+    let insert =
+        "INSERT INTO part (id, name) SELECT value, $2 FROM generate_series(1, $1) AS s (value)";
+    // What DataFusion has no table function for is inserted as it is.
+    assert!(engine.execute_with(insert, &[number(9), text("x")]).is_err());
+    for id in 1..=9 {
+        change(&engine, "INSERT INTO part (id, name) VALUES ($1, $2)", &[number(id), text("x")]);
+    }
+    let select = "SELECT id + $1 AS n FROM part WHERE id BETWEEN $2 AND $3 ORDER BY id LIMIT $4";
+    let values = [number(10), number(3), number(8), number(2)];
+    assert_eq!(rows(&engine, select, &values), ["13", "14"]);
+    let nested = "SELECT COUNT(*) FROM part WHERE id IN (SELECT id FROM part WHERE id > $1)";
+    assert_eq!(rows(&engine, nested, &[number(5)]), ["4"]);
+    // Where nothing tells which type is wanted, a CAST does.
+    let concatenated = "SELECT CAST($1 AS TEXT) || CAST($2 AS TEXT) || CAST($1 AS TEXT) AS t";
+    assert_eq!(rows(&engine, concatenated, &[text("a"), text("b")]), ["aba"]);
+}
+
+#[test]
+fn values_and_parameters_must_agree() {
+    let engine = engine();
+    assert_eq!(
+        error(&engine, "SELECT name\nFROM part WHERE id = $2", &[number(1)]),
+        "2:22: no value is given for parameter $2"
+    );
+    assert_eq!(
+        error(&engine, "DELETE FROM part WHERE id = $1", &[]),
+        "1:29: no value is given for parameter $1"
+    );
+    assert_eq!(
+        error(&engine, "SELECT $1 AS a", &[number(1), number(2)]),
+        "1:1: a value is given for $2, which does not occur"
+    );
+    assert_eq!(
+        error(&engine, "SELECT * FROM part WHERE id = $id", &[number(1)]),
+        "1:31: parameters are written $1, $2, …, not $id"
+    );
+    let message = error(&engine, "INSERT INTO part (id) VALUES ($1)", &[text("one")]);
+    assert!(message.contains("'one'") || message.contains("one"), "{message}");
+    assert_eq!(error(&engine, "SELECT 1; SELECT 2", &[]), "one statement is expected here");
+}
+
+#[test]
+fn definitions_have_no_parameters() {
+    let engine = engine();
+    let view = "CREATE VIEW v AS SELECT name FROM part WHERE id = $1";
+    assert_eq!(error(&engine, view, &[]), "1:51: a parameter in a view is not supported yet");
+    assert_eq!(
+        error(&engine, "CREATE TABLE t (a INT DEFAULT $1)", &[]),
+        "1:31: a parameter in DEFAULT is not supported yet"
+    );
+}

@@ -1,0 +1,156 @@
+//! `NOW()` and its like: the time of the epoch.
+//!
+//! They are functions without a value of their own ([`functions`]), which whoever runs a plan replaces: in a
+//! statement by the time it is run at ([`at`]), in a view by the one row of a relation that every epoch
+//! replaces with its time ([`with_clock`]). DataFusion's own would be folded into the time of planning.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{
+    Column, DataFusionError, Result, ScalarValue, TableReference, internal_err,
+};
+use datafusion_expr::expr::{Cast, ScalarFunction};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+
+use super::relation::RelationSource;
+use crate::catalog::Relation;
+use crate::error::Error;
+
+/// The relation of one row that holds the time of the epoch. No statement can name it.
+pub const CLOCK: &str = "alluvium.clock";
+
+/// The column of [`CLOCK`], of type TIMESTAMPTZ.
+pub static CLOCK_SCHEMA: LazyLock<SchemaRef> =
+    LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("now()", moment(), false)])));
+
+fn moment() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, Some("+00:00".into()))
+}
+
+/// The functions that tell the time of the epoch.
+pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
+    let function = |name, aliases: &[&str], result| {
+        Arc::new(ScalarUDF::from(Now {
+            name,
+            aliases: aliases.iter().map(ToString::to_string).collect(),
+            result,
+            signature: Signature::nullary(Volatility::Stable),
+        }))
+    };
+    [
+        function("now", &["current_timestamp"], moment()),
+        function("localtimestamp", &[], DataType::Timestamp(TimeUnit::Nanosecond, None)),
+        function("current_date", &["today"], DataType::Date32),
+        function("current_time", &["localtime"], DataType::Time64(TimeUnit::Nanosecond)),
+    ]
+    .into_iter()
+}
+
+/// The time of the epoch, or a part of it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Now {
+    name: &'static str,
+    aliases: Vec<String>,
+    result: DataType,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Now {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(self.result.clone())
+    }
+
+    fn return_field_from_args(&self, _arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(self.name, self.result.clone(), false)))
+    }
+
+    fn invoke_with_args(&self, _arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        internal_err!("{}() is replaced before a plan runs", self.name)
+    }
+}
+
+/// The expression with the time in place of these functions.
+fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
+    expression.transform_up(|part| match &part {
+        Expr::ScalarFunction(ScalarFunction { func, .. }) => {
+            match func.inner().downcast_ref::<Now>() {
+                Some(now) if now.result == moment() => Ok(Transformed::yes(time.clone())),
+                Some(now) => Ok(Transformed::yes(Expr::Cast(Cast::new(
+                    Box::new(time.clone()),
+                    now.result.clone(),
+                )))),
+                None => Ok(Transformed::no(part)),
+            }
+        }
+        _ => Ok(Transformed::no(part)),
+    })
+}
+
+/// The plan as it is run at `time`, in nanoseconds since 1970.
+pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
+    let time = lit(ScalarValue::TimestampNanosecond(Some(time), Some("+00:00".into())));
+    let replaced = plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        let node = node.map_expressions(|expression| {
+            let name = names.save(&expression);
+            Ok(replace(expression, &time)?.update_data(|expression| name.restore(expression)))
+        })?;
+        match node.transformed {
+            true => node.map_data(LogicalPlan::recompute_schema),
+            false => Ok(node),
+        }
+    })?;
+    Ok(replaced.data)
+}
+
+/// The plan with [`CLOCK`] joined to whatever tells the time.
+pub(super) fn with_clock(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let clock = TableReference::from(CLOCK);
+    let field = CLOCK_SCHEMA.field(0).name();
+    let time = Expr::Column(Column::new(Some(clock.clone()), field));
+    let replaced = plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        let before = Arc::clone(node.schema());
+        let node = node.map_expressions(|expression| {
+            let name = names.save(&expression);
+            Ok(replace(expression, &time)?.update_data(|expression| name.restore(expression)))
+        })?;
+        if !node.transformed {
+            return Ok(node);
+        }
+        let node = node.data;
+        let mut inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
+        let Some(first) = inputs.first_mut() else {
+            let error = Error::not_supported("NOW() in VALUES in a view", None);
+            return Err(DataFusionError::External(Box::new(error)));
+        };
+        let source = RelationSource::new(CLOCK.to_string(), Relation::Clock);
+        let scan = LogicalPlanBuilder::scan(clock.clone(), Arc::new(source), None)?.build()?;
+        *first = LogicalPlanBuilder::from(first.clone()).cross_join(scan)?.build()?;
+        let joined = node.with_new_exprs(node.expressions(), inputs)?;
+        if joined.schema().fields().len() == before.fields().len() {
+            return Ok(Transformed::yes(joined));
+        }
+        let columns = before.columns().into_iter().map(Expr::Column);
+        Ok(Transformed::yes(LogicalPlanBuilder::from(joined).project(columns)?.build()?))
+    })?;
+    Ok(replaced.data)
+}

@@ -1,0 +1,108 @@
+//! `$1`, `$2`, …: values that are given when a statement is run.
+
+use std::ops::ControlFlow;
+
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DataFusionError, ScalarValue};
+use datafusion_expr::expr::Placeholder;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{Expr, LogicalPlan};
+use sqlparser::ast::{self, Visit, Visitor};
+
+use crate::error::{Error, Position, Result};
+use crate::statement::StatementKind;
+
+/// Refuses a statement whose parameters are not exactly `$1` to the number of values that are given.
+pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
+    let mut uses = Uses { given, used: vec![false; given] };
+    let checked = match statement {
+        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => query.visit(&mut uses),
+        StatementKind::Insert(insert) => insert.visit(&mut uses),
+        StatementKind::Update(update) => update.visit(&mut uses),
+        StatementKind::Delete(delete) => delete.visit(&mut uses),
+        _ => ControlFlow::Continue(()),
+    };
+    if let ControlFlow::Break(error) = checked {
+        return Err(error);
+    }
+    match uses.used.iter().position(|used| !used) {
+        None => Ok(()),
+        Some(unused) => {
+            let message = format!("a value is given for ${}, which does not occur", unused + 1);
+            Err(Error::new(message, None))
+        }
+    }
+}
+
+struct Uses {
+    given: usize,
+    used: Vec<bool>,
+}
+
+impl Visitor for Uses {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expression: &ast::Expr) -> ControlFlow<Error> {
+        let ast::Expr::Value(value) = expression else { return ControlFlow::Continue(()) };
+        let ast::Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+        let message = match place(name) {
+            Some(place) if place < self.given => {
+                self.used[place] = true;
+                return ControlFlow::Continue(());
+            }
+            Some(_) => format!("no value is given for parameter {name}"),
+            None => format!("parameters are written $1, $2, …, not {name}"),
+        };
+        ControlFlow::Break(Error::new(message, Position::of_span(value.span)))
+    }
+}
+
+/// Which value a parameter stands for, from zero.
+fn place(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// The plan with values in place of its parameters, of the types that are wanted where they stand.
+///
+/// The statement has passed [`check_parameters`].
+pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
+    if values.is_empty() {
+        return Ok(plan);
+    }
+    let bound = plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        let node = node.map_expressions(|expression| {
+            let name = names.save(&expression);
+            let bound = expression.transform_up(|part| match part {
+                Expr::Placeholder(parameter) => value(&parameter, values).map(Transformed::yes),
+                part => Ok(Transformed::no(part)),
+            })?;
+            Ok(bound.update_data(|expression| name.restore(expression)))
+        })?;
+        match node.transformed {
+            true => node.map_data(LogicalPlan::recompute_schema),
+            false => Ok(node),
+        }
+    });
+    bound.map(|bound| bound.data).map_err(|error| Error::from_datafusion(&error))
+}
+
+fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::Result<Expr> {
+    let wrong = |message: String| DataFusionError::External(Box::new(Error::new(message, None)));
+    let Some(value) = place(&parameter.id).and_then(|place| values.get(place)) else {
+        return Err(wrong(format!("no value is given for parameter {}", parameter.id)));
+    };
+    let value = match &parameter.field {
+        Some(field) if *field.data_type() != value.data_type() => {
+            value.cast_to(field.data_type()).map_err(|_| {
+                let (given, wanted) = (value.data_type(), field.data_type());
+                wrong(format!(
+                    "the value {value} of type {given} for parameter {} does not fit type {wanted}",
+                    parameter.id
+                ))
+            })?
+        }
+        _ => value.clone(),
+    };
+    Ok(Expr::Literal(value, None))
+}

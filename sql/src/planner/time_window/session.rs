@@ -1,0 +1,140 @@
+//! The bounds of the session that a row is in.
+//!
+//! A session is a run of rows of one key, each less than the gap after the one before it. They are told by window
+//! functions: over the rows of a key in the order of their times, whoever evaluates window functions, at once or
+//! again for the keys that change, finds where sessions split and merge.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit};
+use datafusion_common::{Result, exec_datafusion_err, exec_err, internal_err};
+use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
+use datafusion_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion_expr::{
+    Expr, PartitionEvaluator, Signature, Volatility, WindowFrame, WindowUDF, WindowUDFImpl,
+};
+
+use super::{Duration, nanoseconds};
+
+/// Which end of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Bound {
+    /// The time of its first row.
+    Start,
+    /// The gap after the time of its last row.
+    End,
+}
+
+/// A bound of the sessions, with this gap, of the rows that agree on `keys`.
+pub(super) fn bound(bound: Bound, time: Expr, keys: Vec<Expr>, gap: Duration) -> Expr {
+    let function =
+        SessionBound { bound, gap: gap.0, signature: Signature::any(1, Volatility::Immutable) };
+    let definition = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::from(function)));
+    let mut window = WindowFunction::new(definition, vec![time.clone()]);
+    window.params.partition_by = keys;
+    window.params.order_by = vec![time.sort(true, false)];
+    window.params.window_frame = WindowFrame::new(Some(false));
+    Expr::from(window)
+}
+
+/// `session_start(time)` and `session_end(time)`, for one gap in nanoseconds.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SessionBound {
+    bound: Bound,
+    gap: i64,
+    signature: Signature,
+}
+
+impl WindowUDFImpl for SessionBound {
+    fn name(&self) -> &str {
+        match self.bound {
+            Bound::Start => "session_start",
+            Bound::End => "session_end",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
+        let Some(time) = arguments.get_input_field(0) else {
+            return internal_err!("a session is one of times");
+        };
+        Ok(Arc::new(Field::new(arguments.name(), time.data_type().clone(), true)))
+    }
+
+    fn partition_evaluator(
+        &self,
+        _arguments: PartitionEvaluatorArgs<'_>,
+    ) -> Result<Box<dyn PartitionEvaluator>> {
+        Ok(Box::new(Sessions { bound: self.bound, gap: self.gap }))
+    }
+}
+
+#[derive(Debug)]
+struct Sessions {
+    bound: Bound,
+    gap: i64,
+}
+
+impl PartitionEvaluator for Sessions {
+    fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let times = &values[0];
+        let DataType::Timestamp(unit, _) = times.data_type() else {
+            return internal_err!("a session is one of times");
+        };
+        let gap = in_unit(self.gap, *unit)?;
+        let numbers = cast(times, &DataType::Int64)?;
+        let numbers = numbers.as_primitive::<Int64Type>();
+        if numbers.null_count() > 0 {
+            return internal_err!("rows without a time are in no session");
+        }
+        let bounds = bounds(numbers.values(), self.bound, gap)
+            .ok_or_else(|| exec_datafusion_err!("overflow: a session ends after all times"))?;
+        debug_assert_eq!(bounds.len(), rows);
+        Ok(cast(&Int64Array::from(bounds), times.data_type())?)
+    }
+}
+
+fn in_unit(length: i64, unit: TimeUnit) -> Result<i64> {
+    let unit = nanoseconds(unit);
+    if length % unit != 0 {
+        return exec_err!("the gap of sessions is made of whole units of their times");
+    }
+    Ok(length / unit)
+}
+
+/// For each of some times in ascending order, a bound of its session; `None` if one is outside of all times.
+fn bounds(times: &[i64], bound: Bound, gap: i64) -> Option<Vec<i64>> {
+    let mut bounds = Vec::with_capacity(times.len());
+    // What is further apart than numbers can say is apart.
+    let is_near = |one: &i64, next: &i64| next.checked_sub(*one).is_some_and(|apart| apart < gap);
+    for session in times.chunk_by(is_near) {
+        let (first, last) = (session.first()?, session.last()?);
+        let value = match bound {
+            Bound::Start => *first,
+            Bound::End => last.checked_add(gap)?,
+        };
+        bounds.resize(bounds.len() + session.len(), value);
+    }
+    Some(bounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_goes_on_while_rows_are_less_than_the_gap_apart() {
+        let times = [0, 0, 9, 18, 28, 29, 100];
+        let starts = bounds(&times, Bound::Start, 10).expect("within all times");
+        assert_eq!(starts, [0, 0, 0, 0, 28, 28, 100]);
+        let ends = bounds(&times, Bound::End, 10).expect("within all times");
+        assert_eq!(ends, [28, 28, 28, 28, 39, 39, 110]);
+        assert_eq!(bounds(&[], Bound::End, 10), Some(Vec::new()));
+        assert_eq!(bounds(&[i64::MIN, i64::MAX], Bound::End, 10), None);
+    }
+}
