@@ -15,13 +15,15 @@ use alluvium_dataflow::default::or_default;
 use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
 use alluvium_dataflow::distinct::distinct;
 use alluvium_dataflow::errors::keep_errors;
-use alluvium_dataflow::exchange::exchange;
+use alluvium_dataflow::exchange::{broadcast, exchange};
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::join::join;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use alluvium_dataflow::map::{can_fail, map, message};
+use alluvium_dataflow::match_join::match_join;
 use alluvium_dataflow::ranked::top;
+use alluvium_dataflow::sets::set_operation;
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
@@ -37,7 +39,7 @@ use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::dataflow::operators::{Concat, Concatenate};
 use timely::worker::Worker;
 
-use crate::plan::{IncrementalPlan, Node};
+use crate::plan::{IncrementalPlan, Node, Side};
 
 /// A table as a worker runs it.
 pub struct TableDataflow {
@@ -129,7 +131,12 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
             check_keys(&input.schema, &all_columns(&input.schema))?;
             check_plan(input)
         }
-        Node::Join { left, right, on } => {
+        Node::SetOperation { left, right, .. } => {
+            check_keys(&plan.schema, &all_columns(&plan.schema))?;
+            check_plan(left)?;
+            check_plan(right)
+        }
+        Node::Join { left, right, on } | Node::MatchJoin { left, right, on, .. } => {
             let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
             check_keys(&left.schema, &left_keys)?;
             check_keys(&right.schema, &right_keys)?;
@@ -231,6 +238,9 @@ pub fn view(
     })
 }
 
+/// The two sides of a join, each with the places of its columns.
+type Sides<'scope> = (Kept<'scope, Epoch>, Vec<usize>, Kept<'scope, Epoch>, Vec<usize>);
+
 /// A dataflow in the making.
 struct Lowering<'scope, 'a> {
     scope: Scope<'scope, Epoch>,
@@ -252,7 +262,12 @@ impl<'scope> Lowering<'scope, '_> {
         // What stands in a view does not report its errors: it is not what stands outside of it.
         let takes_state = matches!(
             plan.node,
-            Node::Aggregate { .. } | Node::Distinct { .. } | Node::Top { .. } | Node::Window { .. }
+            Node::Aggregate { .. }
+                | Node::Distinct { .. }
+                | Node::Top { .. }
+                | Node::Window { .. }
+                | Node::MatchJoin { .. }
+                | Node::SetOperation { .. }
         );
         if !takes_state || self.inside_views > 0 {
             return self.build(plan);
@@ -294,10 +309,43 @@ impl<'scope> Lowering<'scope, '_> {
                 Ok(unnest(self.rows(input)?, lists.clone(), plan.schema.clone()))
             }
             Node::Join { left, right, on } => {
-                let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
-                let (left_rows, left_columns) = self.arranged(left, &keys.0)?;
-                let (right_rows, right_columns) = self.arranged(right, &keys.1)?;
+                let (left_rows, left_columns, right_rows, right_columns) =
+                    self.sides(plan.spread(), left, right, on)?;
                 Ok(join(left_rows, right_rows, &left_columns, &right_columns))
+            }
+            Node::MatchJoin { left, right, on, kind, residual } => {
+                let sides = match residual {
+                    Some(_) => {
+                        let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+                        let (left_rows, left_columns) = self.arranged_whole(left, &keys.0)?;
+                        let (right_rows, right_columns) = self.arranged_whole(right, &keys.1)?;
+                        (left_rows, left_columns, right_rows, right_columns)
+                    }
+                    None => self.sides(plan.spread(), left, right, on)?,
+                };
+                let (left_rows, left_columns, right_rows, right_columns) = sides;
+                let schema = plan.schema.clone();
+                let joined = match_join(
+                    (left_rows, &left_columns),
+                    (right_rows, &right_columns),
+                    *kind,
+                    residual.clone(),
+                    schema,
+                );
+                if let Some(errors) = joined.errors
+                    && residual.as_ref().is_some_and(can_fail)
+                {
+                    self.report(errors);
+                }
+                Ok(joined.rows)
+            }
+            Node::SetOperation { left, right, operation } => {
+                let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
+                let mut side = |side: &IncrementalPlan| -> Result<_, CodecError> {
+                    let rows = relabelled(self.rows(side)?, side, &plan.schema);
+                    Ok(exchange(rows, &columns, KeyCodec::new(&types_of(&plan.schema, &columns))?))
+                };
+                set_operation(side(left)?, side(right)?, *operation, plan.schema.clone())
             }
             Node::Aggregate { input, keys, aggregates, evaluated } => {
                 let stream = self.rows(input)?;
@@ -333,7 +381,7 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Top { input, keys, order, which } => {
                 let rows = self.rows(input)?;
-                top(rows, &input.schema, keys, order, *which, plan.schema.clone())
+                top(rows, &input.schema, keys, order, *which, input.grows, plan.schema.clone())
             }
             Node::Window { input, keys, order, ties, functions } => {
                 let rows = self.rows(input)?;
@@ -406,6 +454,48 @@ impl<'scope> Lowering<'scope, '_> {
         keys: &[usize],
     ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         Ok(exchange(self.rows(plan)?, keys, KeyCodec::new(&types_of(&plan.schema, keys))?))
+    }
+
+    /// As [`Lowering::arranged`], with the rows of the plan and nothing else.
+    fn arranged_whole(
+        &mut self,
+        plan: &IncrementalPlan,
+        keys: &[usize],
+    ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
+        let (rows, columns) = self.arranged(plan, keys)?;
+        if columns.iter().copied().eq(0..rows.layout.schema().fields().len()) {
+            return Ok((rows, columns));
+        }
+        let rows = self.placed(plan, keys)?;
+        let layout = Layout::keyed(plan.schema.clone(), keys)?;
+        Ok((keep(rows, layout, "Arrange"), (0..plan.schema.fields().len()).collect()))
+    }
+
+    /// Both sides of a join by their keys, and where their columns are; or, of a join without keys, one
+    /// side where it is and the other, a single row, on all workers.
+    fn sides(
+        &mut self,
+        spread: Option<Side>,
+        left: &IncrementalPlan,
+        right: &IncrementalPlan,
+        on: &[(usize, usize)],
+    ) -> Result<Sides<'scope>, CodecError> {
+        if let Some(side) = spread {
+            let mut keep_under_one_key = |plan: &IncrementalPlan, spread: bool| {
+                let rows = self.rows(plan)?;
+                let rows = if spread { broadcast(rows) } else { rows };
+                let layout = Layout::keyed(plan.schema.clone(), &[])?;
+                let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
+                Ok::<_, CodecError>((keep(rows, layout, "Arrange"), columns))
+            };
+            let (left_rows, left_columns) = keep_under_one_key(left, side == Side::Left)?;
+            let (right_rows, right_columns) = keep_under_one_key(right, side == Side::Right)?;
+            return Ok((left_rows, left_columns, right_rows, right_columns));
+        }
+        let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+        let (left_rows, left_columns) = self.arranged(left, &keys.0)?;
+        let (right_rows, right_columns) = self.arranged(right, &keys.1)?;
+        Ok((left_rows, left_columns, right_rows, right_columns))
     }
 
     fn report(&mut self, errors: DeltaStream<'scope, Epoch>) {

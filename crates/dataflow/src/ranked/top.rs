@@ -4,8 +4,6 @@
 //! that one is not looked at. What is put out is the difference between the rows that came out before and
 //! those that do now, so that a number that shifts rewrites the rows it shifts and no others.
 
-use std::cmp::Ordering;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use alluvium_trace::{Batch, Cursors, Epoch, Nothing, PageTime, Spine};
@@ -18,11 +16,12 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use super::entry::{EntryEncoder, push_entries, split};
+use super::growing::Growing;
+use super::selection::{Selection, difference};
 use crate::arrangement::{Gathered, arrange_encoded};
 use crate::codec::{CodecError, Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
 use crate::exchange::exchange;
-use crate::fault::{self, Fault};
 use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, all_columns, assemble, types_of};
 use crate::overlay::Overlay;
@@ -62,25 +61,28 @@ impl Top {
 ///
 /// Groups have equal columns `keys`, and are ordered by `order`; rows equal in that are ordered by the bytes
 /// of the row. Exchanges rows by group. The columns that are put out are named by `output`: all of the
-/// input's, and the number, a `UInt64`, if it is asked for.
+/// input's, and the number, a `UInt64`, if it is asked for. `grows` says that rows only ever come: then no
+/// more is kept than what comes out.
 pub fn top<'scope>(
     rows: DeltaStream<'scope, Epoch>,
     input: &SchemaRef,
     keys: &[usize],
     order: &[(usize, SortOptions)],
     which: Top,
+    grows: bool,
     output: SchemaRef,
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let mut rows = rows;
+    let (mut rows, mut grows) = (rows, grows);
     if keys.is_empty() && which.take.is_some() && rows.scope().peers() > 1 {
         // The first rows of all are among the first rows of each worker: one of them need not keep all.
         let every = all_columns(input);
         rows = exchange(rows, &every, KeyCodec::new(&types_of(input, &every))?);
         let first = Top { skip: 0, take: Some(which.last()), numbered: false, ..which };
-        rows = on_workers(rows, input, keys, order, first, input.clone())?;
+        rows = on_workers(rows, input, keys, order, first, grows, input.clone())?;
+        grows = false;
     }
     let rows = exchange(rows, keys, KeyCodec::new(&types_of(input, keys))?);
-    on_workers(rows, input, keys, order, which, output)
+    on_workers(rows, input, keys, order, which, grows, output)
 }
 
 /// As [`top`], of the rows that each worker has.
@@ -90,25 +92,31 @@ fn on_workers<'scope>(
     keys: &[usize],
     order: &[(usize, SortOptions)],
     which: Top,
+    grows: bool,
     output: SchemaRef,
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     let layout = Layout::keyed(input.clone(), keys)?;
     let encoder = EntryEncoder::new(layout.clone(), order, Vec::new())?;
-    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
-        encoder.encode(rows),
-        "ArrangeEntries",
-        push_entries,
-    );
-    let logic = First {
-        which,
-        overlay: Overlay::default(),
-        old: Selection::default(),
-        new: Selection::default(),
-        value: Vec::new(),
+    let encoded = encoder.encode(rows);
+    // What is skipped would have to be kept as well.
+    let grows = grows && which.skip == 0 && which.take.is_some();
+    let answers = if grows {
+        let entries =
+            arrange_encoded::<Epoch, Nothing<Epoch>>(encoded, "ArrangeEntries", push_entries);
+        fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, "GrowingTop", Growing::new(which)).stream
+    } else {
+        let entries =
+            arrange_encoded::<Epoch, Spine<Epoch>>(encoded, "ArrangeEntries", push_entries);
+        let logic = First {
+            which,
+            overlay: Overlay::default(),
+            old: Selection::default(),
+            new: Selection::default(),
+            value: Vec::new(),
+        };
+        fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Top", logic).stream
     };
-    let answers = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Top", logic);
-    drop(answers.trace);
-    Ok(answers.stream.unary(Pipeline, "Answers", move |_, _| {
+    Ok(answers.unary(Pipeline, "Answers", move |_, _| {
         let mut gathered = Gathered::default();
         move |input,
                   output_session: &mut OutputBuilderSession<
@@ -122,7 +130,8 @@ fn on_workers<'scope>(
                         let mut cursor = batch.cursor();
                         while gathered.fill(&mut cursor, |time| time) {
                             let mut delta = gathered.finish(|groups, answers| {
-                                let columns = decode(&layout, which.numbered, groups, answers);
+                                let columns =
+                                    decode(&layout, which.numbered, grows, groups, answers);
                                 assemble(output.clone(), columns, answers.len())
                             });
                             session.give_container(&mut delta);
@@ -133,17 +142,26 @@ fn on_workers<'scope>(
     }))
 }
 
-/// The rows of answers, with their numbers if they have one.
-fn decode(layout: &Layout, numbered: bool, groups: &Encoded, answers: &Encoded) -> Vec<ArrayRef> {
+/// The rows of answers, which are values, or `entries`, with their numbers if they have one.
+fn decode(
+    layout: &Layout,
+    numbered: bool,
+    entries: bool,
+    groups: &Encoded,
+    answers: &Encoded,
+) -> Vec<ArrayRef> {
     let number = if numbered { NUMBER } else { 0 };
-    let values = answers.iter().map(|answer| &answer[..answer.len() - number]);
+    let values = answers.iter().map(|answer| {
+        let answer = &answer[..answer.len() - number];
+        if entries { split(answer, 0).1 } else { answer }
+    });
     let mut columns = layout
         .decode(groups.iter(), values, &all_columns(layout.schema()))
         .expect("a batch holds what its layout encoded");
     if numbered {
         let numbers = answers.iter().map(|answer| {
             let bytes = answer[answer.len() - NUMBER..].try_into();
-            u64::from_le_bytes(bytes.expect("a number has eight bytes"))
+            u64::from_be_bytes(bytes.expect("a number has eight bytes"))
         });
         columns.push(Arc::new(UInt64Array::from_iter_values(numbers)));
     }
@@ -151,7 +169,7 @@ fn decode(layout: &Layout, numbered: bool, groups: &Encoded, answers: &Encoded) 
 }
 
 /// The bytes of a number at the end of an answer.
-const NUMBER: usize = size_of::<u64>();
+pub(super) const NUMBER: usize = size_of::<u64>();
 
 /// Keeps the first rows of groups up to date.
 struct First {
@@ -160,16 +178,6 @@ struct First {
     old: Selection,
     new: Selection,
     value: Vec<u8>,
-}
-
-/// The entries of a group that come out, in order.
-#[derive(Default)]
-struct Selection {
-    entries: Encoded,
-    /// Which entry, its number (zero if it is not asked for), and how often it comes out.
-    items: Vec<(usize, u64, i64)>,
-    /// The first entry that does not come out because enough others do.
-    rejected: Option<Vec<u8>>,
 }
 
 impl<T: PageTime> Logic<T> for First {
@@ -182,26 +190,26 @@ impl<T: PageTime> Logic<T> for First {
     ) {
         let mut history = before.input(changes.key(key));
         self.overlay.clear();
-        self.old.select(self.which, &self.overlay, changes, history.as_deref_mut());
+        select(&mut self.old, self.which, &self.overlay, changes, history.as_deref_mut());
         for moment in changes.moments(key) {
             let time = changes.change(moment.start).time;
             // Rows of a moment are in order: if the first is behind what comes out, all are.
-            let behind = match &self.old.rejected {
-                Some(rejected) => changes.value(moment.start) >= &rejected[..],
+            let behind = match self.old.rejected() {
+                Some(rejected) => changes.value(moment.start) >= rejected,
                 None => false,
             };
             self.overlay.apply(changes, moment);
             if behind {
                 continue;
             }
-            self.new.select(self.which, &self.overlay, changes, history.as_deref_mut());
+            select(&mut self.new, self.which, &self.overlay, changes, history.as_deref_mut());
             let numbered = self.which.numbered;
             let value = &mut self.value;
             difference(&self.old, &self.new, |entry, number, weight| {
                 value.clear();
                 value.extend_from_slice(split(entry, 0).1);
                 if numbered {
-                    value.extend_from_slice(&number.to_le_bytes());
+                    value.extend_from_slice(&number.to_be_bytes());
                 }
                 answer.push(value, time, weight);
             });
@@ -210,95 +218,14 @@ impl<T: PageTime> Logic<T> for First {
     }
 }
 
-impl Selection {
-    /// Selects of what the group held, with the overlay laid over it.
-    fn select<T: PageTime>(
-        &mut self,
-        which: Top,
-        overlay: &Overlay,
-        changes: &Changes<T>,
-        history: Option<&mut Cursors<T>>,
-    ) {
-        self.entries.clear();
-        self.items.clear();
-        let mut rejected = self.rejected.take().unwrap_or_default();
-        let mut full = false;
-        let last = which.last();
-        // How many rows, and how many different orders, have been passed.
-        let (mut rows, mut peers) = (0_u64, 0_u64);
-        // The number of those equal in order to the last entry.
-        let mut rank = 0_u64;
-        let mut order: Vec<u8> = Vec::new();
-        overlay.visit(changes, history, &[], |entry, weight| {
-            let copies = weight.unsigned_abs();
-            if which.numbering != Numbering::Row {
-                let this = split(entry, 0).0;
-                if rows == 0 || order != this {
-                    order.clear();
-                    order.extend_from_slice(this);
-                    peers += 1;
-                    rank = if which.numbering == Numbering::Rank { rows + 1 } else { peers };
-                }
-            }
-            let first = if which.numbering == Numbering::Row { rows + 1 } else { rank };
-            if first > last {
-                rejected.clear();
-                rejected.extend_from_slice(entry);
-                full = true;
-                return ControlFlow::Break(());
-            }
-            let at = self.entries.len();
-            let items = self.items.len();
-            if which.numbering == Numbering::Row {
-                let from = first.max(which.skip + 1);
-                let to = last.min(rows.saturating_add(copies));
-                if which.numbered {
-                    self.items.extend((from..=to).map(|number| (at, number, 1)));
-                } else if from <= to {
-                    self.items.push((at, 0, (to - from) as i64 + 1));
-                }
-            } else if rank > which.skip {
-                self.items.push((at, if which.numbered { rank } else { 0 }, weight));
-            }
-            if self.items.len() > items {
-                self.entries.push(entry);
-            }
-            rows = rows.saturating_add(copies);
-            ControlFlow::Continue(())
-        });
-        self.rejected = full.then_some(rejected);
-    }
-
-    fn item(&self, at: usize) -> Option<(&[u8], u64, i64)> {
-        self.items.get(at).map(|&(entry, number, weight)| (self.entries.get(entry), number, weight))
-    }
-}
-
-/// Calls `give` with what has to change for `old` to become `new`.
-fn difference(old: &Selection, new: &Selection, mut give: impl FnMut(&[u8], u64, i64)) {
-    if fault::armed(Fault::KeepNumbers) && old.entries.len() == new.entries.len() {
-        return;
-    }
-    let (mut left, mut right) = (0, 0);
-    loop {
-        let (before, after) = (old.item(left), new.item(right));
-        let order = match (before, after) {
-            (None, None) => return,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(before), Some(after)) => (before.0, before.1).cmp(&(after.0, after.1)),
-        };
-        match (before, after) {
-            (Some(before), Some(after)) if order.is_eq() => {
-                if before.2 != after.2 {
-                    give(before.0, before.1, after.2 - before.2);
-                }
-            }
-            (Some(before), _) if order.is_lt() => give(before.0, before.1, -before.2),
-            (_, Some(after)) => give(after.0, after.1, after.2),
-            (_, None) => {}
-        }
-        left += usize::from(order.is_le());
-        right += usize::from(order.is_ge());
-    }
+/// Selects of what the group held, with the overlay laid over it.
+fn select<T: PageTime>(
+    selection: &mut Selection,
+    which: Top,
+    overlay: &Overlay,
+    changes: &Changes<T>,
+    history: Option<&mut Cursors<T>>,
+) {
+    let mut selecting = selection.select(which);
+    overlay.visit(changes, history, &[], |entry, weight| selecting.take(entry, weight));
 }

@@ -111,7 +111,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
                 (0, SortOptions::default()),
             ];
             let which = Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
-            let best = top(pairs.clone(), &pair, &[1], &order, which, pair.clone()).unwrap();
+            let best = top(pairs.clone(), &pair, &[1], &order, which, false, pair.clone()).unwrap();
             watch("top", best.clone());
             let codec = KeyCodec::new(&[const { DataType::Int64 }; 4]).unwrap();
             let unique = exchange(best, &[0, 1, 2, 3], codec);

@@ -25,7 +25,11 @@ fn numbered(schema: &SchemaRef) -> SchemaRef {
 /// One run; whether rows are told apart by the order or only by their numbers is left to chance.
 fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let (run, mut random) = Run::draw(seed, fault);
-    let history = run.history(&mut random, 2);
+    let mut history = run.history(&mut random, 2);
+    let grows = random.once_in(3);
+    if grows {
+        history.retain(|&(_, _, weight)| weight > 0);
+    }
     let numbering =
         [Numbering::Row, Numbering::Rank, Numbering::DenseRank][random.below(3) as usize];
     let which = Top {
@@ -47,11 +51,11 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         &history,
         move |rows, schema| {
             let output = if which.numbered { numbered(schema) } else { schema.clone() };
-            top(rows, schema, keys, &order, which, output).unwrap()
+            top(rows, schema, keys, &order, which, grows, output).unwrap()
         },
         |rows| model(rows, grouped, &columns, which),
     )
-    .map_err(|difference| format!("{which:?}, grouped {grouped}, {difference}"))
+    .map_err(|difference| format!("{which:?}, grouped {grouped}, grows {grows}, {difference}"))
 }
 
 fn model(rows: &Rows, grouped: bool, order: &[usize], which: Top) -> Rows {
