@@ -1,15 +1,40 @@
-//! Alluvium's sources and sinks.
+//! Alluvium's sources and sinks: files of CSV, JSON and Parquet.
 //!
-//! A source is registered when an engine is built, and serves `COPY … FROM` from then on:
+//! They are registered when an engine is built, and serve its statements and connectors from then on:
 //!
 //! ```
 //! # fn main() -> Result<(), alluvium::Error> {
-//! let engine = alluvium::Engine::builder().source(alluvium_connect::Csv).open_in_memory()?;
+//! let engine = alluvium_connect::formats(alluvium::Engine::builder()).open_in_memory()?;
 //! # let _ = engine;
 //! # Ok(()) }
 //! ```
+//!
+//! What all formats share: [`input`] opens files, also those that a pattern names, [`fit`] makes what they hold fit
+//! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
 mod csv;
-mod file;
+mod fit;
+mod input;
+mod json;
+mod options;
+mod parquet;
+mod target;
+
+use alluvium::Builder;
 
 pub use csv::Csv;
+pub use json::{Json, JsonLines};
+pub use parquet::Parquet;
+
+/// Registers all formats there are, as sources and as sinks.
+pub fn formats(builder: Builder) -> Builder {
+    builder
+        .source(Csv)
+        .source(JsonLines)
+        .source(Json)
+        .source(Parquet)
+        .sink(Csv)
+        .sink(JsonLines)
+        .sink(Json)
+        .sink(Parquet)
+}

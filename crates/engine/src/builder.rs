@@ -1,24 +1,40 @@
 //! Setting an engine up.
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::settings::Settings;
+use crate::sink::Sink;
 use crate::source::Source;
 
 /// What an engine is started with.
 pub struct Builder {
     workers: Option<usize>,
-    sources: Vec<Box<dyn Source>>,
+    sources: Vec<Arc<dyn Source>>,
+    sinks: Vec<Arc<dyn Sink>>,
+    batch_rows: usize,
+    strict: bool,
     clock: Clock,
 }
 
+/// How many rows an input's transaction has if nobody says otherwise.
+const BATCH_ROWS: usize = 40_000;
+
 impl Builder {
     pub(crate) fn new() -> Self {
-        Self { workers: None, sources: Vec::new(), clock: Clock::default() }
+        Self {
+            workers: None,
+            sources: Vec::new(),
+            sinks: Vec::new(),
+            batch_rows: BATCH_ROWS,
+            strict: false,
+            clock: Clock::default(),
+        }
     }
 
     /// How many threads the dataflows run on, at least one; by default as many as the machine can run at a
@@ -28,9 +44,28 @@ impl Builder {
         self
     }
 
-    /// Registers a source for `COPY … FROM`.
+    /// Registers a format that rows can be read from.
     pub fn source(mut self, source: impl Source + 'static) -> Self {
-        self.sources.push(Box::new(source));
+        self.sources.push(Arc::new(source));
+        self
+    }
+
+    /// Registers a format that rows can be written in.
+    pub fn sink(mut self, sink: impl Sink + 'static) -> Self {
+        self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// How many rows an input's transaction has at most; by default 40,000. Results do not depend on it.
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = rows.max(1);
+        self
+    }
+
+    /// Makes the first row that a source refuses, or for which an expression of a view fails, an error: of
+    /// the statement or the input that reads it, or of the engine.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
         self
     }
 
@@ -50,6 +85,7 @@ impl Builder {
         if workers == 0 {
             return Err(Error::Start { message: "at least one worker is needed".to_owned() });
         }
-        Ok(Engine { instance: Instance::start(workers, self.sources, self.clock)? })
+        let settings = Settings { workers, batch_rows: self.batch_rows, strict: self.strict };
+        Ok(Engine { instance: Instance::start(settings, self.sources, self.sinks, self.clock)? })
     }
 }

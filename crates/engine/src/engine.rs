@@ -1,5 +1,6 @@
 //! The engine as a program holds it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -11,6 +12,8 @@ use crate::catalog::RelationInfo;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::session::{Outcome, Session};
+use crate::sink::{Output, OutputMode};
+use crate::source::Progress;
 use crate::subscription::Subscription;
 use crate::transaction::Transaction;
 
@@ -90,6 +93,50 @@ impl Engine {
     /// Subscribes to the changes of a view, or of a table.
     pub fn subscribe(&self, view: &str) -> Result<Subscription> {
         self.instance.subscribe(view)
+    }
+
+    /// Starts the inputs of tables that have not started. Their rows come in on threads of their own, a
+    /// transaction at a time.
+    ///
+    /// Fails, and starts none of them, if one cannot be opened.
+    pub fn start(&self) -> Result<()> {
+        self.instance.start_inputs()
+    }
+
+    /// Waits until all inputs that were started have been read to their ends, and all of it is complete in
+    /// every view. Fails as soon as one of them cannot be read any further; the others go on.
+    ///
+    /// A thread with an open transaction waits for itself.
+    pub fn wait_for_sources(&self) -> Result<()> {
+        self.instance.inputs.wait()
+    }
+
+    /// How far everything has come. Waits for nothing that takes its time.
+    pub fn progress(&self) -> Progress {
+        self.instance.progress()
+    }
+
+    /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,
+    /// when the engine finishes, what it holds. Without a `format` the file's name tells it.
+    pub fn output(
+        &self,
+        relation: &str,
+        path: impl AsRef<Path>,
+        format: Option<&str>,
+        options: &[(String, String)],
+        mode: OutputMode,
+    ) -> Result<()> {
+        let path = path.as_ref().to_owned();
+        let sink = self.instance.formats.sink(format, &path)?;
+        options.iter().try_for_each(|(name, value)| sink.check(name, value))?;
+        let output = Output { path, sink, options: options.to_vec(), mode: Some(mode) };
+        self.instance.add_output(relation, output)
+    }
+
+    /// Starts what has not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of what
+    /// views hold, and completes those of changes, which end with it.
+    pub fn finish(&self) -> Result<()> {
+        self.instance.finish()
     }
 
     /// All tables and views, by name.

@@ -31,7 +31,7 @@ pub enum Error {
         /// Where the statement starts, if it was a statement.
         position: Option<Position>,
     },
-    /// A source cannot be opened or read.
+    /// A source cannot be opened or read, or a sink written.
     #[error("{message}")]
     Source {
         /// What was tried, and why it failed.
@@ -64,9 +64,20 @@ impl Error {
         Self::Data { message: message.into(), position: None }
     }
 
-    /// An error of a [`crate::Source`].
+    /// An error of a [`crate::Source`] or a [`crate::Sink`].
     pub fn source(message: impl Into<String>) -> Self {
         Self::Source { message: message.into(), position: None }
+    }
+
+    /// The same error, said to be about `subject`.
+    pub(crate) fn of(mut self, subject: &str) -> Self {
+        if let Self::Sql { message, .. }
+        | Self::Data { message, .. }
+        | Self::Source { message, .. } = &mut self
+        {
+            *message = format!("{subject}: {message}");
+        }
+        self
     }
 
     /// Where in the SQL text the error is, as line and column, both counted from one.

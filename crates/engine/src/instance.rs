@@ -14,7 +14,9 @@ use crate::error::Result;
 use crate::poison::Poison;
 use crate::query::QueryEngine;
 use crate::sequencer::{Sequencer, Stream};
-use crate::source::{Registry, Source};
+use crate::settings::Settings;
+use crate::sink::{Outputs, Sink};
+use crate::source::{Inputs, Refusals, Registry, Source};
 use crate::subscription::{Feed, FeedSink, Subscription};
 use crate::transaction::Turns;
 use crate::worker::{Dataflow, DataflowId, Pool, Progress};
@@ -28,8 +30,12 @@ pub(crate) struct Instance {
     pub(crate) indexes: Indexes,
     pub(crate) planner: Planner,
     pub(crate) query: QueryEngine,
-    pub(crate) sources: Registry,
+    pub(crate) settings: Settings,
     pub(crate) clock: Clock,
+    pub(crate) formats: Arc<Registry>,
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) outputs: Outputs,
+    pub(crate) refusals: Refusals,
     pub(crate) turns: Arc<Turns>,
     /// Held while relations come and go.
     pub(crate) definitions: Mutex<()>,
@@ -49,20 +55,25 @@ struct Subscribed {
 
 impl Instance {
     pub(crate) fn start(
-        workers: usize,
-        sources: Vec<Box<dyn Source>>,
+        settings: Settings,
+        sources: Vec<Arc<dyn Source>>,
+        sinks: Vec<Arc<dyn Sink>>,
         clock: Clock,
     ) -> Result<Arc<Self>> {
         let poison = Arc::new(Poison::default());
-        let progress = Progress::new(workers, clock.now()?, poison.clone());
-        let pool = Pool::start(workers, &progress, &poison)?;
+        let progress = Progress::new(settings.workers, clock.now()?, poison.clone());
+        let pool = Pool::start(settings.workers, &progress, &poison)?;
         Ok(Arc::new(Self {
             catalog: Catalog::default(),
             indexes: Indexes::default(),
             planner: Planner::new(),
             query: QueryEngine::default(),
-            sources: Registry::new(sources, poison.clone()),
+            settings,
             clock,
+            formats: Arc::new(Registry::new(sources, sinks, poison.clone())),
+            inputs: Inputs::new(poison.clone()),
+            outputs: Outputs::default(),
+            refusals: Refusals::default(),
             turns: Turns::new(poison.clone()),
             definitions: Mutex::new(()),
             subscriptions: Mutex::default(),
@@ -93,6 +104,16 @@ impl Instance {
     pub(crate) fn unsubscribe(&self, id: DataflowId) {
         let ended = self.subscriptions.lock().remove(&id);
         if let Some(ended) = ended {
+            self.sequencer.remove(id);
+            self.release(&ended.uses);
+        }
+    }
+
+    /// Ends a subscription's dataflow, unless that has been done; what is complete is still delivered.
+    pub(crate) fn cut(&self, id: DataflowId) {
+        let ended = self.subscriptions.lock().remove(&id);
+        if let Some(ended) = ended {
+            ended.feed.cut();
             self.sequencer.remove(id);
             self.release(&ended.uses);
         }
@@ -169,6 +190,14 @@ impl Instance {
         streams
     }
 
+    pub(crate) fn progress(&self) -> crate::source::Progress {
+        crate::source::Progress {
+            sources: self.inputs.progress(),
+            committed: self.sequencer.last(),
+            complete: self.progress.complete(),
+        }
+    }
+
     pub(crate) fn relations(&self) -> Result<Vec<RelationInfo>> {
         let entries = self.catalog.entries();
         entries.values().map(|entry| self.relation_info(entry)).collect()
@@ -192,5 +221,6 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         self.subscriptions.get_mut().values().for_each(|subscribed| subscribed.feed.cut());
+        self.outputs.close();
     }
 }

@@ -32,15 +32,17 @@
 //! ```
 //!
 //! Calls block, and handles can be shared by threads. [`Session`] is a client that speaks SQL statement by
-//! statement, [`Transaction`] one that writes batches; a [`Source`] brings files in with `COPY`.
+//! statement, [`Transaction`] one that writes batches; a [`Source`] brings rows in from files, and a [`Sink`]
+//! takes them out.
 //!
-//! Inside, from the outside in: `session` reads statements; `catalog` knows what exists; `transaction` stages
-//! writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the views; `query` and
+//! Inside, from the outside in: `session` reads statements; `catalog` knows what exists; `connector` ties tables
+//! to `source`s and views to `sink`s; `transaction` stages writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the views; `query` and
 //! `subscription` read what came of it; `poison` is what remains after a panic.
 
 mod builder;
 mod catalog;
 mod clock;
+mod connector;
 mod engine;
 mod error;
 mod instance;
@@ -48,6 +50,8 @@ mod poison;
 mod query;
 mod sequencer;
 mod session;
+mod settings;
+mod sink;
 mod source;
 mod subscription;
 mod transaction;
@@ -63,7 +67,11 @@ pub use crate::catalog::{RelationInfo, RelationKind};
 pub use crate::engine::Engine;
 pub use crate::error::{Error, Result};
 pub use crate::session::{Outcome, Session};
-pub use crate::source::{Portion, Refusal, Source, SourceReader, SourceRequest};
+pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
+pub use crate::source::{
+    Inferred, Portion, Progress, Refusal, Source, SourceProgress, SourceReader, SourceRequest,
+    SourceState,
+};
 pub use crate::subscription::{Change, Subscription};
 pub use crate::transaction::Transaction;
 

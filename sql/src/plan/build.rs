@@ -21,7 +21,7 @@ use super::expression::{self, Expression};
 use super::prune::prune;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
-use crate::planner::{Landmarks, OPTIONS, source_of};
+use crate::planner::{Landmarks, OPTIONS, as_set_operation, source_of};
 use crate::statement::is_column_type;
 
 /// The incremental plan of a view's optimized plan.
@@ -86,6 +86,10 @@ impl Builder<'_> {
                     union.inputs.iter().map(|input| self.build(input)).collect();
                 Ok(IncrementalPlan::union(inputs?, union.schema.as_arrow())?)
             }
+            LogicalPlan::Extension(extension) => match as_set_operation(extension) {
+                Some(node) => self.set_operation(node),
+                None => self.refuse(extension.node.name()),
+            },
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
                 Ok(IncrementalPlan::constant(expression::one_row()))
@@ -182,18 +186,8 @@ impl Builder<'_> {
     }
 
     fn join(&self, join: &logical::Join) -> Result<IncrementalPlan> {
-        let named = match join.join_type {
-            JoinType::Inner => None,
-            JoinType::Left => Some("LEFT JOIN"),
-            JoinType::Right => Some("RIGHT JOIN"),
-            JoinType::Full => Some("FULL JOIN"),
-            JoinType::LeftSemi | JoinType::RightSemi => Some("a semi join"),
-            JoinType::LeftAnti | JoinType::RightAnti => Some("an anti join"),
-            JoinType::LeftMark | JoinType::RightMark => Some("a subquery in an expression"),
-        };
-        if let Some(name) = named {
-            let (name, position) = self.landmarks.outer_join.unwrap_or((name, None));
-            return Err(Error::not_supported(format!("{name} in a view"), position));
+        if join.join_type != JoinType::Inner {
+            return self.match_join(join);
         }
         let drop_null = join.null_equality == NullEquality::NullEqualsNothing;
         let (left_keys, right_keys): (Vec<&Expr>, Vec<&Expr>) =
@@ -217,7 +211,7 @@ impl Builder<'_> {
     }
 
     /// One side of a join: its columns, then the keys that are not among them; and where the keys are.
-    fn keyed(
+    pub(super) fn keyed(
         &self,
         input: &LogicalPlan,
         keys: &[&Expr],

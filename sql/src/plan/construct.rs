@@ -150,18 +150,7 @@ impl IncrementalPlan {
         right: IncrementalPlan,
         on: Vec<(usize, usize)>,
     ) -> Result<IncrementalPlan> {
-        for &(l, r) in &on {
-            let (l, r) = (left.schema.field(l), right.schema.field(r));
-            if l.data_type() != r.data_type() {
-                return plan_err!(
-                    "\"{}\" is {} and \"{}\" is {}: they cannot be joined without a CAST",
-                    l.name(),
-                    l.data_type(),
-                    r.name(),
-                    r.data_type()
-                );
-            }
-        }
+        check_keys(&left, &right, &on)?;
         let width = left.schema.fields().len();
         let within = |key: &[usize], joined: &dyn Fn(usize) -> bool| {
             key.iter().all(|&column| joined(column))
@@ -339,7 +328,9 @@ impl IncrementalPlan {
             | Node::Top { input, .. }
             | Node::Window { input, .. }
             | Node::View { input, .. } => vec![input],
-            Node::Join { left, right, .. } => vec![left, right],
+            Node::Join { left, right, .. }
+            | Node::MatchJoin { left, right, .. }
+            | Node::SetOperation { left, right, .. } => vec![left, right],
             Node::Union { inputs } => inputs.iter().collect(),
         }
     }
@@ -358,10 +349,33 @@ impl IncrementalPlan {
             | Node::Top { input, .. }
             | Node::Window { input, .. }
             | Node::View { input, .. } => vec![input],
-            Node::Join { left, right, .. } => vec![left, right],
+            Node::Join { left, right, .. }
+            | Node::MatchJoin { left, right, .. }
+            | Node::SetOperation { left, right, .. } => vec![left, right],
             Node::Union { inputs } => inputs.iter_mut().collect(),
         }
     }
+}
+
+/// Refuses pairs of columns of different types.
+pub(super) fn check_keys(
+    left: &IncrementalPlan,
+    right: &IncrementalPlan,
+    on: &[(usize, usize)],
+) -> Result<()> {
+    for &(l, r) in on {
+        let (l, r) = (left.schema.field(l), right.schema.field(r));
+        if l.data_type() != r.data_type() {
+            return plan_err!(
+                "\"{}\" is {} and \"{}\" is {}: they cannot be joined without a CAST",
+                l.name(),
+                l.data_type(),
+                r.name(),
+                r.data_type()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Whether a map over a map can be one map: whether all that the lower one computes is used at most once.

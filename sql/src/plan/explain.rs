@@ -17,7 +17,9 @@ use datafusion_physical_expr::expressions::{Column, Literal};
 
 use super::aggregate::function_name;
 use super::expression::{self, Expression};
+use super::match_join::{joined_schema, kind_name};
 use super::{IncrementalPlan, Node};
+use crate::planner::set_operation_name;
 
 /// The plan, a node a line.
 pub(crate) fn explain(plan: &IncrementalPlan) -> String {
@@ -87,6 +89,24 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
             write!(text, "unnest {}", Names(&input.schema).list(lists))?;
             None
         }
+        Node::MatchJoin { left, right, on, kind, residual } => {
+            let pairs = joined_schema(left, right);
+            let (left, right) = (Names(&left.schema), Names(&right.schema));
+            text.push_str(kind_name(*kind));
+            for (number, &(l, r)) in on.iter().enumerate() {
+                text.push_str(if number == 0 { " on " } else { " and " });
+                write!(text, "{} = {}", left.column(l), right.column(r))?;
+            }
+            if let Some(residual) = residual {
+                write!(text, " where {}", Names(&pairs).expression(residual)?)?;
+            }
+            let (l, r): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+            let sides = match on.is_empty() {
+                true => "both sides".to_string(),
+                false => format!("left by {}, right by {}", left.list(&l), right.list(&r)),
+            };
+            Some(if residual.is_some() { format!("{sides}, rows with partners") } else { sides })
+        }
         Node::Aggregate { input, keys, aggregates, evaluated } => {
             let below = Names(&input.schema);
             let own = aggregates.iter().map(|aggregate| below.aggregate(aggregate));
@@ -150,6 +170,10 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
         Node::Distinct { .. } => {
             text.push_str("distinct");
             Some("rows".to_string())
+        }
+        Node::SetOperation { operation, .. } => {
+            text.push_str(&set_operation_name(*operation).to_lowercase());
+            Some("rows of both sides".to_string())
         }
         Node::Union { .. } => {
             text.push_str("union");

@@ -2,7 +2,7 @@
 //!
 //! `build` makes one of an optimized logical plan (`aggregate` of GROUP BY), out of the nodes of
 //! `construct`, which know their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
-//! prints it. `share` finds what several plans want kept. `expression` makes the expressions that maps
+//! prints it. `match_join` and `set_operation` have all of it for one node. `share` finds what several plans want kept. `expression` makes the expressions that maps
 //! evaluate. `order` is what orders mean, `top` finds the first rows of groups behind LIMIT, DISTINCT ON and
 //! numbers that are filtered, `window` is window functions.
 mod aggregate;
@@ -10,8 +10,10 @@ mod build;
 mod construct;
 mod explain;
 mod expression;
+mod match_join;
 mod order;
 mod prune;
+mod set_operation;
 mod share;
 mod top;
 mod unnest;
@@ -20,7 +22,9 @@ mod window;
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Evaluated};
+use alluvium_dataflow::match_join::MatchKind;
 use alluvium_dataflow::ranked::Top;
+use alluvium_dataflow::sets::SetOperation;
 use alluvium_dataflow::window::WindowFunction;
 use arrow::array::RecordBatch;
 use arrow::compute::SortOptions;
@@ -31,6 +35,7 @@ pub(crate) use self::build::build;
 pub(crate) use self::explain::explain;
 pub use self::expression::checked;
 pub(crate) use self::expression::one_row;
+pub(crate) use self::match_join::Side;
 pub use self::share::Index;
 
 /// A node of an incremental plan, with what is known of its rows.
@@ -109,6 +114,23 @@ pub enum Node {
         /// The columns that are lists, in ascending order.
         lists: Vec<usize>,
     },
+    /// Pairs of rows that agree on their keys, and rows by whether they are in one: outer, semi, anti and mark
+    /// joins.
+    ///
+    /// The output is that of [`match_join`](alluvium_dataflow::match_join::match_join). NULL keys are equal
+    /// here: for an `=` join the planner sees to it that they do not meet.
+    MatchJoin {
+        /// The left rows.
+        left: Box<IncrementalPlan>,
+        /// The right rows.
+        right: Box<IncrementalPlan>,
+        /// Pairs of a left and a right column of the same type.
+        on: Vec<(usize, usize)>,
+        /// What comes out.
+        kind: MatchKind,
+        /// Over the columns of both sides; true for pairs that count.
+        residual: Option<Arc<dyn PhysicalExpr>>,
+    },
     /// One row per group: the keys, then the aggregates. Without keys there is always one row.
     Aggregate {
         /// The rows to aggregate.
@@ -148,6 +170,15 @@ pub enum Node {
     Distinct {
         /// The rows.
         input: Box<IncrementalPlan>,
+    },
+    /// INTERSECT or EXCEPT of two inputs of the same column types, whole rows compared.
+    SetOperation {
+        /// The left rows.
+        left: Box<IncrementalPlan>,
+        /// The right rows.
+        right: Box<IncrementalPlan>,
+        /// Which.
+        operation: SetOperation,
     },
     /// All rows of all inputs, whose column types agree.
     Union {

@@ -8,6 +8,7 @@ use alluvium_dataflow::ranked::{Numbering, Top};
 use datafusion_common::Result;
 
 use super::expression::{self, Expression};
+use super::match_join::{Parts, prune_match_join};
 use super::order::ties;
 use super::{IncrementalPlan, Node};
 
@@ -116,6 +117,10 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
             IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
         }
+        Node::MatchJoin { left, right, on, kind, residual } => {
+            let parts = Parts { left: *left, right: *right, on, kind, residual };
+            prune_match_join(parts, required)
+        }
         Node::Aggregate { input, keys, aggregates, evaluated } => {
             let width = keys.len();
             let mut needed: Vec<usize> = (0..aggregates.len() + evaluated.len())
@@ -158,6 +163,12 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             let all: Vec<usize> = (0..schema.fields().len()).collect();
             let distinct = IncrementalPlan::distinct(prune(*input, &all)?);
             IncrementalPlan::columns(distinct, required)
+        }
+        Node::SetOperation { left, right, operation } => {
+            let all: Vec<usize> = (0..schema.fields().len()).collect();
+            let (left, right) = (prune(*left, &all)?, prune(*right, &all)?);
+            let joined = IncrementalPlan::set_operation(left, right, operation, &schema)?;
+            IncrementalPlan::columns(joined, required)
         }
         Node::Top { input, keys, order, which } => {
             let width = input.schema.fields().len();
@@ -229,7 +240,7 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
 
 /// Prunes to the used columns in their order, and to one column where none is used: a batch needs
 /// one. Also gives the columns that are left.
-fn prune_to(
+pub(super) fn prune_to(
     plan: IncrementalPlan,
     mut used: BTreeSet<usize>,
 ) -> Result<(IncrementalPlan, Vec<usize>)> {
@@ -246,6 +257,6 @@ fn prune_to(
 }
 
 /// Where a column went.
-fn place(used: &[usize], column: usize) -> usize {
+pub(super) fn place(used: &[usize], column: usize) -> usize {
     used.iter().position(|used| *used == column).expect("a column that is used is kept")
 }

@@ -40,8 +40,11 @@ impl IncrementalPlan {
         for input in self.inputs_mut() {
             input.share_inputs(in_view, find)?;
         }
+        // What is spread over the workers is not sorted by anything.
+        let spread = self.spread().is_some();
         match &mut self.node {
-            Node::Join { left, right, on } => {
+            Node::Join { .. } | Node::MatchJoin { .. } if spread => Ok(()),
+            Node::Join { left, right, on } | Node::MatchJoin { left, right, on, .. } => {
                 if !order_as_kept(on, left, |pair| pair.0) {
                     order_as_kept(on, right, |pair| pair.1);
                 }
@@ -99,8 +102,10 @@ impl IncrementalPlan {
             Node::Union { inputs } => inputs.iter().any(IncrementalPlan::has_state),
             // Both sides are kept elsewhere.
             Node::Join { .. } => false,
+            Node::MatchJoin { residual, .. } => residual.is_some(),
             Node::Aggregate { .. }
             | Node::Distinct { .. }
+            | Node::SetOperation { .. }
             | Node::Top { .. }
             | Node::Window { .. } => true,
         }

@@ -31,6 +31,8 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     options.sql_parser.collect_spans = true;
     options.optimizer.skip_failed_rules = false;
     options.optimizer.max_passes = 2;
+    // A join, like a correlated one: `subquery` sees to it that only subqueries of one row come to that.
+    options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     Arc::new(options)
 });
 

@@ -8,7 +8,7 @@
 //! `context` resolves names, `now` keeps the time open, `refusal` says what a view cannot say yet, `optimizer`
 //! chooses rules that hold while the data changes (`cross_join` and `distinct_on` are our own), `time_window` plans
 //! TUMBLE, HOP and SESSION, `lateral` and `ordinality` UNNEST, `view` and `write` plan, `constant` keeps constants from
-//! wrapping around.
+//! wrapping around. `set_operation` plans INTERSECT and EXCEPT, `subquery` makes joins of subqueries.
 mod constant;
 mod context;
 mod cross_join;
@@ -22,6 +22,9 @@ mod ordinality;
 mod parameters;
 mod refusal;
 mod relation;
+mod set_operation;
+mod single_row;
+mod subquery;
 mod time_window;
 mod validate;
 mod view;
@@ -38,6 +41,9 @@ pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
 pub(crate) use self::relation::source_of;
+pub(crate) use self::set_operation::{
+    SetOperationNode, as_set_operation, name as set_operation_name,
+};
 pub use self::view::PlannedView;
 pub use self::write::PlannedWrite;
 use crate::catalog::Catalog;
@@ -80,7 +86,9 @@ impl Planner {
         frame::normalize(&mut query);
         context
             .plan(ast::Statement::Query(query))
+            .and_then(set_operation::plan)
             .and_then(relation::inline_views)
+            .and_then(set_operation::expand)
             .map_err(|error| Error::from_datafusion(&error).at(start))
             .and_then(|plan| {
                 relation::check_kept(&plan)

@@ -1,9 +1,10 @@
 //! The rules that views are optimized with.
 //!
 //! A rule is here only if it holds for multisets that change: none looks at statistics, at what data
-//! there is now, or at the time. Left out, of DataFusion's own: subqueries (views have none yet); what
-//! moves limits and prunes columns, and DISTINCT as aggregation and in aggregates (done on the incremental
-//! plan, which knows them); and what merely tidies plans that are executed once.
+//! there is now, or at the time. Left out, of DataFusion's own: subqueries but for scalars of one row (the
+//! others are rewritten by `subquery`, which knows NULLs and counts rows); what moves limits and prunes
+//! columns, and DISTINCT as aggregation and in aggregates (done on the incremental plan, which knows them);
+//! and what merely tidies plans that are executed once.
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimizer::OptimizerRule;
 use datafusion_optimizer::push_down_filter::PushDownFilter;
+use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 
@@ -49,6 +51,7 @@ impl ViewOptimizer {
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(DistinctOnToRowNumber),
             Arc::new(SimplifyExpressions::new()),
+            Arc::new(ScalarSubqueryToJoin::new()),
             Arc::new(ExtractEquijoinPredicate::new()),
             Arc::new(EliminateDuplicatedExpr::new()),
             Arc::new(EliminateFilter::new()),

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use datafusion_expr::Volatility;
 use sqlparser::ast::{
     self, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SetExpr, SetOperator,
-    Spanned, TableFactor, Visit, Visitor,
+    SetQuantifier, Spanned, TableFactor, Visit, Visitor,
 };
 use sqlparser::tokenizer::Span;
 
@@ -21,8 +21,12 @@ use crate::error::{Error, Position};
 pub(crate) struct Landmarks {
     /// The query's start.
     pub(crate) start: Option<Position>,
-    /// The first LEFT, RIGHT or FULL JOIN.
-    pub(crate) outer_join: Option<(&'static str, Option<Position>)>,
+    /// The first scalar subquery.
+    pub(crate) scalar_subquery: Option<Position>,
+    /// The first IN of a subquery.
+    pub(crate) in_subquery: Option<Position>,
+    /// The first EXISTS.
+    pub(crate) exists: Option<Position>,
     /// The first aggregate.
     pub(crate) aggregate: Option<Position>,
     /// The first LIMIT or OFFSET.
@@ -117,9 +121,14 @@ impl Check {
     fn set_expression(&mut self, body: &SetExpr) -> ControlFlow<Error> {
         match body {
             SetExpr::SetOperation { op, set_quantifier, left, right } => {
-                if *op != SetOperator::Union {
-                    let quantifier = set_quantifier.to_string();
-                    let name = format!("{op} {quantifier}");
+                let by_name = matches!(
+                    set_quantifier,
+                    SetQuantifier::ByName
+                        | SetQuantifier::AllByName
+                        | SetQuantifier::DistinctByName
+                );
+                if matches!(op, SetOperator::Minus) || by_name && *op != SetOperator::Union {
+                    let name = format!("{op} {set_quantifier}");
                     return refuse(name.trim_end(), right.span());
                 }
                 self.set_expression(left)?;
@@ -137,27 +146,31 @@ impl Check {
 
     fn join(&mut self, join: &ast::Join) -> ControlFlow<Error> {
         let span = join.relation.span();
-        let name = match &join.join_operator {
-            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => {
-                return ControlFlow::Continue(());
-            }
-            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => "LEFT JOIN",
-            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => "RIGHT JOIN",
-            JoinOperator::FullOuter(_) => "FULL JOIN",
-            JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::RightSemi(_) => {
-                return refuse("SEMI JOIN", span);
-            }
-            JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => {
-                return refuse("ANTI JOIN", span);
-            }
-            JoinOperator::AsOf { .. } => return refuse("ASOF JOIN", span),
-            _ => return refuse("this kind of join", span),
-        };
-        if self.landmarks.outer_join.is_none() {
-            self.landmarks.outer_join = Some((name, Position::of_span(span)));
+        match &join.join_operator {
+            JoinOperator::Join(_)
+            | JoinOperator::Inner(_)
+            | JoinOperator::CrossJoin(_)
+            | JoinOperator::Left(_)
+            | JoinOperator::LeftOuter(_)
+            | JoinOperator::Right(_)
+            | JoinOperator::RightOuter(_)
+            | JoinOperator::FullOuter(_)
+            | JoinOperator::Semi(_)
+            | JoinOperator::LeftSemi(_)
+            | JoinOperator::RightSemi(_)
+            | JoinOperator::Anti(_)
+            | JoinOperator::LeftAnti(_)
+            | JoinOperator::RightAnti(_) => ControlFlow::Continue(()),
+            JoinOperator::AsOf { .. } => refuse("ASOF JOIN", span),
+            _ => refuse("this kind of join", span),
         }
-        ControlFlow::Continue(())
     }
+}
+
+/// Takes note of where something is first.
+fn first_here(place: &mut Option<Position>, span: Span) -> ControlFlow<Error> {
+    *place = place.or_else(|| Position::of_span(span));
+    ControlFlow::Continue(())
 }
 
 /// The syntax tree does not know where every construct is: the nearest place it does know.
@@ -267,9 +280,13 @@ impl Visitor for Check {
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
         match expression {
             Expr::Function(function) => self.function(function),
-            Expr::Subquery(query) => refuse("a scalar subquery", query.span()),
-            Expr::InSubquery { expr, .. } => refuse("IN (SELECT …)", expr.span()),
-            Expr::Exists { subquery, .. } => refuse("EXISTS", subquery.span()),
+            Expr::Subquery(query) => first_here(&mut self.landmarks.scalar_subquery, query.span()),
+            Expr::InSubquery { expr, .. } => {
+                first_here(&mut self.landmarks.in_subquery, expr.span())
+            }
+            Expr::Exists { subquery, .. } => {
+                first_here(&mut self.landmarks.exists, subquery.span())
+            }
             Expr::AnyOp { left, .. } => refuse("ANY", left.span()),
             Expr::AllOp { left, .. } => refuse("ALL", left.span()),
             Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {

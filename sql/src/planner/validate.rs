@@ -1,16 +1,19 @@
 //! Whether every column of an optimized plan exists where it is used.
 //!
 //! The optimizer can leave a column behind that its input does not have, without an error: a
-//! correlation over two levels does. Such a plan must be refused, not run.
+//! correlation over two levels does. Or it leaves a subquery as it is. Such a plan must be refused, not
+//! run.
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema};
 use datafusion_expr::{Expr, LogicalPlan};
 
+use super::Landmarks;
+use super::subquery::is_single;
 use crate::error::{Error, Position, Result};
 
 /// Refuses a plan in which a column does not resolve in its node's inputs.
-pub(crate) fn validate(plan: &LogicalPlan) -> Result<()> {
+pub(crate) fn validate(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> {
     plan.apply(|node| {
         let inputs = node.inputs();
         let schemas: Vec<&DFSchema> = match node {
@@ -23,12 +26,49 @@ pub(crate) fn validate(plan: &LogicalPlan) -> Result<()> {
                     Err(unresolved(column))
                 }
                 Expr::OuterReferenceColumn(_, column) => Err(unresolved(column)),
-                _ => Ok(TreeNodeRecursion::Continue),
+                part => subquery_left(part, landmarks).map(|()| TreeNodeRecursion::Continue),
             })
         })
     })
     .map(|_| ())
     .map_err(|error| Error::from_datafusion(&error))
+}
+
+/// Refuses what is left of subqueries after they were rewritten, but for scalars of one row: those have a
+/// rule of the optimizer's.
+pub(crate) fn check_subqueries(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> {
+    plan.apply(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| match part {
+                Expr::ScalarSubquery(query) if is_single(&query.subquery) => {
+                    Ok(TreeNodeRecursion::Continue)
+                }
+                part => subquery_left(part, landmarks).map(|()| TreeNodeRecursion::Continue),
+            })
+        })
+    })
+    .map(|_| ())
+    .map_err(|error| Error::from_datafusion(&error))
+}
+
+fn subquery_left(part: &Expr, landmarks: &Landmarks) -> datafusion_common::Result<()> {
+    match part {
+        Expr::ScalarSubquery(_) => {
+            Err(left_over("this scalar subquery", landmarks.scalar_subquery))
+        }
+        Expr::InSubquery(_) => Err(left_over("this IN (SELECT …)", landmarks.in_subquery)),
+        Expr::Exists(_) => Err(left_over("this EXISTS", landmarks.exists)),
+        _ => Ok(()),
+    }
+}
+
+/// A subquery that is no join: of its kind, the first in the text is named.
+fn left_over(name: &str, position: Option<Position>) -> datafusion_common::DataFusionError {
+    let error = Error::not_supported(
+        format!("{name}, with what it refers to outside, in a view"),
+        position,
+    );
+    datafusion_common::DataFusionError::External(Box::new(error))
 }
 
 fn unresolved(column: &Column) -> datafusion_common::DataFusionError {

@@ -11,7 +11,7 @@ use sqlparser::ast;
 use super::context::Context;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{frame, now, refusal, validate};
+use super::{frame, now, refusal, set_operation, subquery, validate};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
@@ -50,9 +50,13 @@ pub(super) fn plan(
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 
-    let logical = now::with_clock(logical).map_err(in_query)?;
+    let logical = set_operation::plan(logical)
+        .and_then(now::with_clock)
+        .and_then(subquery::decorrelate)
+        .map_err(in_query)?;
+    validate::check_subqueries(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
-    validate::validate(&logical).map_err(|error| error.at(landmarks.start))?;
+    validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let plan = plan::build(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let mut reads = BTreeSet::new();
     plan.visit_relations(&mut |relation| {

@@ -10,7 +10,7 @@ use sqlparser::ast::{
 };
 
 use super::context::{Context, no_relation};
-use super::{constant, relation};
+use super::{constant, relation, set_operation};
 use crate::catalog::{Catalog, KEEPING, Relation};
 use crate::error::{Error, Position, Result, no_column};
 use crate::statement::{fold, relation_name};
@@ -201,7 +201,10 @@ impl Target {
         let LogicalPlan::Dml(change) = plan else {
             return Err(Error::new("the statement changes no table", self.position));
         };
-        let plan = relation::inline_views(change.input.as_ref().clone()).map_err(at)?;
+        let plan = set_operation::plan(change.input.as_ref().clone())
+            .and_then(relation::inline_views)
+            .and_then(set_operation::expand)
+            .map_err(at)?;
         relation::check_kept(&plan)
             .and_then(|()| constant::check(&plan))
             .map_err(|error| error.at(Some(self.position)))?;

@@ -1,39 +1,109 @@
-//! `COPY table FROM 'path' (NAME value, …)`.
+//! `COPY table [(columns)] FROM 'path' (NAME value, …)`, `COPY table [(columns)] | (query) TO 'path' (…)`,
+//! and `CREATE TABLE table FROM 'path' (…)`.
 
+use sqlparser::ast::{Ident, Query, Spanned};
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::parser::{IsOptional, Parser, ParserError};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use super::StatementKind;
+use super::connector::Setting;
+use super::dialect::Alluvium;
 use super::kind::fold;
 use crate::error::Position;
 
-/// Reads COPY from its first word on. What options mean is the source's affair.
+/// Reads COPY from its first word on. What options mean is the affair of sources and sinks.
 pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
     parser.expect_keyword_is(Keyword::COPY)?;
-    let name = parser.parse_identifier()?;
-    let position = Position::of_span(name.span).unwrap_or(Position { line: 1, column: 1 });
+    let start = parser.peek_token_ref().clone();
+    if start.token == Token::LParen {
+        parser.advance_token();
+        let query = parser.parse_query()?;
+        parser.expect_token(&Token::RParen)?;
+        parser.expect_keyword_is(Keyword::TO)?;
+        let path = parser.parse_literal_string()?;
+        let position = place(start.span);
+        return Ok(StatementKind::CopyTo { query, position, path, options: options(parser)? });
+    }
+    let table = parser.parse_object_name(false)?;
+    let columns = match parser.peek_token_ref().token {
+        Token::LParen => parser.parse_parenthesized_column_list(IsOptional::Mandatory, false)?,
+        _ => Vec::new(),
+    };
+    let position = place(table.span());
+    if parser.parse_keyword(Keyword::TO) {
+        let path = parser.parse_literal_string()?;
+        let query = select(&table.to_string(), &columns, start.span)?;
+        return Ok(StatementKind::CopyTo { query, position, path, options: options(parser)? });
+    }
     parser.expect_keyword_is(Keyword::FROM)?;
     let path = parser.parse_literal_string()?;
-    let mut options = Vec::new();
-    let _ = parser.parse_keyword(Keyword::WITH);
-    if parser.consume_token(&Token::LParen) && !parser.consume_token(&Token::RParen) {
-        loop {
-            options.push(option(parser)?);
-            if !parser.consume_token(&Token::Comma) {
-                break;
-            }
-        }
-        parser.expect_token(&Token::RParen)?;
-    }
-    Ok(StatementKind::Copy { table: fold(&name), position, path, options })
+    let table = match table.0.as_slice() {
+        [part] if let Some(name) = part.as_ident() => fold(name),
+        _ => table.to_string(),
+    };
+    let columns = columns.iter().map(|column| (fold(column), place(column.span))).collect();
+    Ok(StatementKind::Copy { table, position, columns, path, options: options(parser)? })
 }
 
-fn option(parser: &mut Parser<'_>) -> Result<(String, String), ParserError> {
-    let name = parser.next_token();
-    let Token::Word(name) = name.token else {
-        return parser.expected("the name of an option", name);
+/// Reads `CREATE TABLE name FROM 'path' (…)`.
+pub(super) fn create_table(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
+    parser.expect_keywords(&[Keyword::CREATE, Keyword::TABLE])?;
+    let name = parser.parse_identifier()?;
+    parser.expect_keyword_is(Keyword::FROM)?;
+    let path = parser.parse_literal_string()?;
+    let (name, position) = (fold(&name), place(name.span));
+    Ok(StatementKind::CreateTableFrom { name, position, path, options: options(parser)? })
+}
+
+/// `SELECT columns FROM table`, at the place of the table's name.
+fn select(table: &str, columns: &[Ident], span: Span) -> Result<Box<Query>, ParserError> {
+    let columns = match columns {
+        [] => "*".to_owned(),
+        columns => columns.iter().map(Ident::to_string).collect::<Vec<_>>().join(", "),
     };
+    let text = format!("SELECT {columns} FROM {table}");
+    let mut parser = Parser::new(&Alluvium).try_with_sql(&text)?;
+    let mut tokens = Vec::new();
+    loop {
+        let token = parser.next_token();
+        if token.token == Token::EOF {
+            break;
+        }
+        tokens.push(TokenWithSpan::new(token.token, span));
+    }
+    Parser::new(&Alluvium).with_tokens_with_locations(tokens).parse_query()
+}
+
+fn place(span: Span) -> Position {
+    Position::of_span(span).unwrap_or(Position { line: 1, column: 1 })
+}
+
+/// `[WITH] (NAME value, …)`, or nothing.
+fn options(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserError> {
+    let mut options: Vec<Setting> = Vec::new();
+    let _ = parser.parse_keyword(Keyword::WITH);
+    if !parser.consume_token(&Token::LParen) || parser.consume_token(&Token::RParen) {
+        return Ok(options);
+    }
+    loop {
+        options.push(option(parser)?);
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen)?;
+    Ok(options)
+}
+
+fn option(parser: &mut Parser<'_>) -> Result<Setting, ParserError> {
+    let token = parser.next_token();
+    let name = match token.token {
+        Token::Word(word) => word.value,
+        Token::SingleQuotedString(text) => text,
+        _ => return parser.expected("the name of an option", token),
+    };
+    let _ = parser.consume_token(&Token::Eq);
     let value = parser.next_token();
     let value = match value.token {
         Token::Word(word) => word.value,
@@ -41,5 +111,5 @@ fn option(parser: &mut Parser<'_>) -> Result<(String, String), ParserError> {
         Token::SingleQuotedString(text) => text,
         _ => return parser.expected("the value of an option", value),
     };
-    Ok((name.value.to_uppercase(), value))
+    Ok(Setting { name, value, position: place(token.span) })
 }

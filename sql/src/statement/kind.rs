@@ -8,7 +8,9 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::dialect::Alluvium;
 use super::statements::syntax_error;
 use super::view::ViewKind;
-use super::{Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, nested_types};
+use super::{
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, nested_types,
+};
 use crate::error::{Error, Position, Result};
 
 /// Statements that sqlparser knows and we do not, by their first word.
@@ -65,10 +67,29 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
     let word = |number: usize| words.get(number).map_or("", String::as_str);
     let start = tokens.first().and_then(|token| Position::of_span(token.span));
     let tokens = nested_types::respell(tokens);
-    let mut parser = Parser::new(&Alluvium).with_tokens_with_locations(tokens);
+    let mut parser = Parser::new(&Alluvium).with_tokens_with_locations(tokens.clone());
     let kind = match word(0) {
-        "CREATE" => create(&mut parser, &words, start, text)?,
+        "CREATE" if word(1) == "TABLE" && word(3) == "FROM" => {
+            copy::create_table(&mut parser).map_err(syntax_error)?
+        }
+        "CREATE" => {
+            let created = create(&mut parser, &words, start, text)?;
+            if let StatementKind::CreateView(view) = &created {
+                file::refuse(&view.query, &tokens)?;
+            }
+            created
+        }
+        "START" if tokens.len() == 1 => {
+            parser.advance_token();
+            StatementKind::Start
+        }
         "EXPLAIN" => explain(&mut parser, start)?,
+        "SUBSCRIBE" => {
+            parser.advance_token();
+            let name = parser.parse_object_name(false).map_err(syntax_error)?;
+            let (name, position) = relation_name(&name)?;
+            StatementKind::Subscribe { name, position }
+        }
         "COPY" => copy::read(&mut parser).map_err(syntax_error)?,
         "SELECT" | "WITH" | "VALUES" | "(" => {
             StatementKind::Query(parser.parse_query().map_err(syntax_error)?)

@@ -6,9 +6,13 @@
 //!
 //! In reading order: `statements` cuts, `dialect` says how our SQL differs from sqlparser's
 //! generic one, `kind` sorts statements and refuses those that do not work, `table` and `view`
-//! read definitions, `nested_types` spells types, and `copy` reads COPY.
+//! read definitions, `nested_types` spells types, `connector` reads where their rows come from and go to (as
+//! `json` or flat), `copy` reads COPY, and `file` finds the files that queries name.
+mod connector;
 mod copy;
 mod dialect;
+mod file;
+mod json;
 mod kind;
 mod nested_types;
 mod statements;
@@ -17,10 +21,11 @@ mod view;
 
 use sqlparser::ast;
 
+pub use self::connector::{ConnectorDefinition, Setting};
+pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::statements::{Statements, parse};
-pub use self::table::TableDefinition;
-pub(crate) use self::table::is_column_type;
+pub use self::table::{TableDefinition, is_column_type};
 pub use self::view::{ViewDefinition, ViewKind};
 use crate::error::Position;
 
@@ -83,19 +88,52 @@ pub enum StatementKind {
     Commit,
     /// `ROLLBACK`
     Rollback,
-    /// `COPY table FROM 'path' (NAME value, …)`
+    /// `CREATE TABLE table FROM 'path' (NAME value, …)`
+    CreateTableFrom {
+        /// The table.
+        name: String,
+        /// Where it is named.
+        position: Position,
+        /// Where its columns and rows come from, as it was written.
+        path: String,
+        /// How to read them.
+        options: Vec<Setting>,
+    },
+    /// `START`: connectors that have not started do.
+    Start,
+    /// `COPY table (columns) FROM 'path' (NAME value, …)`
     Copy {
         /// The table that is copied into.
         table: String,
         /// Where it is named.
         position: Position,
+        /// The columns that the rows have, and where each is named; none stands for all.
+        columns: Vec<(String, Position)>,
         /// Where the rows come from, as it was written.
         path: String,
-        /// Names in upper case and values as they were written, strings without their quotes.
-        options: Vec<(String, String)>,
+        /// How to read them.
+        options: Vec<Setting>,
+    },
+    /// `COPY table (columns) TO 'path' (NAME value, …)`, or of a query
+    CopyTo {
+        /// What is copied.
+        query: Box<ast::Query>,
+        /// Where it is named.
+        position: Position,
+        /// Where the rows go, as it was written.
+        path: String,
+        /// How to write them.
+        options: Vec<Setting>,
     },
     /// `SELECT`, `WITH` or `VALUES`
     Query(Box<ast::Query>),
+    /// `SUBSCRIBE relation`
+    Subscribe {
+        /// The view or table.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
     /// `EXPLAIN VIEW`
     ExplainView {
         /// The view.

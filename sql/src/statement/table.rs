@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
-use sqlparser::ast::{self, ColumnOption, CreateTableOptions, SqlOption, TableConstraint, Value};
+use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
 
 use super::IfTaken;
+use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::{column_default, column_type};
@@ -27,8 +28,10 @@ pub struct TableDefinition {
     pub primary_key: Vec<usize>,
     /// What a column gets that an INSERT leaves out: one entry per column, `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
-    /// The options of its WITH clause, names in lower case.
+    /// The options of its WITH clause that are its own, names and values in lower case.
     pub options: Vec<(String, String)>,
+    /// Where its rows come from.
+    pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
 }
@@ -36,9 +39,8 @@ pub struct TableDefinition {
 impl TableDefinition {
     /// Whether the table keeps its contents; see [`KEEPING`](crate::catalog::KEEPING).
     pub fn is_kept(&self) -> bool {
-        let connected =
-            || self.options.iter().any(|(name, _)| name == "connectors" || name == "connector");
-        !self.primary_key.is_empty() || self.flag("materialized").unwrap_or_else(|| !connected())
+        let connected = !self.connectors.is_empty();
+        !self.primary_key.is_empty() || self.flag("materialized").unwrap_or(!connected)
     }
 
     /// Whether rows are only ever inserted.
@@ -127,7 +129,7 @@ impl TableDefinition {
             fields[column].set_nullable(false);
         }
 
-        let options = options(&create.table_options, position)?;
+        let (options, connectors) = options(&create.table_options, position)?;
         let forgets =
             options.iter().any(|(name, value)| name == "materialized" && value == "false");
         if forgets && !primary_key.is_empty() {
@@ -144,9 +146,94 @@ impl TableDefinition {
             primary_key,
             defaults,
             options,
+            connectors,
             text: text.to_string(),
         })
     }
+}
+
+impl TableDefinition {
+    /// A table of these columns and nothing else. Types that tables do not hold become the nearest one that
+    /// they do; fails at the first column without one.
+    pub fn with_columns(
+        name: &str,
+        position: Position,
+        schema: &Schema,
+    ) -> Result<TableDefinition> {
+        let schema = TableDefinition::columns(schema).map_err(|error| error.at(Some(position)))?;
+        Ok(TableDefinition {
+            name: name.to_owned(),
+            position,
+            primary_key: Vec::new(),
+            defaults: vec![None; schema.fields().len()],
+            schema,
+            options: Vec::new(),
+            connectors: Vec::new(),
+            if_taken: IfTaken::Fail,
+            text: String::new(),
+        })
+    }
+
+    /// Columns with types that tables hold, under names that differ.
+    pub fn columns(schema: &Schema) -> Result<SchemaRef> {
+        let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            let name = field.name();
+            if columns.iter().any(|column| column.name() == name) {
+                return Err(Error::new(format!("column \"{name}\" appears twice"), None));
+            }
+            let data_type = nearest(field.data_type()).ok_or_else(|| {
+                let what = format!("column \"{name}\" of type {}", field.data_type());
+                Error::not_supported(what, None)
+            })?;
+            columns.push(Field::new(name, data_type, field.is_nullable()));
+        }
+        if columns.is_empty() {
+            return Err(Error::new("there are no columns", None));
+        }
+        Ok(Arc::new(Schema::new(columns)))
+    }
+}
+
+/// The type of a table's column that holds all values of another type.
+fn nearest(data_type: &DataType) -> Option<DataType> {
+    let nearest = match data_type {
+        DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            DataType::Binary
+        }
+        DataType::Float16 => DataType::Float32,
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            DataType::Decimal128(*precision, *scale)
+        }
+        DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::Time32(_) => DataType::Time64(TimeUnit::Microsecond),
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
+        DataType::Dictionary(_, values) => nearest(values)?,
+        DataType::LargeList(item) | DataType::ListView(item) | DataType::FixedSizeList(item, _) => {
+            nearest(&DataType::List(Arc::clone(item)))?
+        }
+        DataType::List(item) => DataType::List(Arc::new(nearest_field(item)?)),
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|field| nearest_field(field));
+            DataType::Struct(fields.collect::<Option<Vec<_>>>()?.into())
+        }
+        DataType::Map(entries, sorted) => DataType::Map(Arc::new(nearest_field(entries)?), *sorted),
+        other => other.clone(),
+    };
+    is_column_type(&nearest).then_some(nearest)
+}
+
+fn nearest_field(field: &Field) -> Option<Field> {
+    let data_type = match field.data_type() {
+        // The entries of a map are a struct, which need not be a column's type.
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|field| nearest_field(field));
+            DataType::Struct(fields.collect::<Option<Vec<_>>>()?.into())
+        }
+        other => nearest(other)?,
+    };
+    Some(Field::new(field.name(), data_type, field.is_nullable()))
 }
 
 fn second_key(position: Option<Position>) -> Error {
@@ -181,9 +268,16 @@ fn option_name(option: &ColumnOption) -> String {
         .join(" ")
 }
 
-fn options(options: &CreateTableOptions, position: Position) -> Result<Vec<(String, String)>> {
+/// Options that are neither of a connector nor unknown, by name.
+type Flags = Vec<(String, String)>;
+
+/// The options that are the table's own, in lower case, and its connectors.
+fn options(
+    options: &CreateTableOptions,
+    position: Position,
+) -> Result<(Flags, Vec<ConnectorDefinition>)> {
     let options = match options {
-        CreateTableOptions::None => return Ok(Vec::new()),
+        CreateTableOptions::None => return Ok((Vec::new(), Vec::new())),
         CreateTableOptions::With(options) => options,
         CreateTableOptions::Options(_)
         | CreateTableOptions::Plain(_)
@@ -191,41 +285,21 @@ fn options(options: &CreateTableOptions, position: Position) -> Result<Vec<(Stri
             return Err(Error::new("write a table's options as WITH ('name' = 'value')", position));
         }
     };
-    let mut read = Vec::with_capacity(options.len());
-    for option in options {
-        let SqlOption::KeyValue { key, value } = option else {
-            return Err(Error::not_supported(format!("the option {option}"), position));
-        };
-        let at = Position::of_span(key.span).or_else(|| Position::of(value)).or(Some(position));
-        let name = key.value.to_ascii_lowercase();
-        let value = match value {
-            ast::Expr::Value(value) => match &value.value {
-                Value::SingleQuotedString(text) => text.clone(),
-                value => value.to_string(),
-            },
-            other => other.to_string(),
-        };
-        match name.as_str() {
-            "materialized" | "append_only"
-                if value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false") => {}
-            "materialized" | "append_only" => {
-                return Err(Error::new(
-                    format!("option '{name}' is 'true' or 'false', not '{value}'"),
-                    at,
-                ));
-            }
-            "connectors" | "connector" => {
-                return Err(Error::not_supported(format!("the option '{name}'"), at));
-            }
-            _ => return Err(Error::new(format!("there is no option '{name}' of a table"), at)),
+    let Options { own, connectors } =
+        Options::read(options, &["materialized", "append_only"], position)?;
+    let mut read = Vec::with_capacity(own.len());
+    for Setting { name, value, position } in own {
+        if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {
+            let message = format!("option '{name}' is 'true' or 'false', not '{value}'");
+            return Err(Error::new(message, position));
         }
         read.push((name, value.to_ascii_lowercase()));
     }
-    Ok(read)
+    Ok((read, connectors))
 }
 
 /// Whether tables can hold columns of this type.
-pub(crate) fn is_column_type(data_type: &DataType) -> bool {
+pub fn is_column_type(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean
         | DataType::Int8

@@ -1,8 +1,9 @@
 //! `CREATE [LOCAL | MATERIALIZED] VIEW`.
 
-use sqlparser::ast::{self, CreateTableOptions, Spanned};
+use sqlparser::ast::{self, CreateTableOptions};
 
 use super::IfTaken;
+use super::connector::{ConnectorDefinition, Options};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
 
@@ -32,6 +33,8 @@ pub struct ViewDefinition {
     pub columns: Vec<String>,
     /// What it selects.
     pub query: Box<ast::Query>,
+    /// Where its rows go.
+    pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
 }
@@ -45,15 +48,11 @@ impl ViewDefinition {
         let (name, position) = relation_name(&create.name)?;
         let refused = |name: &str| Err(Error::not_supported(name, position));
         let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
-        if let CreateTableOptions::With(options) | CreateTableOptions::Options(options) =
-            &create.options
-            && let Some(option) = options.first()
-        {
-            return Err(Error::not_supported(
-                format!("the option {option} of a view"),
-                Position::of_span(option.span()).or(Some(position)),
-            ));
-        }
+        let options = match &create.options {
+            CreateTableOptions::With(options) | CreateTableOptions::Options(options) => options,
+            _ => &Vec::new(),
+        };
+        let Options { connectors, .. } = Options::read(options, &[], position)?;
         if !create.cluster_by.is_empty() {
             return refused("CLUSTER BY of a view");
         }
@@ -81,6 +80,7 @@ impl ViewDefinition {
             kind,
             columns,
             query: create.query,
+            connectors,
             text: text.to_string(),
         })
     }

@@ -50,6 +50,46 @@ fn joins_keep_what_is_needed_and_no_null_keys() {
 }
 
 #[test]
+fn outer_joins_keep_both_sides_and_what_a_condition_leaves() {
+    let queries = [
+        "SELECT f.id, p.model FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum",
+        "SELECT f.id, p.model FROM flights f RIGHT JOIN planes p ON f.tailnum = p.tailnum AND f.distance > p.seats",
+        "SELECT n.a, m.b FROM numbers n FULL JOIN numbers m ON n.a = m.c",
+        "SELECT f.id, a.name FROM flights f FULL JOIN airlines a ON f.carrier = a.carrier",
+        "SELECT f.id FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum",
+        "SELECT f.id FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum WHERE p.tailnum IS NULL",
+        "SELECT n.a, m.b FROM numbers n LEFT JOIN numbers m ON n.a < m.a",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn subqueries_are_joins() {
+    let queries = [
+        "SELECT id FROM flights WHERE carrier IN (SELECT carrier FROM airlines)",
+        "SELECT id FROM flights WHERE carrier NOT IN (SELECT carrier FROM airlines)",
+        "SELECT id FROM flights WHERE tailnum NOT IN (SELECT model FROM planes)",
+        "SELECT id FROM flights f WHERE EXISTS (SELECT 1 FROM planes p WHERE p.tailnum = f.tailnum AND p.seats > f.distance)",
+        "SELECT id FROM flights f WHERE NOT EXISTS (SELECT 1 FROM planes WHERE seats > 300)",
+        "SELECT id, carrier IN (SELECT carrier FROM airlines) AS known FROM flights",
+        "SELECT id FROM flights WHERE distance > (SELECT avg(distance) FROM flights)",
+        "SELECT id, (SELECT count(*) FROM planes p WHERE p.tailnum = f.tailnum) AS n FROM flights f",
+        "SELECT id, (SELECT model FROM planes p WHERE p.tailnum = f.tailnum) AS model FROM flights f",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
+fn set_operations_compare_whole_rows() {
+    let queries = [
+        "SELECT origin FROM flights INTERSECT SELECT dest FROM flights",
+        "SELECT origin, distance FROM flights EXCEPT ALL SELECT dest, id FROM flights",
+        "SELECT origin FROM flights INTERSECT ALL SELECT dest FROM flights EXCEPT SELECT origin FROM weather",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
 fn aggregates_are_over_columns_of_a_map() {
     let queries = [
         "SELECT count(*) AS n FROM numbers",

@@ -136,10 +136,6 @@ fn statements_that_do_not_work_are_refused_by_name() {
             "1:38: DEFAULT cannot refer to a column: \"a\"",
         ),
         (
-            "CREATE TABLE t (a INT) WITH ('connectors' = '[]')",
-            "1:45: the option 'connectors' is not supported yet",
-        ),
-        (
             "CREATE TABLE t (a INT) WITH (connector = 'file')",
             "1:30: the option 'connector' is not supported yet",
         ),
@@ -201,7 +197,7 @@ fn views_know_their_kind_and_their_columns() {
 #[test]
 fn copy_has_options_of_any_name() {
     let text = "COPY Flights FROM 'data/flights.csv.gz' (headers true, NULL_VALUE 'NA', delimiter ';', limit 10)";
-    let StatementKind::Copy { table, path, options, position } = statement(text).unwrap().kind
+    let StatementKind::Copy { table, path, options, position, .. } = statement(text).unwrap().kind
     else {
         panic!("COPY")
     };
@@ -210,9 +206,94 @@ fn copy_has_options_of_any_name() {
         ("flights", "data/flights.csv.gz", 6)
     );
     let options: Vec<(&str, &str)> =
-        options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        options.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
     assert_eq!(
         options,
-        [("HEADERS", "true"), ("NULL_VALUE", "NA"), ("DELIMITER", ";"), ("LIMIT", "10")]
+        [("headers", "true"), ("NULL_VALUE", "NA"), ("delimiter", ";"), ("limit", "10")]
+    );
+}
+
+#[test]
+fn copy_goes_both_ways_and_names_columns() {
+    let text = "COPY \"T\" (b, A) FROM 'x.csv'";
+    let StatementKind::Copy { table, columns, .. } = statement(text).unwrap().kind else {
+        panic!("COPY")
+    };
+    let columns: Vec<_> =
+        columns.iter().map(|(name, position)| (name.as_str(), position.column)).collect();
+    assert_eq!((table.as_str(), columns), ("T", vec![("b", 11), ("a", 14)]));
+    for (text, query, column) in [
+        ("COPY T TO 'x.csv'", "SELECT * FROM T", 6),
+        ("COPY t (b, A) TO 'x.csv' (FORMAT json)", "SELECT b, A FROM t", 6),
+        ("COPY (SELECT 1 AS x) TO 'x.csv'", "SELECT 1 AS x", 6),
+    ] {
+        let StatementKind::CopyTo { query: found, position, path, .. } =
+            statement(text).unwrap().kind
+        else {
+            panic!("COPY … TO: {text}")
+        };
+        assert_eq!((found.to_string().as_str(), position.column), (query, column), "{text}");
+        assert_eq!(path, "x.csv");
+    }
+}
+
+#[test]
+fn a_table_can_be_made_of_a_file() {
+    let text = "CREATE TABLE Flights FROM 'f.parquet' (COMPRESSION none)";
+    let StatementKind::CreateTableFrom { name, path, options, position } =
+        statement(text).unwrap().kind
+    else {
+        panic!("CREATE TABLE … FROM")
+    };
+    assert_eq!((name.as_str(), path.as_str(), position.column), ("flights", "f.parquet", 14));
+    assert_eq!(options[0].name, "COMPRESSION");
+    assert!(matches!(statement("START").unwrap().kind, StatementKind::Start));
+    assert!(matches!(statement("START TRANSACTION").unwrap().kind, StatementKind::Begin));
+}
+
+#[test]
+fn connectors_are_read_from_json_or_from_flat_options() {
+    let json = "CREATE TABLE t (a INT) WITH ('connectors' = '[{\"name\": \"c\",
+        \"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"it''s.csv\"}},
+        \"format\": {\"name\": \"csv\", \"config\": {\"headers\": true}}}]')";
+    let flat = "CREATE TABLE t (a INT)
+        WITH (connector = 'file_input', path = 'it''s.csv', format = 'csv', headers = true)";
+    for (text, name) in [(json, Some("c")), (flat, None)] {
+        let StatementKind::CreateTable(table) = statement(text).unwrap().kind else {
+            panic!("a table")
+        };
+        let [connector] = &table.connectors[..] else { panic!("one connector: {text}") };
+        assert_eq!(connector.name.as_deref(), name);
+        assert_eq!(connector.transport.value, "file_input");
+        let config: Vec<_> = connector.config.iter().map(|set| (&*set.name, &*set.value)).collect();
+        assert_eq!(config, [("path", "it's.csv")]);
+        assert_eq!(connector.format.as_ref().unwrap().value, "csv");
+        let options: Vec<_> =
+            connector.options.iter().map(|set| (&*set.name, &*set.value)).collect();
+        assert_eq!(options, [("headers", "true")]);
+        assert!(!table.is_kept());
+    }
+}
+
+#[test]
+fn connectors_that_are_not_well_formed_are_refused_where_they_are_wrong() {
+    for (connectors, message, place) in [
+        ("{}", "'connectors' is an array of objects", (1, 46)),
+        ("[\n1]", "a connector is an object", (2, 1)),
+        ("[{}]", "the connector has no \"transport\"", (1, 47)),
+        ("[{\"transport\": {}}]", "the transport has no \"name\"", (1, 48)),
+        ("[{\"transport\": {\"name\": []}}]", "\"name\" is a text, a number or a boolean", (1, 71)),
+        ("[{\"paused\": true}]", "'paused' of a connector is not supported yet", (1, 48)),
+        ("[", "expected a JSON value, found the end of the text", (1, 47)),
+    ] {
+        let text = format!("CREATE TABLE t (a INT) WITH ('connectors' = '{connectors}')");
+        let error = statement(&text).unwrap_err();
+        let position = error.position.map(|position| (position.line, position.column));
+        assert_eq!((error.message.as_str(), position), (message, Some(place)), "{text}");
+    }
+    let error = statement("CREATE VIEW v WITH (colour = 'red') AS SELECT 1 AS x").unwrap_err();
+    assert_eq!(
+        error.message,
+        "there is no option 'colour'; there are 'connectors', and with 'connector' = 'file' those of a file"
     );
 }

@@ -1,17 +1,21 @@
 //! Which field of a record belongs to which column of the table.
 
+use std::path::Path;
+
 use alluvium::{Error, Result, SourceRequest};
 use arrow::array::Array;
+use arrow::datatypes::SchemaRef;
 
 use super::record::Record;
 
-/// For each column that is requested the field that `header` gives its name to, if any.
+/// For each column the field that gives its name, if any.
+pub type Names = Vec<Option<usize>>;
+
+/// For each column the field of `header` that is its name, if any.
 ///
-/// A name counts as in SQL: as it stands, or else without regard to case. Fails if a name is not a
-/// column's, occurs twice, or is missing for a column that is NOT NULL and has no default.
-pub fn find(request: &SourceRequest, header: &Record) -> Result<Vec<Option<usize>>> {
-    let SourceRequest { schema, defaults, path, .. } = request;
-    let wrong = |problem: String| Error::source(format!("{}:1: {problem}", path.display()));
+/// A name counts as in SQL: as it stands, or else without regard to case. Fails if a field is not a
+/// column's name, or occurs twice.
+pub fn names(schema: &SchemaRef, header: &Record) -> std::result::Result<Names, String> {
     let mut fields = vec![None; schema.fields().len()];
     for index in 0..header.len() {
         let name = header.field(index).text.trim();
@@ -21,19 +25,25 @@ pub fn find(request: &SourceRequest, header: &Record) -> Result<Vec<Option<usize
         let Some(column) = column else {
             let known: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
             let known = known.join(", ");
-            return Err(wrong(format!("the table has no column \"{name}\"; it has {known}")));
+            return Err(format!("the table has no column \"{name}\"; it has {known}"));
         };
         if fields[column].replace(index).is_some() {
-            return Err(wrong(format!("column \"{name}\" occurs twice")));
-        }
-    }
-    for ((column, field), default) in schema.fields().iter().zip(&fields).zip(defaults.columns()) {
-        if field.is_none() && !column.is_nullable() && default.is_null(0) {
-            let name = column.name();
-            return Err(wrong(format!(
-                "column \"{name}\" is NOT NULL and the file does not have it"
-            )));
+            return Err(format!("column \"{name}\" occurs twice"));
         }
     }
     Ok(fields)
+}
+
+/// Fails if a column that is NOT NULL and has no default is missing.
+pub fn check(request: &SourceRequest, path: &Path, names: Names) -> Result<Names> {
+    let defaults = request.defaults.columns();
+    for ((column, field), default) in request.schema.fields().iter().zip(&names).zip(defaults) {
+        if field.is_none() && !column.is_nullable() && default.is_null(0) {
+            let (path, name) = (path.display(), column.name());
+            return Err(Error::source(format!(
+                "{path}:1: column \"{name}\" is NOT NULL and the file does not have it"
+            )));
+        }
+    }
+    Ok(names)
 }

@@ -1,81 +1,90 @@
-//! CSV files, compressed with gzip or not: `COPY t FROM 'f.csv.gz' (HEADERS true, NULL_VALUE 'NA')`.
+//! CSV files, compressed with gzip or not.
 //!
-//! [`record`] splits a file into records, [`header`] finds the table's columns in them, and
-//! [`columns`] makes typed arrays of their text.
+//! [`record`] splits a file into records, [`header`] finds the table's columns in them, [`columns`] makes
+//! typed arrays of their text, [`infer`] guesses types, and [`write`](mod@write) writes.
 //!
 //! - With `HEADERS true` the first line names the columns, in any order. A name the table does not
 //!   have is an error; a column of the table that the file does not have gets its DEFAULT. Without
-//!   headers the fields are the table's columns, in order.
+//!   headers the fields are the table's columns, in order. If nothing is said, a first line of nothing but
+//!   names of columns is a header.
 //! - NULL is an unquoted field that is the `NULL_VALUE`, or empty if none is given. An empty field of
 //!   a column that is not of text is NULL in any case. A quoted field of text is never NULL.
-//! - Values are written as in SQL text; a timestamp may also be written as ISO 8601 has it.
+//! - Values are written as in SQL text; a timestamp may also be written as ISO 8601 has it, bytes as `\x` and
+//!   hexadecimal digits, and lists, structs and maps are JSON.
 //! - A row is refused, and reading goes on, if it has too many or too few fields, a text that is not
 //!   a value of its column's type, no value where there has to be one, bytes that are not UTF-8, or
 //!   quotes that do not match.
 
 mod columns;
 mod header;
+mod infer;
 mod options;
 mod record;
+mod write;
 
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-use alluvium::{Error, Portion, Refusal, Result, Source, SourceReader, SourceRequest};
+use alluvium::{
+    Error, Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader,
+    SourceRequest,
+};
 
-use crate::file;
+use crate::input::{self, Counter, Files, failed};
 use columns::Columns;
 use options::Options;
 use record::{Reading, Record, Records};
 
-/// The number of records in a portion.
-const PORTION: usize = 16 << 10;
-
-/// Reads files whose names end with `.csv` or `.csv.gz`.
+/// Files whose names end with `.csv`, or are said to be CSV.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Csv;
 
+impl Csv {
+    const NAME: &str = "csv";
+    const EXTENSIONS: &[&str] = &[".csv"];
+}
+
 impl Source for Csv {
     fn name(&self) -> &str {
-        "csv"
+        Self::NAME
     }
 
     fn handles(&self, path: &Path) -> bool {
-        let name = path.to_string_lossy().to_ascii_lowercase();
-        name.ends_with(".csv") || name.ends_with(".csv.gz")
+        input::ends_with(path, Self::EXTENSIONS)
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+        infer::infer(path, options)
     }
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
         let options = Options::read(&request.options)?;
-        let path = request.path.clone();
-        let failed = |error| failed("open", &path, error);
-        let input = file::open(&path).map_err(failed)?;
-        let mut records = Records::new(input).map_err(failed)?;
-        let mut record = Record::default();
-        let width = request.schema.fields().len();
-        let fields = if options.headers {
-            match records.read(&mut record).map_err(failed)? {
-                Reading::Record => header::find(request, &record)?,
-                Reading::Malformed(problem) => {
-                    return Err(Error::source(format!("{}:1: {problem}", path.display())));
-                }
-                Reading::End => {
-                    let path = path.display();
-                    return Err(Error::source(format!(
-                        "\"{path}\" is empty: it has no header line"
-                    )));
-                }
-            }
-        } else {
-            (0..width).map(Some).collect()
+        let open = move |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
+            Ok(Box::new(CsvReader::open(path, request, &options)?))
         };
-        Ok(Box::new(CsvReader {
-            width: if options.headers { record.len() } else { width },
-            columns: Columns::new(request, &fields, options.null_value.as_deref()),
-            records,
-            record,
-            path,
-        }))
+        Ok(Box::new(Files::open(request, open)?))
+    }
+}
+
+impl Sink for Csv {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, Self::EXTENSIONS)
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(write::CsvWriter::create(request, &Options::read(&request.options)?)?))
     }
 }
 
@@ -83,19 +92,70 @@ impl Source for Csv {
 struct CsvReader {
     path: PathBuf,
     records: Records<Box<dyn BufRead + Send>>,
+    counter: Counter,
     record: Record,
+    /// What reading the first record came to, if it was read to see whether it is a header and is none.
+    in_hand: Option<Reading>,
     /// The number of fields a record must have.
     width: usize,
     columns: Columns,
+    /// The number of records in a portion.
+    batch_rows: usize,
+}
+
+impl CsvReader {
+    fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
+        let failed = |error| failed("open", path, &error);
+        let input = input::open(path, options.compression).map_err(failed)?;
+        let mut records = Records::new(input.bytes, options).map_err(failed)?;
+        let mut record = Record::default();
+        let mut width = request.schema.fields().len();
+        let mut fields: Vec<Option<usize>> = (0..width).map(Some).collect();
+        let mut in_hand = None;
+        if options.headers != Some(false) {
+            let first = records.read(&mut record).map_err(failed)?;
+            let names = match first {
+                Reading::Record => header::names(&request.schema, &record),
+                Reading::Malformed(problem) => Err(problem.to_owned()),
+                Reading::End => Err("the file is empty: it has no header line".to_owned()),
+            };
+            match names {
+                Ok(names) => {
+                    fields = header::check(request, path, names)?;
+                    width = record.len();
+                }
+                Err(problem) if options.headers == Some(true) => {
+                    return Err(Error::source(format!("{}:1: {problem}", path.display())));
+                }
+                Err(_) => in_hand = Some(first),
+            }
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            records,
+            counter: input.counter,
+            record,
+            in_hand,
+            width,
+            columns: Columns::new(request, &fields, options.null_value.as_deref()),
+            batch_rows: request.batch_rows,
+        })
+    }
 }
 
 impl SourceReader for CsvReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         let mut refused = Vec::new();
         let mut count = 0;
-        while count < PORTION {
-            let reading = self.records.read(&mut self.record);
-            let message = match reading.map_err(|error| failed("read", &self.path, error))? {
+        while count < self.batch_rows {
+            let reading = match self.in_hand.take() {
+                Some(reading) => reading,
+                None => self
+                    .records
+                    .read(&mut self.record)
+                    .map_err(|error| failed("read", &self.path, &error))?,
+            };
+            let message = match reading {
                 Reading::End if count == 0 => return Ok(None),
                 Reading::End => break,
                 Reading::Malformed(problem) => problem.to_string(),
@@ -112,24 +172,12 @@ impl SourceReader for CsvReader {
             refused.push(Refusal { file: self.path.clone(), line: self.record.line(), message });
             count += 1;
         }
-        let rows = self
+        let (rows, unfit) = self
             .columns
-            .finish(&self.path, &mut refused)
-            .map_err(|error| failed("read", &self.path, io::Error::other(error)))?;
+            .finish(&self.path)
+            .map_err(|error| failed("read", &self.path, &io::Error::other(error)))?;
+        refused.extend(unfit);
         refused.sort_by_key(|refusal| refusal.line);
-        let refused_count = refused.len() as u64;
-        Ok(Some(Portion { rows, refused, refused_count }))
+        Ok(Some(Portion { rows, refused, bytes: self.counter.take() }))
     }
-}
-
-/// What went wrong with a file, and what to look at.
-fn failed(verb: &str, path: &Path, error: io::Error) -> Error {
-    let hint = match error.kind() {
-        io::ErrorKind::NotFound if path.is_absolute() => "; check the path",
-        io::ErrorKind::NotFound => {
-            "; a relative path counts from the SQL file's folder, or from where the program runs"
-        }
-        _ => "",
-    };
-    Error::source(format!("cannot {verb} \"{}\": {error}{hint}", path.display()))
 }

@@ -4,8 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::str;
 
-const DELIMITER: u8 = b',';
-const QUOTE: u8 = b'"';
+use super::options::Options;
 
 /// The longest record that is read, in bytes: what a quote left open may make of a file.
 const LONGEST: u64 = 16 << 20;
@@ -75,6 +74,8 @@ pub enum Reading {
 /// The records of a file, one after the other. Lines end with LF or CR LF.
 pub struct Records<R> {
     input: R,
+    delimiter: u8,
+    quote: Option<u8>,
     /// The number of lines read.
     lines: u64,
     /// The line in hand, with its end.
@@ -85,12 +86,13 @@ pub struct Records<R> {
 
 impl<R: BufRead> Records<R> {
     /// Reads from the start of a file, past its byte order mark if it has one.
-    pub fn new(mut input: R) -> io::Result<Self> {
+    pub fn new(mut input: R, options: &Options) -> io::Result<Self> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         if input.fill_buf()?.starts_with(MARK) {
             input.consume(MARK.len());
         }
-        Ok(Self { input, lines: 0, raw: Vec::new(), text: Vec::new() })
+        let Options { delimiter, quote, .. } = *options;
+        Ok(Self { input, delimiter, quote, lines: 0, raw: Vec::new(), text: Vec::new() })
     }
 
     /// Reads the next record into `record`, whose line is right even for what is malformed.
@@ -123,23 +125,24 @@ impl<R: BufRead> Records<R> {
     fn split(&mut self, fields: &mut Vec<FieldEnd>) -> io::Result<Option<&'static str>> {
         let mut at = 0;
         loop {
-            let quoted = self.raw.get(at) == Some(&QUOTE);
-            if quoted {
-                match self.unquote(at + 1)? {
+            let quote = self.quote.filter(|quote| self.raw.get(at) == Some(quote));
+            if let Some(quote) = quote {
+                match self.unquote(quote, at + 1)? {
                     Some(after) => at = after,
                     None => return Ok(Some("a quote is opened and never closed")),
                 }
             } else {
                 let line = &self.raw[at..self.content().end];
-                let length = line.iter().position(|&byte| byte == DELIMITER).unwrap_or(line.len());
+                let delimiter = |&byte: &u8| byte == self.delimiter;
+                let length = line.iter().position(delimiter).unwrap_or(line.len());
                 self.text.extend_from_slice(&line[..length]);
                 at += length;
             }
-            fields.push(FieldEnd { end: self.text.len(), quoted });
+            fields.push(FieldEnd { end: self.text.len(), quoted: quote.is_some() });
             if at == self.content().end {
                 return Ok(None);
             }
-            if self.raw[at] != DELIMITER {
+            if self.raw[at] != self.delimiter {
                 return Ok(Some("there is text after a closing quote"));
             }
             at += 1;
@@ -147,10 +150,10 @@ impl<R: BufRead> Records<R> {
     }
 
     /// Takes the rest of a quoted field, and says where in the line in hand its closing quote is behind.
-    fn unquote(&mut self, mut at: usize) -> io::Result<Option<usize>> {
+    fn unquote(&mut self, quote: u8, mut at: usize) -> io::Result<Option<usize>> {
         loop {
             let rest = &self.raw[at..];
-            let Some(length) = rest.iter().position(|&byte| byte == QUOTE) else {
+            let Some(length) = rest.iter().position(|&byte| byte == quote) else {
                 self.text.extend_from_slice(rest);
                 if !self.read_line()? {
                     return Ok(None);
@@ -160,10 +163,10 @@ impl<R: BufRead> Records<R> {
             };
             self.text.extend_from_slice(&rest[..length]);
             at += length + 1;
-            if self.raw.get(at) != Some(&QUOTE) {
+            if self.raw.get(at) != Some(&quote) {
                 return Ok(Some(at));
             }
-            self.text.push(QUOTE);
+            self.text.push(quote);
             at += 1;
         }
     }
@@ -199,7 +202,7 @@ mod tests {
 
     /// The records of `text` as (line, fields); quoted fields keep quotes, malformed ones say why.
     fn read(text: &[u8]) -> Vec<(u64, String)> {
-        let mut records = Records::new(text).unwrap();
+        let mut records = Records::new(text, &Options::default()).unwrap();
         let mut record = Record::default();
         let mut all = Vec::new();
         loop {
@@ -268,7 +271,8 @@ mod tests {
     #[test]
     fn a_record_without_end_fails_instead_of_filling_the_memory() {
         let endless = io::BufReader::new(io::repeat(b'x'));
-        let mut records = Records::new(io::Read::chain(&b"\"a\n"[..], endless)).unwrap();
+        let input = io::Read::chain(&b"\"a\n"[..], endless);
+        let mut records = Records::new(input, &Options::default()).unwrap();
         let error = records.read(&mut Record::default()).err().unwrap();
         assert!(error.to_string().starts_with("line 2 is part of a record"), "{error}");
     }

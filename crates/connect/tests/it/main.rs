@@ -1,4 +1,9 @@
 //! What sources make of files.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod connectors;
+mod copy;
 mod csv;
+mod damage;
+mod nested;
+mod workspace;

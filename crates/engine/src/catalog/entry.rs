@@ -106,15 +106,21 @@ impl RelationKind {
     }
 }
 
+impl From<ViewKind> for RelationKind {
+    fn from(kind: ViewKind) -> Self {
+        match kind {
+            ViewKind::Local => Self::LocalView,
+            ViewKind::Plain => Self::View,
+            ViewKind::Materialized => Self::MaterializedView,
+        }
+    }
+}
+
 impl Entry {
     pub(crate) fn kind(&self) -> RelationKind {
         match &self.definition {
             Definition::Table(_) => RelationKind::Table,
-            Definition::View(view) => match view.kind {
-                ViewKind::Local => RelationKind::LocalView,
-                ViewKind::Plain => RelationKind::View,
-                ViewKind::Materialized => RelationKind::MaterializedView,
-            },
+            Definition::View(view) => view.kind.into(),
         }
     }
 

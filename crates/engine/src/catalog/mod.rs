@@ -18,6 +18,7 @@ pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
 
 use crate::error::{Error, Result};
+use crate::query::Files;
 
 /// The name under which the errors of all views can be read.
 pub(crate) const ERRORS: &str = "alluvium.errors";
@@ -114,5 +115,24 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
 
     fn names(&self) -> Vec<String> {
         self.0.keys().cloned().chain([ERRORS.to_owned()]).collect()
+    }
+}
+
+/// What planning a statement may see that reads files.
+pub(crate) struct FileScope<'a> {
+    pub(crate) entries: &'a Entries,
+    pub(crate) files: &'a Files,
+}
+
+impl alluvium_sql::catalog::Catalog for FileScope<'_> {
+    fn relation(&self, name: &str) -> Option<Relation> {
+        match self.files.get(name) {
+            Some(file) => Some(Relation::System { schema: file.request.schema.clone() }),
+            None => Scope(self.entries).relation(name),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        Scope(self.entries).names()
     }
 }

@@ -1,4 +1,4 @@
-//! `alluvium.errors`: the rows of all views whose expressions failed.
+//! `alluvium.errors`: the rows of all views whose expressions failed, and of all files that were refused.
 
 use std::sync::Arc;
 
@@ -10,13 +10,15 @@ use crate::catalog::{ERRORS_SCHEMA, Entry};
 use crate::error::Result;
 use crate::worker::Published;
 
-/// The errors of `views` as of `epoch`, given what each worker showed of each.
+/// The errors of `views` as of `epoch`, given what each worker showed of each, and the rows that sources
+/// `refused`.
 pub(super) fn table(
     views: &[&Entry],
     published: Vec<Vec<Published>>,
     epoch: Epoch,
+    refused: Vec<RecordBatch>,
 ) -> Result<Arc<dyn TableProvider>> {
-    let mut all = Vec::new();
+    let mut all = refused;
     for (view, parts) in views.iter().zip(published) {
         for errors in parts.into_iter().filter_map(|part| part.errors) {
             let columns: Vec<usize> = (0..errors.schema().fields().len()).collect();

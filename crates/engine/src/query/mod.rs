@@ -10,6 +10,8 @@ mod clock;
 mod defaults;
 mod engine;
 mod errors;
+mod file;
+mod strict;
 mod sum;
 mod table;
 mod values;
@@ -18,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::planner::{CLOCK, RelationSource, at};
+use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -26,9 +29,10 @@ use datafusion::datasource::{TableProvider, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 pub(crate) use engine::QueryEngine;
+pub(crate) use file::{File, Files};
 pub(crate) use values::allow_nulls;
 
-use crate::catalog::{ERRORS, Entries, Entry};
+use crate::catalog::{ERRORS, Entries, Entry, Scope};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -46,6 +50,8 @@ pub(crate) struct Answer {
 pub(crate) struct Reading<'a> {
     /// The relations there were when it was planned.
     pub(crate) entries: &'a Entries,
+    /// The files it reads.
+    pub(crate) files: &'a Files,
     /// The epoch that must be complete.
     pub(crate) at_least: Epoch,
     /// The transaction it is part of, whose own writes it sees.
@@ -65,17 +71,30 @@ impl Instance {
         self.query.explain(self.attach(plan, reading)?)
     }
 
+    /// All rows of a table or a materialized view.
+    pub(crate) fn contents(&self, name: &str) -> Result<Answer> {
+        self.select(&format!("SELECT * FROM \"{}\"", name.replace('"', "\"\"")))
+    }
+
+    /// What a query of the engine's own answers as of the last committed epoch.
+    pub(crate) fn select(&self, sql: &str) -> Result<Answer> {
+        let statement = alluvium_sql::statement::parse(sql).next().transpose()?;
+        let Some(StatementKind::Query(query)) = statement.map(|statement| statement.kind) else {
+            return Err(Error::sql(format!("\"{sql}\" is no query")));
+        };
+        let entries = self.catalog.entries();
+        let plan = self.planner.query(&query, &Scope(&entries))?;
+        let files = Files::new();
+        let at_least = self.sequencer.last();
+        self.evaluate(
+            plan,
+            Reading { entries: &entries, files: &files, at_least, transaction: None },
+        )
+    }
+
     /// The plan with the relations it scans pinned in it.
     fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
-        let mut names = Vec::new();
-        plan.apply_with_subqueries(|node| {
-            if let LogicalPlan::TableScan(scan) = node {
-                names.extend(relation(scan).map(str::to_owned));
-            }
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        names.sort();
-        names.dedup();
+        let names = relations(&plan)?;
         let (providers, time) = self.providers(&names, reading)?;
         let plan = at(plan, time)?;
         let attached = plan.transform_up_with_subqueries(|node| match node {
@@ -93,7 +112,10 @@ impl Instance {
 
     /// The relations of these names, all as of one epoch, and what `NOW()` is for whoever reads them.
     fn providers(&self, names: &[String], reading: Reading<'_>) -> Result<(Providers, Moment)> {
-        let entry = |name: &String| reading.entries.get(name).map(|entry| &**entry);
+        let entry = |name: &String| match reading.files.contains_key(name) {
+            true => None,
+            false => reading.entries.get(name).map(|entry| &**entry),
+        };
         let kept: Vec<&Entry> = names.iter().filter_map(entry).collect();
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
             true => reading
@@ -135,14 +157,35 @@ impl Instance {
         }
         if names.iter().any(|name| name == ERRORS) {
             let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
-            let table = errors::table(&views, view_parts, pinned.epoch)?;
+            let refused = self.refusals.rows(pinned.epoch);
+            let table = errors::table(&views, view_parts, pinned.epoch, refused)?;
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }
+        for name in names {
+            if let Some(file) = reading.files.get(name) {
+                let (file, formats) = (file.clone(), self.formats.clone());
+                providers.insert(name.clone(), Arc::new(file::FileTable { file, formats }));
+            }
+        }
         Ok((providers, time))
     }
+}
+
+/// The names of the relations and files that a plan scans, each once.
+pub(crate) fn relations(plan: &LogicalPlan) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            names.extend(relation(scan).map(str::to_owned));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    names.sort();
+    names.dedup();
+    Ok(names)
 }
 
 /// The name of the relation that a scan reads.

@@ -1,55 +1,196 @@
-//! COPY … FROM.
+//! COPY … FROM, COPY … TO, and CREATE TABLE … FROM.
 
-use arrow::array::RecordBatch;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use alluvium_sql::error::Position;
+use alluvium_sql::statement::{IfTaken, Setting, TableDefinition};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take;
+use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
 use crate::catalog::Entry;
+use crate::connector::{self, FormatOption};
 use crate::error::{Error, Result};
-use crate::source::SourceRequest;
+use crate::sink::{SinkRequest, Visibility};
+use crate::source::{Refusal, Source, SourceRequest};
 use crate::transaction::Write;
 
 /// How many refused rows are told of.
 const TOLD: usize = 10;
 
+/// A file to be read.
+struct Origin {
+    path: PathBuf,
+    source: Arc<dyn Source>,
+    options: Vec<FormatOption>,
+}
+
 impl Session {
-    /// Reads all of a file into a table, in one transaction.
+    /// Reads all of a file into some columns of a table, or all if none is named, in one transaction.
     pub(super) fn copy(
         &mut self,
         table: &str,
+        columns: &[(String, Position)],
         path: &str,
-        options: &[(String, String)],
+        options: &[Setting],
     ) -> Result<Outcome> {
-        let mut messages = Vec::new();
+        let entry = self.instance().catalog.entries().get(table).cloned();
+        let entry = entry.ok_or_else(|| Error::sql(format!("there is no table \"{table}\"")))?;
+        entry.as_table()?;
+        let columns = columns_of(&entry, columns)?;
+        let origin = self.origin(path, options)?;
+        self.load(&entry, &columns, &origin)
+    }
+
+    /// Creates a table of the columns that a file has, and reads the file into it.
+    pub(super) fn create_table_from(
+        &mut self,
+        name: &str,
+        position: Position,
+        path: &str,
+        options: &[Setting],
+    ) -> Result<Outcome> {
+        let free = self.instance().taken(name, IfTaken::Fail, Entry::is_table);
+        free.map_err(|error| error.at(position))?;
+        let mut origin = self.origin(path, options)?;
+        let Origin { path, source, options } = &origin;
+        let inferred = self.instance().formats.infer(&**source, path, options)?;
+        let definition = TableDefinition::with_columns(name, position, &inferred.schema)?;
+        origin.options = inferred.options;
+        self.instance().create_table(&definition, &self.base)?;
+        let created = self.instance().catalog.get(name)?;
+        let columns: Vec<usize> = (0..created.schema.fields().len()).collect();
+        let loaded = self.load(&created, &columns, &origin);
+        if loaded.is_err() {
+            self.instance().undo(name)?;
+        }
+        loaded
+    }
+
+    /// Writes what a query answers to a file.
+    pub(super) fn copy_to(
+        &mut self,
+        query: &ast::Query,
+        path: &str,
+        options: &[Setting],
+    ) -> Result<Outcome> {
+        let (format, options) = connector::format(options);
+        let path = self.base.join(path);
+        let sink = self
+            .instance()
+            .formats
+            .sink(format.map(|format| format.value.as_str()), &path)
+            .map_err(|error| at(error, format))?;
+        let options = connector::checked(&options, |name, value| sink.check(name, value))?;
+        let answer = self.answer(query, &[])?;
+        let visibility = Visibility::WhenFinished;
+        let request = SinkRequest { path, options, schema: answer.schema, visibility };
+        let mut writer = self.instance().formats.create(&*sink, &request)?;
+        let mut rows = 0;
+        for batch in &answer.batches {
+            writer.write(batch)?;
+            rows += batch.num_rows() as u64;
+        }
+        writer.finish()?;
+        Ok(Outcome::Copied { rows, refused: 0, messages: Vec::new(), epoch: None })
+    }
+
+    fn origin(&self, path: &str, options: &[Setting]) -> Result<Origin> {
+        let (format, options) = connector::format(options);
+        let path = self.base.join(path);
+        let source = self
+            .instance()
+            .formats
+            .source(format.map(|format| format.value.as_str()), &path)
+            .map_err(|error| at(error, format))?;
+        let options = connector::checked(&options, |name, value| source.check(name, value))?;
+        Ok(Origin { path, source, options })
+    }
+
+    fn load(&mut self, entry: &Entry, columns: &[usize], origin: &Origin) -> Result<Outcome> {
+        let mut messages: Vec<Refusal> = Vec::new();
         let mut refused = 0;
         let (rows, epoch) = self.in_one_transaction(|session| {
-            let entries = session.instance().catalog.entries();
-            let entry = entries
-                .get(table)
-                .ok_or_else(|| Error::sql(format!("there is no table \"{table}\"")))?;
+            let instance = session.instance();
+            let transaction = session.transaction.as_ref();
+            let time = transaction.map_or_else(|| instance.clock.now(), |open| Ok(open.time()))?;
+            let defaults = instance.defaults(entry, time)?;
             let request = SourceRequest {
-                path: session.base.join(path),
-                options: options.to_vec(),
-                schema: entry.schema.clone(),
-                defaults: session.defaults(entry)?,
+                path: origin.path.clone(),
+                options: origin.options.clone(),
+                schema: Arc::new(entry.schema.project(columns)?),
+                defaults: defaults.project(columns)?,
+                batch_rows: instance.settings.batch_rows,
             };
             let mut writes = Vec::new();
-            let mut reader = session.instance().sources.open(&request)?;
+            let mut refusals = Vec::new();
+            let mut reader = instance.formats.open(&*origin.source, &request)?;
             while let Some(portion) = reader.next()? {
-                writes.push(Write::enter(portion.rows));
-                refused += portion.refused_count;
-                let room = TOLD - messages.len();
-                messages.extend(portion.refused.into_iter().take(room));
+                writes.push(Write::enter(complete(entry, columns, &defaults, portion.rows)?));
+                refused += portion.refused.len() as u64;
+                refusals.extend(portion.refused);
             }
-            drop(reader);
-            session.stage(&entries, table, writes)
+            messages = refusals.iter().take(TOLD).cloned().collect();
+            let entries = instance.catalog.entries();
+            let rows = session.stage(&entries, &entry.name, writes)?;
+            if let Some(transaction) = &mut session.transaction {
+                transaction.refuse(&entry.name, origin.source.name(), &refusals)?;
+            }
+            Ok(rows)
         })?;
         Ok(Outcome::Copied { rows, refused, messages, epoch })
     }
+}
 
-    /// A row of what a table's columns get that a file does not have.
-    fn defaults(&self, entry: &Entry) -> Result<RecordBatch> {
-        let transaction = self.transaction.as_ref();
-        let time = transaction.map_or_else(|| self.instance().clock.now(), |open| Ok(open.time()));
-        self.instance().defaults(entry, time?)
+fn at(error: Error, setting: Option<&Setting>) -> Error {
+    match setting {
+        Some(setting) => error.at(setting.position),
+        None => error,
     }
+}
+
+/// The columns of a table that are named, each once; all if none is. Those left out take a default.
+fn columns_of(entry: &Entry, named: &[(String, Position)]) -> Result<Vec<usize>> {
+    let fields = entry.schema.fields();
+    if named.is_empty() {
+        return Ok((0..fields.len()).collect());
+    }
+    let mut columns = Vec::with_capacity(named.len());
+    for (name, position) in named {
+        let column = fields.iter().position(|field| field.name() == name).ok_or_else(|| {
+            Error::sql(format!("no column \"{name}\" in \"{}\"", entry.name)).at(*position)
+        })?;
+        if columns.contains(&column) {
+            return Err(Error::sql(format!("column \"{name}\" appears twice")).at(*position));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// Rows of some columns as rows of the table.
+fn complete(
+    entry: &Entry,
+    columns: &[usize],
+    defaults: &RecordBatch,
+    rows: RecordBatch,
+) -> Result<RecordBatch> {
+    let count = rows.num_rows();
+    let column = |column: usize| -> Result<ArrayRef> {
+        if let Some(given) = columns.iter().position(|&given| given == column) {
+            return Ok(rows.column(given).clone());
+        }
+        let (default, field) = (defaults.column(column), entry.schema.field(column));
+        if !field.is_nullable() && default.is_null(0) {
+            return Err(Error::data(format!(
+                "column \"{}\" is NOT NULL and is not among the columns that are copied",
+                field.name()
+            )));
+        }
+        Ok(take(default, &UInt32Array::from(vec![0; count]), None)?)
+    };
+    let all = (0..entry.schema.fields().len()).map(column).collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(entry.schema.clone(), all)?)
 }

@@ -3,6 +3,7 @@
 //! A definition takes effect at once and for everybody; it is not part of a transaction. Whoever reads a
 //! relation finds it in the catalog only when its dataflow has caught up.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_sql::lower;
@@ -17,7 +18,11 @@ use crate::transaction::Turns;
 use crate::worker::Dataflow;
 
 impl Instance {
-    pub(super) fn create_table(&self, definition: &TableDefinition) -> Result<Outcome> {
+    pub(super) fn create_table(
+        &self,
+        definition: &TableDefinition,
+        base: &Path,
+    ) -> Result<Outcome> {
         // Whoever writes to the table that is replaced finishes first.
         let _turn = match definition.if_taken {
             IfTaken::Replace => Some(Turns::take(&self.turns)?),
@@ -28,6 +33,9 @@ impl Instance {
             .and_then(|()| lower::check_keys(&definition.schema, &definition.primary_key))
             .map_err(|error| Error::sql(error.to_string()))?;
         let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
+        let inputs = definition.connectors.iter();
+        let inputs = inputs.map(|connector| self.formats.input(&definition.name, connector, base));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let TableDefinition { name, schema, primary_key, defaults, .. } = definition.clone();
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
@@ -35,7 +43,7 @@ impl Instance {
         match taken {
             Taken::Free => {}
             Taken::Keep => return Ok(Outcome::Done),
-            Taken::Replace(before) => self.remove(&before),
+            Taken::Replace(before) => self.remove(&before)?,
         }
         let id = self.sequencer.install(&[], |_, _, _| match kept {
             true => Dataflow::Table {
@@ -47,10 +55,37 @@ impl Instance {
         })?;
         let definition = Definition::Table(Table { id, primary_key, defaults, kept, append_only });
         self.catalog.insert(Entry { name, schema, depends: Vec::new(), definition });
+        self.inputs.add(inputs);
         Ok(Outcome::Done)
     }
 
-    pub(super) fn create_view(&self, definition: &ViewDefinition) -> Result<Outcome> {
+    pub(super) fn create_view(
+        self: &Arc<Self>,
+        definition: &ViewDefinition,
+        base: &Path,
+    ) -> Result<Outcome> {
+        let name = &definition.name;
+        let outputs = definition.connectors.iter();
+        let outputs = outputs.map(|connector| {
+            let output = self.formats.output(name, connector, base)?;
+            output.mode_for(name, definition.kind.into())?;
+            Ok(output)
+        });
+        let outputs = outputs.collect::<Result<Vec<_>>>()?;
+        if !self.create_relation(definition)? {
+            return Ok(Outcome::Done);
+        }
+        for output in outputs {
+            if let Err(error) = self.add_output(name, output) {
+                self.undo(name)?;
+                return Err(error.of(&format!("view \"{name}\"")));
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Makes a view; not if there is one that stays.
+    fn create_relation(&self, definition: &ViewDefinition) -> Result<bool> {
         let _definitions = self.definitions.lock();
         let (name, kind) = (&definition.name, definition.kind);
         let taken = self
@@ -58,7 +93,7 @@ impl Instance {
             .map_err(|error| error.at(definition.position))?;
         let before = match taken {
             Taken::Free => None,
-            Taken::Keep => return Ok(Outcome::Done),
+            Taken::Keep => return Ok(false),
             Taken::Replace(before) => Some(before),
         };
         let mut entries = self.catalog.entries();
@@ -87,7 +122,7 @@ impl Instance {
             }
         };
         if let Some(before) = before {
-            self.remove(&before);
+            self.remove(&before)?;
         }
         self.catalog.insert(Entry {
             name: name.clone(),
@@ -95,7 +130,7 @@ impl Instance {
             depends: planned.depends,
             definition: Definition::View(View { id, kind, logical: planned.logical, plan, uses }),
         });
-        Ok(Outcome::Done)
+        Ok(true)
     }
 
     pub(super) fn drop_table(&self, table: &Drop) -> Result<Outcome> {
@@ -120,32 +155,44 @@ impl Instance {
         self.drop_relation(&entry, view.cascade)
     }
 
+    /// Takes back what was just made.
+    pub(super) fn undo(&self, name: &str) -> Result<()> {
+        let _turn = Turns::take(&self.turns)?;
+        let _definitions = self.definitions.lock();
+        let entry = self.catalog.get(name)?;
+        self.drop_relation(&entry, false).map(drop)
+    }
+
     fn drop_relation(&self, entry: &Entry, cascade: bool) -> Result<Outcome> {
         if cascade {
             for dependent in self.catalog.dependents(&entry.name) {
-                self.remove(&dependent);
+                self.remove(&dependent)?;
             }
         } else {
             self.catalog.check_unused(&entry.name)?;
         }
-        self.remove(entry);
+        self.remove(entry)?;
         Ok(Outcome::Done)
     }
 
     /// Takes away a relation that no other names.
-    fn remove(&self, entry: &Entry) {
+    fn remove(&self, entry: &Entry) -> Result<()> {
         self.catalog.remove(&entry.name);
         self.unsubscribe_all(&entry.name);
+        self.inputs.remove(&entry.name);
+        self.refusals.forget(&entry.name);
+        let written = self.outputs.remove(&entry.name);
         if let Some(id) = entry.dataflow() {
             self.sequencer.remove(id);
         }
         if let Ok(view) = entry.as_view() {
             self.release(&view.uses);
         }
+        written
     }
 
     /// What becomes of a name that is to be given; fails if it cannot be.
-    fn taken(
+    pub(super) fn taken(
         &self,
         name: &str,
         if_taken: IfTaken,
@@ -164,7 +211,7 @@ impl Instance {
 }
 
 /// What becomes of a name that is to be given.
-enum Taken {
+pub(super) enum Taken {
     /// It is nobody's.
     Free,
     /// It stays whose it is.

@@ -1,7 +1,7 @@
 //! Sessions: what a client asks for in SQL, statement by statement.
 //!
-//! [`Session::run`] tells statements apart; [`definition`] makes and drops relations, [`copy`] reads files,
-//! and what changes rows is in [`write`](mod@write).
+//! [`Session::run`] tells statements apart; [`definition`] makes and drops relations, [`copy`] reads and
+//! writes files, and what changes rows is in [`write`](mod@write).
 
 mod copy;
 mod definition;
@@ -11,17 +11,18 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use alluvium_sql::planner::{bind, check_parameters};
-use alluvium_sql::statement::{Statement, StatementKind};
+use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
 use alluvium_trace::Epoch;
 use datafusion::scalar::ScalarValue;
+use datafusion::sql::sqlparser::ast::{self, Visit};
 
 pub use outcome::Outcome;
 
-use crate::catalog::{Entries, Scope};
+use crate::catalog::{Entries, FileScope};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::query::Reading;
+use crate::query::{Answer, File, Files, Reading, relations};
 use crate::transaction::Transaction;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
@@ -37,16 +38,31 @@ pub struct Session {
     /// The last epoch this session has committed.
     committed: Epoch,
     base: PathBuf,
+    awaits_sources: bool,
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, transaction: None, committed: 0, base: PathBuf::new() }
+        Self {
+            engine,
+            transaction: None,
+            committed: 0,
+            base: PathBuf::new(),
+            awaits_sources: false,
+        }
     }
 
     /// Counts relative paths in SQL from this directory; at first, from the process's own.
     pub fn set_base(&mut self, base: impl AsRef<Path>) {
         self.base = base.as_ref().to_owned();
+    }
+
+    /// Makes statements that read wait until all inputs of tables have been read to their ends. Otherwise
+    /// they read the last complete epoch, whatever inputs have come to by then.
+    ///
+    /// In any case the first statement that reads a table or a view starts all inputs there are.
+    pub fn set_awaits_sources(&mut self, awaits: bool) {
+        self.awaits_sources = awaits;
     }
 
     /// Whether a transaction is open.
@@ -84,6 +100,7 @@ impl Session {
         check_parameters(&statement.kind, parameters.len())
             .map_err(Error::from)
             .and_then(|()| self.dispatch(&statement.kind, parameters))
+            .and_then(|outcome| self.instance().check_views().map(|()| outcome))
             .map_err(|error| error.at(statement.position))
     }
 
@@ -95,11 +112,12 @@ impl Session {
         match statement {
             StatementKind::CreateTable(table) => {
                 self.outside("CREATE TABLE")?;
-                self.instance().create_table(table)
+                self.instance().create_table(table, &self.base)
             }
             StatementKind::CreateView(view) => {
                 self.outside("CREATE VIEW")?;
-                self.instance().create_view(view)
+                let base = self.base.clone();
+                self.engine.instance.create_view(view, &base)
             }
             StatementKind::DropTable(table) => {
                 self.outside("DROP TABLE")?;
@@ -109,27 +127,57 @@ impl Session {
                 self.outside("DROP VIEW")?;
                 self.instance().drop_view(view).map_err(|error| error.at(view.position))
             }
-            StatementKind::Insert(insert) => self.insert(insert, parameters),
-            StatementKind::Update(update) => self.update(update, parameters),
-            StatementKind::Delete(delete) => self.delete(delete, parameters),
-            StatementKind::Copy { table, position, path, options } => {
-                self.copy(table, path, options).map_err(|error| error.at(*position))
+            StatementKind::Insert(insert) => {
+                // Its own table is one of them.
+                self.before_reading(statement::relations(&**insert).len() > 1)?;
+                self.insert(insert, parameters)
+            }
+            StatementKind::Update(update) => {
+                self.before_reading(true)?;
+                self.update(update, parameters)
+            }
+            StatementKind::Delete(delete) => {
+                self.before_reading(true)?;
+                self.delete(delete, parameters)
+            }
+            StatementKind::CreateTableFrom { name, position, path, options } => {
+                self.outside("CREATE TABLE")?;
+                let created = self.create_table_from(name, *position, path, options);
+                created.map_err(|error| error.at(*position))
+            }
+            StatementKind::Copy { table, position, columns, path, options } => {
+                self.copy(table, columns, path, options).map_err(|error| error.at(*position))
+            }
+            StatementKind::CopyTo { query, position, path, options } => {
+                self.copy_to(query, path, options).map_err(|error| error.at(*position))
+            }
+            StatementKind::Start => {
+                self.outside("START")?;
+                self.engine.start()?;
+                Ok(Outcome::Done)
             }
             StatementKind::Begin => self.begin(),
             StatementKind::Commit => self.commit(),
             StatementKind::Rollback => self.rollback(),
             StatementKind::Query(query) => {
-                let entries = self.instance().catalog.entries();
-                let plan = self.instance().planner.query(query, &Scope(&entries))?;
-                let plan = bind(plan, parameters)?;
-                let answer = self.instance().evaluate(plan, self.reading(&entries))?;
-                Ok(Outcome::Rows { schema: answer.schema, batches: answer.batches })
+                let Answer { schema, batches } = self.answer(query, parameters)?;
+                Ok(Outcome::Rows { schema, batches })
+            }
+            StatementKind::Subscribe { name, position } => {
+                // What the session has committed is part of what the relation holds.
+                self.engine.wait(self.committed)?;
+                let subscription =
+                    self.engine.subscribe(name).map_err(|error| error.at(*position))?;
+                self.engine.start()?;
+                Ok(Outcome::Subscribed(subscription))
             }
             StatementKind::ExplainSelect(query) => {
                 let entries = self.instance().catalog.entries();
-                let plan = self.instance().planner.query(query, &Scope(&entries))?;
+                let files = self.files(&**query)?;
+                let scope = FileScope { entries: &entries, files: &files };
+                let plan = self.instance().planner.query(query, &scope)?;
                 let plan = bind(plan, parameters)?;
-                Ok(Outcome::Text(self.instance().explain(plan, self.reading(&entries))?))
+                Ok(Outcome::Text(self.instance().explain(plan, self.reading(&entries, &files))?))
             }
             StatementKind::ExplainView { name, position } => {
                 let entry =
@@ -169,9 +217,46 @@ impl Session {
         }
     }
 
-    fn reading<'a>(&'a self, entries: &'a Entries) -> Reading<'a> {
+    /// What a query answers, once inputs have started or, if the session awaits them, come to their ends.
+    fn answer(&self, query: &ast::Query, parameters: &[ScalarValue]) -> Result<Answer> {
+        let files = self.files(query)?;
+        let entries = self.instance().catalog.entries();
+        let scope = FileScope { entries: &entries, files: &files };
+        let plan = self.instance().planner.query(query, &scope)?;
+        let plan = bind(plan, parameters)?;
+        let read = relations(&plan)?;
+        self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
+        self.instance().evaluate(plan, self.reading(&entries, &files))
+    }
+
+    /// The files that a part of a statement reads, with their columns.
+    fn files(&self, statement: &impl Visit) -> Result<Files> {
+        let file = |name: String| {
+            let path = self.base.join(&name);
+            let source = self.instance().formats.source(None, &path)?;
+            let inferred = self.instance().formats.infer(&*source, &path, &[])?;
+            let schema = TableDefinition::columns(&inferred.schema)?;
+            let rows = self.instance().settings.batch_rows;
+            Ok((name, File::new(source, path, schema, inferred, rows)?))
+        };
+        files(statement).into_iter().map(file).collect()
+    }
+
+    /// Starts the inputs of tables before the first statement that reads what is in the engine. Inside a
+    /// transaction nothing is waited for: inputs wait for its end.
+    fn before_reading(&self, reads: bool) -> Result<()> {
+        if reads {
+            self.engine.start()?;
+        }
+        match reads && self.awaits_sources && self.transaction.is_none() {
+            true => self.engine.wait_for_sources(),
+            false => Ok(()),
+        }
+    }
+
+    fn reading<'a>(&'a self, entries: &'a Entries, files: &'a Files) -> Reading<'a> {
         let at_least = self.transaction.as_ref().map_or(self.committed, Transaction::base);
-        Reading { entries, at_least, transaction: self.transaction.as_ref() }
+        Reading { entries, files, at_least, transaction: self.transaction.as_ref() }
     }
 
     fn instance(&self) -> &Instance {

@@ -4,9 +4,10 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use crate::source::Refusal;
+use crate::subscription::Subscription;
 
 /// What comes of a statement.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Outcome {
     /// A definition was made or dropped, or a transaction was begun or ended.
     Done,
@@ -25,6 +26,8 @@ pub enum Outcome {
         /// Its rows.
         batches: Vec<RecordBatch>,
     },
+    /// The changes of a relation, from what it holds on: the answer to a SUBSCRIBE.
+    Subscribed(Subscription),
     /// The answer to an EXPLAIN.
     Text(String),
     /// Rows were read from a file.

@@ -7,9 +7,9 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
-use crate::catalog::{Entries, Scope};
+use crate::catalog::{Entries, FileScope, Scope};
 use crate::error::Result;
-use crate::query::allow_nulls;
+use crate::query::{Files, allow_nulls};
 use crate::transaction::{Transaction, Write};
 
 impl Session {
@@ -19,9 +19,11 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         self.change(|session, entries| {
-            let mut planned = session.instance().planner.insert(insert, &Scope(entries))?;
+            let files = session.files(insert)?;
+            let scope = FileScope { entries, files: &files };
+            let mut planned = session.instance().planner.insert(insert, &scope)?;
             planned.plan = allow_nulls(bind(planned.plan, parameters)?)?;
-            let (table, rows) = session.rows(planned, entries)?;
+            let (table, rows) = session.rows(planned, entries, &files)?;
             Ok((table, rows.into_iter().map(Write::enter).collect()))
         })
     }
@@ -34,7 +36,7 @@ impl Session {
         self.change(|session, entries| {
             let mut planned = session.instance().planner.delete(delete, &Scope(entries))?;
             planned.plan = bind(planned.plan, parameters)?;
-            let (table, rows) = session.rows(planned, entries)?;
+            let (table, rows) = session.rows(planned, entries, &Files::new())?;
             Ok((table, rows.into_iter().map(Write::leave).collect()))
         })
     }
@@ -49,7 +51,7 @@ impl Session {
         let outcome = self.change(|session, entries| {
             let mut planned = session.instance().planner.update(update, &Scope(entries))?;
             planned.plan = bind(planned.plan, parameters)?;
-            let (table, rows) = session.rows(planned, entries)?;
+            let (table, rows) = session.rows(planned, entries, &Files::new())?;
             let mut writes = Vec::with_capacity(2 * rows.len());
             for half in [0, 1] {
                 for rows in &rows {
@@ -113,8 +115,13 @@ impl Session {
         }
     }
 
-    fn rows(&self, planned: PlannedWrite, entries: &Entries) -> Result<(String, Vec<RecordBatch>)> {
-        let answer = self.instance().evaluate(planned.plan, self.reading(entries))?;
+    fn rows(
+        &self,
+        planned: PlannedWrite,
+        entries: &Entries,
+        files: &Files,
+    ) -> Result<(String, Vec<RecordBatch>)> {
+        let answer = self.instance().evaluate(planned.plan, self.reading(entries, files))?;
         Ok((planned.table, answer.batches))
     }
 }

@@ -1,35 +1,76 @@
 //! Where rows come from when they do not come as SQL or as batches: the [`Source`] trait.
 //!
-//! A source is registered once, when an engine is built ([`crate::Builder::source`]), and serves every
-//! `COPY … FROM` whose path it handles. `COPY` runs on the thread of the client that asked for it and is
-//! one transaction: rows are read portion by portion, staged, and become visible together.
+//! A source is a format that rows are read from. It is registered once, when an engine is built
+//! ([`crate::Builder::source`]), and serves every statement that names a path it handles:
+//!
+//! - `COPY … FROM` and `CREATE TABLE … FROM` read on the thread of the client that asked for it, as one
+//!   transaction;
+//! - the *inputs* of a table, which its connectors define, are read by a thread of their own ([`feeder`]) once
+//!   they are started, as a transaction per portion. [`inputs`] knows them all and how far they have come;
+//! - `SELECT … FROM 'path'` reads while the query runs.
+//!
+//! Rows that cannot be read are [`refusals`]: counted, and kept to be queried.
 
+mod feeder;
+mod inputs;
+mod progress;
+mod refusals;
 mod registry;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use crate::error::Result;
+pub(crate) use inputs::{Input, Inputs};
+pub use progress::{Progress, SourceProgress, SourceState};
+pub(crate) use refusals::Refusals;
+pub(crate) use registry::{Reader, Registry, Writer};
 
-pub(crate) use registry::Registry;
+use crate::error::{Error, Result};
 
-/// A kind of file, or of anything else a path can name, that rows can be read from.
+/// A format of files, or of anything else a path can name, that rows can be read from.
 pub trait Source: Send + Sync {
-    /// What it is called in messages, such as `csv`.
+    /// What it is called where a format is named, such as `csv`; in lower case.
     fn name(&self) -> &str;
 
     /// Whether it can read what `path` names; judges by the path alone. Of several sources that say
     /// yes, the one registered first is taken.
     fn handles(&self, path: &Path) -> bool;
 
+    /// Fails if there is no such option, or it has no such value. Names are in upper case.
+    ///
+    /// A connector's options are checked when its table is created, long before it is opened.
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        let _ = value;
+        Err(Error::source(format!("there is no option {option} of the format {}", self.name())))
+    }
+
+    /// Tells what columns `path` has, which may take reading some of it.
+    fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+        let _ = options;
+        let (path, name) = (path.display(), self.name());
+        Err(Error::source(format!(
+            "the format {name} does not say what columns \"{path}\" has; create a table with columns and COPY"
+        )))
+    }
+
     /// Begins to read. Fails, naming the path or the option, if the path cannot be opened or an option
     /// is not known; nothing has been read then.
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>>;
 }
 
-/// What a `COPY` asks of a source.
+/// What a source finds a path to hold.
+#[derive(Clone, Debug)]
+pub struct Inferred {
+    /// The columns, of any types; tables take what they can hold.
+    pub schema: SchemaRef,
+    /// The options with which rows of these columns are read: those that were given, and more.
+    pub options: Vec<(String, String)>,
+}
+
+/// What is asked of a source.
 #[derive(Clone, Debug)]
 pub struct SourceRequest {
     /// The path, counted from the session's base directory if it was relative.
@@ -42,6 +83,8 @@ pub struct SourceRequest {
     /// One row: what each of these columns gets where the source does not have it, NULL unless the table
     /// says otherwise.
     pub defaults: RecordBatch,
+    /// How many rows a portion should have at most.
+    pub batch_rows: usize,
 }
 
 /// Reads rows, once, from the beginning to the end.
@@ -50,8 +93,8 @@ pub struct SourceRequest {
 pub trait SourceReader: Send {
     /// The next rows; `None` after the last ones.
     ///
-    /// A row that cannot be read is refused, counted in the portion, and does not stop the reader. An
-    /// error ends the `COPY` and leaves nothing of it.
+    /// A row that cannot be read is refused, and does not stop the reader. An error ends what reads: a `COPY`
+    /// leaves nothing then, an input what it has read before.
     fn next(&mut self) -> Result<Option<Portion>>;
 }
 
@@ -60,10 +103,10 @@ pub trait SourceReader: Send {
 pub struct Portion {
     /// The rows, with the columns of [`SourceRequest::schema`].
     pub rows: RecordBatch,
-    /// Rows that were refused, and why; may stop after the first few.
+    /// The rows that were refused, and why.
     pub refused: Vec<Refusal>,
-    /// How many rows were refused in this portion, listed or not.
-    pub refused_count: u64,
+    /// How many bytes were read for this portion, as they are stored.
+    pub bytes: u64,
 }
 
 /// A row that was refused.
@@ -71,8 +114,14 @@ pub struct Portion {
 pub struct Refusal {
     /// The file it is in.
     pub file: PathBuf,
-    /// The line it begins on; the first is 1.
+    /// The line it begins on, or its number where there are no lines; the first is 1.
     pub line: u64,
     /// What is wrong with it.
     pub message: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}:{}: {}", self.file.display(), self.line, self.message)
+    }
 }

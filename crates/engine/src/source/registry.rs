@@ -1,62 +1,149 @@
-//! The sources an engine knows.
+//! The formats an engine knows.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Portion, Source, SourceReader, SourceRequest};
+use arrow::array::RecordBatch;
+
+use super::{Inferred, Portion, Source, SourceReader, SourceRequest};
 use crate::error::{Error, Result};
 use crate::poison::Poison;
+use crate::sink::{Sink, SinkRequest, SinkWriter};
 
-/// The sources an engine was built with. A panic inside any of them poisons the engine.
+/// The sources and sinks an engine was built with. A panic inside any of them poisons the engine.
 pub(crate) struct Registry {
-    sources: Vec<Box<dyn Source>>,
+    sources: Vec<Arc<dyn Source>>,
+    sinks: Vec<Arc<dyn Sink>>,
     poison: Arc<Poison>,
 }
 
 impl Registry {
-    pub(crate) fn new(sources: Vec<Box<dyn Source>>, poison: Arc<Poison>) -> Self {
-        Self { sources, poison }
+    pub(crate) fn new(
+        sources: Vec<Arc<dyn Source>>,
+        sinks: Vec<Arc<dyn Sink>>,
+        poison: Arc<Poison>,
+    ) -> Self {
+        Self { sources, sinks, poison }
     }
 
-    /// Begins to read with the first source that handles the path.
-    pub(crate) fn open(&self, request: &SourceRequest) -> Result<Reader<'_>> {
-        self.guard("a source", || {
-            let source = self.find(&request.path)?;
-            let reader = source.open(request)?;
-            Ok(Reader { reader, name: source.name(), registry: self })
-        })
+    /// The source of this format or, if none is named, the first one that handles the path.
+    pub(crate) fn source(&self, format: Option<&str>, path: &Path) -> Result<Arc<dyn Source>> {
+        let names = || self.sources.iter().map(|source| source.name());
+        let found = match format {
+            Some(format) => {
+                self.sources.iter().find(|source| source.name().eq_ignore_ascii_case(format))
+            }
+            None => self.sources.iter().find(|source| source.handles(path)),
+        };
+        found.cloned().ok_or_else(|| unknown(format, path, "reads", "sources", names()))
     }
 
-    fn find(&self, path: &Path) -> Result<&dyn Source> {
-        let found = self.sources.iter().find(|source| source.handles(path));
-        found.map(|source| &**source).ok_or_else(|| {
-            let known = self.sources.iter().map(|source| source.name()).collect::<Vec<_>>();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Error::source(format!(
-                "nothing here reads \"{}\"; registered sources: {known}",
-                path.display()
-            ))
-        })
+    /// The sink of this format or, if none is named, the first one that handles the path.
+    pub(crate) fn sink(&self, format: Option<&str>, path: &Path) -> Result<Arc<dyn Sink>> {
+        let names = || self.sinks.iter().map(|sink| sink.name());
+        let found = match format {
+            Some(format) => self.sinks.iter().find(|sink| sink.name().eq_ignore_ascii_case(format)),
+            None => self.sinks.iter().find(|sink| sink.handles(path)),
+        };
+        found.cloned().ok_or_else(|| unknown(format, path, "writes", "sinks", names()))
     }
 
-    fn guard<R>(&self, who: &str, call: impl FnOnce() -> Result<R>) -> Result<R> {
+    /// Begins to read.
+    pub(crate) fn open(&self, source: &dyn Source, request: &SourceRequest) -> Result<Reader> {
+        let guard = self.guard("source", source.name());
+        let reader = guard.call(|| source.open(request))?;
+        Ok(Reader { reader, guard })
+    }
+
+    /// Tells what columns a path has.
+    pub(crate) fn infer(
+        &self,
+        source: &dyn Source,
+        path: &Path,
+        options: &[(String, String)],
+    ) -> Result<Inferred> {
+        self.guard("source", source.name()).call(|| source.infer(path, options))
+    }
+
+    /// Begins to write.
+    pub(crate) fn create(&self, sink: &dyn Sink, request: &SinkRequest) -> Result<Writer> {
+        let guard = self.guard("sink", sink.name());
+        let writer = guard.call(|| sink.create(request))?;
+        Ok(Writer { writer, guard })
+    }
+
+    fn guard(&self, kind: &str, name: &str) -> Guard {
+        Guard { who: format!("the {kind} \"{name}\""), poison: self.poison.clone() }
+    }
+}
+
+fn unknown<'a>(
+    format: Option<&str>,
+    path: &Path,
+    verb: &str,
+    kind: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Error {
+    let known = names.collect::<Vec<_>>();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    match format {
+        Some(format) => Error::source(format!(
+            "nothing here {verb} the format \"{format}\"; registered {kind}: {known}"
+        )),
+        None => Error::source(format!(
+            "nothing here {verb} \"{}\"; registered {kind}: {known}",
+            path.display()
+        )),
+    }
+}
+
+/// Whose panics poison the engine.
+struct Guard {
+    who: String,
+    poison: Arc<Poison>,
+}
+
+impl Guard {
+    fn call<R>(&self, call: impl FnOnce() -> Result<R>) -> Result<R> {
         catch_unwind(AssertUnwindSafe(call))
-            .unwrap_or_else(|panic| Err(self.poison.spread_panic(who, &*panic)))
+            .unwrap_or_else(|panic| Err(self.poison.spread_panic(&self.who, &*panic)))
     }
 }
 
 /// A reader whose panics poison the engine.
-pub(crate) struct Reader<'a> {
+pub(crate) struct Reader {
     reader: Box<dyn SourceReader>,
-    name: &'a str,
-    registry: &'a Registry,
+    guard: Guard,
 }
 
-impl Reader<'_> {
+impl Reader {
     /// The next rows, as [`SourceReader::next`].
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
-        let who = format!("the source \"{}\"", self.name);
-        self.registry.guard(&who, || self.reader.next())
+        self.guard.call(|| self.reader.next())
+    }
+}
+
+/// A writer whose panics poison the engine.
+pub(crate) struct Writer {
+    writer: Box<dyn SinkWriter>,
+    guard: Guard,
+}
+
+impl Writer {
+    /// As [`SinkWriter::write`].
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.guard.call(|| self.writer.write(rows))
+    }
+
+    /// As [`SinkWriter::flush`].
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.guard.call(|| self.writer.flush())
+    }
+
+    /// As [`SinkWriter::finish`].
+    pub(crate) fn finish(self) -> Result<()> {
+        let Self { writer, guard } = self;
+        guard.call(|| writer.finish())
     }
 }

@@ -6,6 +6,7 @@
 mod consolidate;
 mod feed;
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use arrow::array::RecordBatch;
@@ -57,6 +58,11 @@ impl Subscription {
         Self { feed, schema, id, instance, failed: false }
     }
 
+    /// Its dataflow.
+    pub(crate) fn id(&self) -> DataflowId {
+        self.id
+    }
+
     /// The columns of the rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -89,6 +95,12 @@ impl Iterator for Subscription {
         let change = self.take(true);
         self.failed = change.is_err();
         change.transpose()
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Subscription").field("id", &self.id.0).finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,15 @@ use crate::catalog::{Entry, Table};
 use crate::clock::{Moment, moment};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::source::Refusal;
 use crate::worker::DataflowId;
+
+/// Rows that a source refused to bring into a table.
+struct Refused {
+    table: String,
+    source: String,
+    refusals: Vec<Refusal>,
+}
 
 /// An open transaction. Dropping it rolls it back.
 ///
@@ -37,6 +45,7 @@ pub struct Transaction {
     time: Moment,
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
+    refused: Vec<Refused>,
     _turn: Turn,
 }
 
@@ -57,6 +66,7 @@ impl Transaction {
             writes: BTreeMap::new(),
             time,
             is_time_given: at.is_some(),
+            refused: Vec::new(),
             _turn: turn,
         })
     }
@@ -105,12 +115,33 @@ impl Transaction {
     /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind.
     pub fn commit(self) -> Result<u64> {
         self.instance.poison.check()?;
-        if self.writes.is_empty() && !self.is_time_given {
-            return Ok(self.instance.sequencer.last());
+        let epoch = if self.writes.is_empty() && !self.is_time_given {
+            self.instance.sequencer.last()
+        } else {
+            let writes = self
+                .writes
+                .into_iter()
+                .map(|(table, writes)| Ok((table, Write::coalesce(writes)?)));
+            self.instance.sequencer.commit(writes.collect::<Result<_>>()?, self.time)?
+        };
+        for Refused { table, source, refusals } in &self.refused {
+            self.instance.refusals.add(table, source, epoch, refusals)?;
         }
-        let writes =
-            self.writes.into_iter().map(|(table, writes)| Ok((table, Write::coalesce(writes)?)));
-        self.instance.sequencer.commit(writes.collect::<Result<_>>()?, self.time)
+        Ok(epoch)
+    }
+
+    /// Tells what a source refused to bring into a table; it is known once the transaction is committed.
+    /// Fails with the first of it if the engine is strict.
+    pub(crate) fn refuse(&mut self, table: &str, source: &str, refusals: &[Refusal]) -> Result<()> {
+        if let Some(first) = refusals.first() {
+            if self.instance.settings.strict {
+                return Err(Error::source(first.to_string()));
+            }
+            let (table, source, refusals) =
+                (table.to_owned(), source.to_owned(), refusals.to_vec());
+            self.refused.push(Refused { table, source, refusals });
+        }
+        Ok(())
     }
 
     fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {

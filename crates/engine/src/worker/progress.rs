@@ -106,6 +106,11 @@ impl Progress {
         complete
     }
 
+    /// The last complete epoch.
+    pub(crate) fn complete(&self) -> Epoch {
+        self.state.lock().complete
+    }
+
     /// Waits until `epoch` is complete.
     pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
         self.wait_until(|state| state.complete >= epoch).map(drop)

@@ -28,10 +28,14 @@ impl Source for Count {
         path.extension().is_some_and(|extension| extension == "count")
     }
 
-    fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
-        if let Some((name, _)) = request.options.iter().find(|(name, _)| name != "STEP") {
-            return Err(Error::source(format!("there is no option {name}")));
+    fn check(&self, option: &str, _: &str) -> Result<()> {
+        match option {
+            "STEP" => Ok(()),
+            other => Err(Error::source(format!("there is no option {other}"))),
         }
+    }
+
+    fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
         let stem = request
             .path
             .file_stem()
@@ -60,7 +64,7 @@ impl SourceReader for Counting {
         let column: ArrayRef =
             Arc::new(Int64Array::from_iter_values(numbers.filter(|number| number % 10 != 0)));
         let rows = RecordBatch::try_new(self.request.schema.clone(), vec![column])?;
-        Ok(Some(Portion { rows, refused_count: refused.len() as u64, refused }))
+        Ok(Some(Portion { rows, refused, bytes: 8 }))
     }
 }
 

@@ -87,7 +87,8 @@ fn nothing_new_reads_a_table_once_rows_have_passed() {
     engine.execute("INSERT INTO bid VALUES (1, 1)").expect("rows enter");
     let message = refused(&engine, "CREATE MATERIALIZED VIEW late AS SELECT * FROM early");
     assert!(message.starts_with("rows have passed through \"bid\" already"), "{message}");
-    let error = engine.subscribe("early").err().expect("its beginning is gone").to_string();
+    let Err(error) = engine.subscribe("early") else { panic!("its beginning is gone") };
+    let error = error.to_string();
     assert!(error.starts_with("rows have passed through \"bid\" already"), "{error}");
     engine
         .execute(

@@ -208,8 +208,9 @@ impl Program {
             0 => {
                 let kind = [Type::Integer, Type::Text][self.below(2)];
                 let (a, b) = (self.one_column(kind), self.one_column(kind));
-                let all = ["", " ALL"][self.below(2)];
-                (format!("{a} UNION{all} {b}"), vec![kind])
+                let operation =
+                    ["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT"][self.below(5)];
+                (format!("{a} {operation} {b}"), vec![kind])
             }
             1 => {
                 let relation = self.below(self.relations.len());
@@ -221,7 +222,10 @@ impl Program {
             }
             2 | 3 => {
                 let relation = self.below(self.relations.len());
-                let condition = self.condition("r", relation);
+                let condition = match self.below(3) {
+                    0 => self.condition("r", relation),
+                    _ => self.subquery(relation),
+                };
                 let (select, types) = self.projection(&[("r", relation)]);
                 (
                     format!(
@@ -244,6 +248,25 @@ impl Program {
             "SELECT {column} AS c0 FROM {} AS r WHERE {condition}",
             self.relations[relation].name
         )
+    }
+
+    /// A condition on `r` that asks for the rows of another relation.
+    fn subquery(&mut self, relation: usize) -> String {
+        let other = self.below(self.relations.len());
+        let from = format!("{} AS q", self.relations[other].name);
+        let kind = [Type::Integer, Type::Text][self.below(2)];
+        let (own, its) = (self.column("r", relation, kind), self.column("q", other, kind));
+        let not = ["", "NOT "][self.below(2)];
+        let number = self.column("r", relation, Type::Integer);
+        let less = format!("{number} <= {}", self.column("q", other, Type::Integer));
+        match self.below(6) {
+            0 => format!("{own} {not}IN (SELECT {its} FROM {from})"),
+            1 => format!("{not}EXISTS (SELECT 1 FROM {from} WHERE {its} = {own})"),
+            2 => format!("{not}EXISTS (SELECT 1 FROM {from} WHERE {its} = {own} AND {less})"),
+            3 => format!("{number} IS NULL OR {own} IN (SELECT {its} FROM {from} WHERE {less})"),
+            4 => format!("{own} {not}IN (SELECT {its} FROM {from} WHERE {its} IS NOT NULL)"),
+            _ => format!("(SELECT COUNT(*) FROM {from} WHERE {its} = {own}) < 2"),
+        }
     }
 
     fn join(&mut self) -> (String, Vec<Type>) {
@@ -271,8 +294,9 @@ impl Program {
                 }
                 _ => String::new(),
             };
+            let join = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"][self.below(5)];
             from += &format!(
-                " JOIN {} AS {name} ON ({left} {equal} {right}){residual}",
+                " {join} {} AS {name} ON ({left} {equal} {right}){residual}",
                 self.relations[relation].name
             );
         }

@@ -167,7 +167,11 @@ impl Trial {
             | StatementKind::Begin
             | StatementKind::Commit
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
-            StatementKind::Copy { .. }
+            StatementKind::CreateTableFrom { .. }
+            | StatementKind::Start
+            | StatementKind::Copy { .. }
+            | StatementKind::CopyTo { .. }
+            | StatementKind::Subscribe { .. }
             | StatementKind::Query(_)
             | StatementKind::ExplainView { .. }
             | StatementKind::ExplainSelect(_) => Ok(()),

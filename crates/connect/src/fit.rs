@@ -1,0 +1,177 @@
+//! Values of a file on their way into the columns of a table.
+
+use std::path::Path;
+
+use alluvium::Refusal;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, UInt32Array,
+};
+use arrow::compute::{CastOptions, cast_with_options, filter, take};
+use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::json::ReaderBuilder;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+/// Some rows of one file, column by column; rows that do not fit are refused, each for its first problem.
+pub struct Fit<'a> {
+    file: &'a Path,
+    /// The line of each row.
+    lines: &'a dyn Fn(usize) -> u64,
+    kept: Vec<bool>,
+    refused: Vec<Refusal>,
+}
+
+impl<'a> Fit<'a> {
+    /// So many rows, and the line that each is on.
+    pub fn new(file: &'a Path, rows: usize, lines: &'a dyn Fn(usize) -> u64) -> Self {
+        Self { file, lines, kept: vec![true; rows], refused: Vec::new() }
+    }
+
+    /// A row does not fit.
+    pub fn refuse(&mut self, row: usize, message: String) {
+        if std::mem::replace(&mut self.kept[row], false) {
+            let (file, line) = (self.file.to_path_buf(), (self.lines)(row));
+            self.refused.push(Refusal { file, line, message });
+        }
+    }
+
+    /// The values of a column of any type, as `field` has them.
+    pub fn column(&mut self, field: &Field, given: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let values = self.cast(field, given)?;
+        if values.null_count() > given.logical_null_count() {
+            let options = FormatOptions::default();
+            let found = ArrayFormatter::try_new(given, &options)?;
+            for row in nulls(&values).filter(|&row| !given.is_null(row)) {
+                if self.kept[row] {
+                    let (found, kind) =
+                        (quote(given, &found.value(row).to_string()), type_name(field.data_type()));
+                    self.refuse(row, format!("{found} is not {kind} (column {})", field.name()));
+                }
+            }
+        }
+        if !field.is_nullable() && given.logical_null_count() > 0 {
+            for row in nulls(given) {
+                self.refuse(
+                    row,
+                    format!("there is no value (column {} is NOT NULL)", field.name()),
+                );
+            }
+        }
+        Ok(values)
+    }
+
+    /// A column that the file does not have.
+    pub fn default(&self, default: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        take(default, &UInt32Array::from(vec![0; self.kept.len()]), None)
+    }
+
+    /// The rows that fit, and those that do not.
+    pub fn finish(
+        self,
+        schema: &SchemaRef,
+        mut columns: Vec<ArrayRef>,
+    ) -> Result<(RecordBatch, Vec<Refusal>), ArrowError> {
+        if self.kept.contains(&false) {
+            let kept = BooleanArray::from(self.kept);
+            for column in &mut columns {
+                *column = filter(column, &kept)?;
+            }
+        }
+        Ok((RecordBatch::try_new(schema.clone(), columns)?, self.refused))
+    }
+
+    /// What is not a value of the type becomes NULL.
+    fn cast(&mut self, field: &Field, given: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match (given.data_type(), field.data_type()) {
+            (from, to) if from == to => Ok(given.clone()),
+            (DataType::Utf8, DataType::Binary) => Ok(bytes(given)),
+            (DataType::Utf8, to) if to.is_nested() => nested(field, given),
+            (_, to) => cast_with_options(given, to, &CastOptions::default()),
+        }
+    }
+}
+
+fn nulls(array: &dyn Array) -> impl Iterator<Item = usize> {
+    let nulls = array.logical_nulls();
+    (0..array.len()).filter(move |&row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)))
+}
+
+/// Text as bytes: hexadecimal digits after `\x`, anything else as it stands.
+fn bytes(text: &ArrayRef) -> ArrayRef {
+    let mut bytes = BinaryBuilder::with_capacity(text.len(), 0);
+    for text in text.as_string::<i32>() {
+        match (text, text.and_then(|text| text.strip_prefix("\\x"))) {
+            (Some(_), Some(digits)) => bytes.append_option(unhex(digits)),
+            (text, _) => bytes.append_option(text),
+        }
+    }
+    std::sync::Arc::new(bytes.finish())
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, []) = digits.as_bytes().as_chunks::<2>() else { return None };
+    pairs.iter().map(|&[high, low]| Some((digit(high)? * 16 + digit(low)?) as u8)).collect()
+}
+
+/// Text as lists, structs and maps: each value is JSON.
+fn nested(field: &Field, text: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let one = |text: Option<&str>| -> Result<ArrayRef, ArrowError> {
+        let field = field.clone().with_nullable(true);
+        let mut decoder =
+            ReaderBuilder::new_with_field(field.clone()).with_batch_size(2).build_decoder()?;
+        let none = || arrow::array::new_null_array(field.data_type(), 1);
+        let Some(text) = text else { return Ok(none()) };
+        let decoded = decoder.decode(text.as_bytes()).and_then(|_| decoder.flush());
+        Ok(match decoded {
+            Ok(Some(rows)) if rows.num_rows() == 1 => rows.column(0).clone(),
+            _ => none(),
+        })
+    };
+    let values = text.as_string::<i32>().iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let values: Vec<&dyn Array> = values.iter().map(|value| value.as_ref()).collect();
+    match values.is_empty() {
+        true => Ok(arrow::array::new_empty_array(field.data_type())),
+        false => arrow::compute::concat(&values),
+    }
+}
+
+/// A value as messages show it, shortened to what fits one; text in quotes.
+fn quote(given: &ArrayRef, text: &str) -> String {
+    const LONGEST: usize = 40;
+    let (shown, rest) = match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => (&text[..end], "…"),
+        None => (text, ""),
+    };
+    match given.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => format!("{shown:?}{rest}"),
+        _ => format!("{shown}{rest}"),
+    }
+}
+
+/// A type as SQL calls it, with its article.
+pub fn type_name(kind: &DataType) -> String {
+    match kind {
+        DataType::Boolean => "a BOOLEAN".into(),
+        DataType::Int8 => "a TINYINT".into(),
+        DataType::Int16 => "a SMALLINT".into(),
+        DataType::Int32 => "an INTEGER".into(),
+        DataType::Int64 => "a BIGINT".into(),
+        DataType::UInt8 => "a TINYINT UNSIGNED".into(),
+        DataType::UInt16 => "a SMALLINT UNSIGNED".into(),
+        DataType::UInt32 => "an INTEGER UNSIGNED".into(),
+        DataType::UInt64 => "a BIGINT UNSIGNED".into(),
+        DataType::Float32 => "a REAL".into(),
+        DataType::Float64 => "a DOUBLE".into(),
+        DataType::Utf8 => "a VARCHAR".into(),
+        DataType::Binary => "a BYTEA".into(),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            format!("a DECIMAL({precision}, {scale})")
+        }
+        DataType::Date32 => "a DATE".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "a TIME".into(),
+        DataType::Timestamp(_, None) => "a TIMESTAMP".into(),
+        DataType::Timestamp(_, Some(_)) => "a TIMESTAMP WITH TIME ZONE".into(),
+        other => format!("of type {other}"),
+    }
+}

@@ -1,0 +1,152 @@
+//! Files to read: which ones a path names, one after the other, compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::vec::IntoIter;
+
+use alluvium::{Error, Portion, Result, SourceReader, SourceRequest};
+use flate2::bufread::MultiGzDecoder;
+
+use crate::options::Compression;
+
+/// How much is read from the system, or decompressed, at a time.
+const BUFFER: usize = 128 << 10;
+
+/// The bytes of a file, and how many of them, as they are stored, have been read.
+pub struct Input {
+    pub bytes: Box<dyn BufRead + Send>,
+    pub counter: Counter,
+}
+
+/// Counts bytes as they are read.
+#[derive(Clone, Default)]
+pub struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    /// How many bytes were read since this was last asked.
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+struct Counted<R> {
+    input: R,
+    counter: Counter,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.counter.0.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Opens a file to read. If nothing else is said, what begins as gzip does is decompressed, whatever the
+/// file's name.
+pub fn open(path: &Path, compression: Option<Compression>) -> io::Result<Input> {
+    const GZIP: &[u8] = &[0x1F, 0x8B];
+    let counter = Counter::default();
+    let file = Counted { input: File::open(path)?, counter: counter.clone() };
+    let mut bytes = BufReader::with_capacity(BUFFER, file);
+    let gzip = match compression {
+        Some(compression) => compression == Compression::Gzip,
+        None => bytes.fill_buf()?.starts_with(GZIP),
+    };
+    let bytes: Box<dyn BufRead + Send> = match gzip {
+        true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(bytes))),
+        false => Box::new(bytes),
+    };
+    Ok(Input { bytes, counter })
+}
+
+/// The files that a path names, in alphabetical order: several if it is a pattern of `*`, `?`, `[…]` and `**`.
+pub fn paths(path: &Path) -> Result<Vec<PathBuf>> {
+    let Some(pattern) = path.to_str() else { return Ok(vec![path.to_owned()]) };
+    if !pattern.contains(['*', '?', '[']) || path.exists() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let wrong =
+        |error: String| Error::source(format!("\"{pattern}\" is not a pattern of files: {error}"));
+    let mut paths = Vec::new();
+    for path in glob::glob(pattern).map_err(|error| wrong(error.to_string()))? {
+        let path = path.map_err(|error| failed("read", error.path(), error.error()))?;
+        if path.is_file() {
+            paths.push(path);
+        }
+    }
+    match paths.is_empty() {
+        true => Err(Error::source(format!("no file matches \"{pattern}\"{}", hint(path)))),
+        false => Ok(paths),
+    }
+}
+
+/// Opens one file.
+type OpenFile = Box<dyn Fn(&Path, &SourceRequest) -> Result<Box<dyn SourceReader>> + Send>;
+
+/// Reads several files as if they were one.
+pub struct Files {
+    open: OpenFile,
+    request: SourceRequest,
+    paths: IntoIter<PathBuf>,
+    file: Option<Box<dyn SourceReader>>,
+}
+
+impl Files {
+    /// The files that are requested; the first one is opened, and has to be there.
+    pub fn open(
+        request: &SourceRequest,
+        open: impl Fn(&Path, &SourceRequest) -> Result<Box<dyn SourceReader>> + Send + 'static,
+    ) -> Result<Self> {
+        let paths = paths(&request.path)?.into_iter();
+        let mut files = Self { open: Box::new(open), request: request.clone(), paths, file: None };
+        files.step()?;
+        Ok(files)
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let open = |path: PathBuf| (self.open)(&path, &self.request);
+        self.file = self.paths.next().map(open).transpose()?;
+        Ok(())
+    }
+}
+
+impl SourceReader for Files {
+    fn next(&mut self) -> Result<Option<Portion>> {
+        while let Some(file) = &mut self.file {
+            if let Some(portion) = file.next()? {
+                return Ok(Some(portion));
+            }
+            self.step()?;
+        }
+        Ok(None)
+    }
+}
+
+/// What went wrong with a file, and what to look at.
+pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => hint(path),
+        _ => "",
+    };
+    Error::source(format!("cannot {verb} \"{}\": {error}{hint}", path.display()))
+}
+
+fn hint(path: &Path) -> &'static str {
+    match path.is_absolute() {
+        true => "; check the path",
+        false => {
+            "; a relative path counts from the SQL file's folder, or from where the program runs"
+        }
+    }
+}
+
+/// Whether a file's name ends with one of these, with or without `.gz` behind it.
+pub fn ends_with(path: &Path, extensions: &[&str]) -> bool {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    extensions.iter().any(|extension| name.ends_with(extension))
+}

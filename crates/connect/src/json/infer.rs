@@ -1,0 +1,53 @@
+//! What columns a JSON file has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use alluvium::{Error, Inferred, Result};
+use arrow::datatypes::{Field, Schema};
+use arrow::json::reader::infer_json_schema_from_iterator;
+use serde_json::Value;
+
+use super::keys::keys;
+use super::options::Options;
+use super::records::Records;
+use crate::input::{self, failed};
+
+/// How many objects are looked at.
+const SAMPLE: usize = 20_480;
+
+/// The columns of the (first) file that a path names: all members of its first objects, in the order in which
+/// they first occur. Those that are wrong are passed over.
+pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+    let read = Options::read(options)?;
+    let path = &input::paths(path)?.remove(0);
+    let failed = |error| failed("open", path, &error);
+    let mut records =
+        Records::new(input::open(path, read.compression).map_err(failed)?.bytes).map_err(failed)?;
+    let mut names: Vec<String> = Vec::new();
+    let mut values: Vec<Value> = Vec::new();
+    if let Some((objects, _)) = records.read(SAMPLE, path).map_err(failed)? {
+        for object in 0..objects.len() {
+            let text = objects.text(object..object + 1);
+            let Ok(value) = serde_json::from_slice(text) else { continue };
+            values.push(value);
+            for key in keys(text) {
+                if !names.contains(&key) {
+                    names.push(key);
+                }
+            }
+        }
+    }
+    let wrong = |error: &dyn std::fmt::Display| {
+        Error::source(format!("cannot tell the columns of \"{}\": {error}", path.display()))
+    };
+    if names.is_empty() {
+        return Err(wrong(&"there is no object with members in its first rows"));
+    }
+    let schema =
+        infer_json_schema_from_iterator(values.into_iter().map(Ok::<_, arrow::error::ArrowError>))
+            .map_err(|error| wrong(&error))?;
+    let field = |name: &String| schema.field_with_name(name).ok().cloned();
+    let fields: Vec<Field> = names.iter().filter_map(field).collect();
+    Ok(Inferred { schema: Arc::new(Schema::new(fields)), options: options.to_vec() })
+}

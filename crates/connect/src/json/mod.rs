@@ -1,0 +1,169 @@
+//! JSON files, compressed with gzip or not: an object per row.
+//!
+//! [`records`] cuts a file into objects, [`decode`] makes typed arrays of them, [`infer`] guesses types, and
+//! [`write`](mod@write) writes. What is read is an object a line or, if the file begins with `[`, one array of
+//! objects; what is written is one array ([`Json`]) or an object a line ([`JsonLines`]).
+//!
+//! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
+//!   of a file have it. Members that are no columns are passed over; a column that an object does not have gets
+//!   its DEFAULT.
+//! - A row is refused, and reading goes on, if it is not one JSON object, has a value that is not of its
+//!   column's type, or none where there has to be one.
+
+mod decode;
+mod infer;
+mod keys;
+mod options;
+mod records;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use alluvium::{
+    Inferred, Portion, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader, SourceRequest,
+};
+use arrow::json::writer::{JsonArray, LineDelimited};
+
+use crate::input::{self, Counter, Files, failed};
+use decode::Decoder;
+use options::Options;
+use records::Records;
+use write::JsonWriter;
+
+/// Files whose names end with `.json`, or are said to be JSON; written as one array.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Json;
+
+/// Files whose names end with `.jsonl` or `.ndjson`, or are said to be JSON lines; written an object a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JsonLines;
+
+impl Source for Json {
+    fn name(&self) -> &str {
+        "json"
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, &[".json"])
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+        infer::infer(path, options)
+    }
+
+    fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
+        JsonReader::open_all(request)
+    }
+}
+
+impl Sink for Json {
+    fn name(&self) -> &str {
+        "json"
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, &[".json"])
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(JsonWriter::<JsonArray>::create(request)?))
+    }
+}
+
+impl Source for JsonLines {
+    fn name(&self) -> &str {
+        "jsonl"
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, &[".jsonl", ".ndjson"])
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+        infer::infer(path, options)
+    }
+
+    fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
+        JsonReader::open_all(request)
+    }
+}
+
+impl Sink for JsonLines {
+    fn name(&self) -> &str {
+        "jsonl"
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, &[".jsonl", ".ndjson"])
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(JsonWriter::<LineDelimited>::create(request)?))
+    }
+}
+
+/// Reads the rows of one file.
+struct JsonReader {
+    path: PathBuf,
+    records: Records,
+    counter: Counter,
+    request: SourceRequest,
+    /// Made when the first rows have shown how names are spelt.
+    decoder: Option<Decoder>,
+}
+
+impl JsonReader {
+    fn open_all(request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
+        let options = Options::read(&request.options)?;
+        let open = move |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
+            Ok(Box::new(Self::open(path, request, &options)?))
+        };
+        Ok(Box::new(Files::open(request, open)?))
+    }
+
+    fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
+        let failed = |error| failed("open", path, &error);
+        let input = input::open(path, options.compression).map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            records: Records::new(input.bytes).map_err(failed)?,
+            counter: input.counter,
+            request: request.clone(),
+            decoder: None,
+        })
+    }
+}
+
+impl SourceReader for JsonReader {
+    fn next(&mut self) -> Result<Option<Portion>> {
+        let failed = |error| failed("read", &self.path, &error);
+        let batch = self.records.read(self.request.batch_rows, &self.path).map_err(failed)?;
+        let Some((records, mut refused)) = batch else { return Ok(None) };
+        let wrong = |error| failed(io::Error::other(error));
+        let decoder = match &mut self.decoder {
+            Some(decoder) => decoder,
+            None => self.decoder.insert(Decoder::new(&self.request, &records).map_err(wrong)?),
+        };
+        let (rows, unfit) = decoder.decode(&records, &self.path).map_err(wrong)?;
+        refused.extend(unfit);
+        refused.sort_by_key(|refusal| refusal.line);
+        Ok(Some(Portion { rows, refused, bytes: self.counter.take() }))
+    }
+}

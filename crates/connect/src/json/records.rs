@@ -1,0 +1,321 @@
+//! A file cut into JSON objects.
+//!
+//! Objects are found by their brackets alone, so that each stands for itself: whatever is wrong inside of one
+//! cannot reach into the next. On lines, each line is an object; in an array, an object ends where its bracket
+//! is closed.
+
+use std::io::{self, BufRead, Read};
+use std::ops::Range;
+use std::path::Path;
+
+use alluvium::Refusal;
+
+/// The longest object that is read, in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// Objects of a file, with their brackets in balance.
+#[derive(Default)]
+pub struct Batch {
+    /// Their text, one after the other.
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    lines: Vec<u64>,
+}
+
+impl Batch {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The line on which one begins.
+    pub fn line(&self, index: usize) -> u64 {
+        self.lines[index]
+    }
+
+    /// The text of some of them.
+    pub fn text(&self, range: Range<usize>) -> &[u8] {
+        let start = range.start.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let end = range.end.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.text[start..end.max(start)]
+    }
+
+    fn push(&mut self, object: &[u8], line: u64) {
+        self.text.extend_from_slice(object);
+        self.text.push(b'\n');
+        self.ends.push(self.text.len());
+        self.lines.push(line);
+    }
+}
+
+/// The objects of a file.
+pub struct Records {
+    input: Box<dyn BufRead + Send>,
+    /// Whether they stand in an array, and where in it reading is.
+    array: Option<Place>,
+    /// The line in hand: its number, its text, and what of it has been read.
+    line: u64,
+    raw: Vec<u8>,
+    at: usize,
+}
+
+/// Where in an array reading is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Before the first object, or the end.
+    Start,
+    /// Before an object.
+    Item,
+    /// Behind an object.
+    Separator,
+    /// Behind the array.
+    End,
+}
+
+impl Records {
+    /// Reads from the start of a file, past its byte order mark if it has one.
+    pub fn new(mut input: Box<dyn BufRead + Send>) -> io::Result<Self> {
+        const MARK: &[u8] = b"\xEF\xBB\xBF";
+        if input.fill_buf()?.starts_with(MARK) {
+            input.consume(MARK.len());
+        }
+        let mut records = Self { input, array: None, line: 0, raw: Vec::new(), at: 0 };
+        if records.skip_blanks()? == Some(b'[') {
+            records.at += 1;
+            records.array = Some(Place::Start);
+        }
+        Ok(records)
+    }
+
+    /// Up to so many objects, and what stands between them and is none; `None` at the end of the file.
+    pub fn read(&mut self, most: usize, file: &Path) -> io::Result<Option<(Batch, Vec<Refusal>)>> {
+        let mut batch = Batch::default();
+        let mut refused = Vec::new();
+        while batch.len() + refused.len() < most {
+            let more = match self.array {
+                None => self.read_line_object(&mut batch)?,
+                Some(place) => self.read_item(place, &mut batch)?,
+            };
+            match more {
+                Found::Object => {}
+                Found::End => break,
+                Found::Malformed(line, message) => {
+                    refused.push(Refusal {
+                        file: file.to_owned(),
+                        line,
+                        message: message.to_owned(),
+                    });
+                }
+            }
+        }
+        Ok((batch.len() + refused.len() > 0).then_some((batch, refused)))
+    }
+
+    /// What a line holds, from where it is read.
+    fn read_line_object(&mut self, batch: &mut Batch) -> io::Result<Found> {
+        if self.skip_blanks()?.is_none() {
+            return Ok(Found::End);
+        }
+        let text = self.raw[self.at..].trim_ascii_end();
+        self.at = self.raw.len();
+        let mut brackets = Brackets::default();
+        Ok(match brackets.pass(text) {
+            Some(end) if end == text.len() => {
+                batch.push(text, self.line);
+                Found::Object
+            }
+            _ => Found::Malformed(self.line, "the line is not one JSON object"),
+        })
+    }
+
+    fn read_item(&mut self, place: Place, batch: &mut Batch) -> io::Result<Found> {
+        let broken = |line, what| {
+            let message = format!("line {line}: {what}");
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        };
+        let Some(byte) = self.skip_blanks()? else {
+            return match place {
+                Place::End => Ok(Found::End),
+                _ => broken(self.line, "the array of objects is not closed"),
+            };
+        };
+        let next = match (place, byte) {
+            (Place::Start | Place::Separator, b']') => Place::End,
+            (Place::Separator, b',') => Place::Item,
+            (Place::Start | Place::Item, b'{') => return self.read_object(batch),
+            (Place::Start | Place::Item, _) => {
+                return broken(self.line, "an array holds something that is not an object");
+            }
+            (Place::Separator, _) => {
+                return broken(self.line, "objects are not separated by commas");
+            }
+            (Place::End, _) => {
+                return broken(self.line, "there is text behind the array of objects");
+            }
+        };
+        self.array = Some(next);
+        self.at += 1;
+        self.read_item(next, batch)
+    }
+
+    /// An object that begins in the line in hand, and may end in another.
+    fn read_object(&mut self, batch: &mut Batch) -> io::Result<Found> {
+        let line = self.line;
+        let mut object = Vec::new();
+        let mut brackets = Brackets::default();
+        loop {
+            let text = &self.raw[self.at..];
+            if let Some(end) = brackets.pass(text) {
+                object.extend_from_slice(&text[..end]);
+                self.at += end;
+                self.array = Some(Place::Separator);
+                batch.push(&object, line);
+                return Ok(Found::Object);
+            }
+            object.extend_from_slice(text);
+            if object.len() as u64 > LONGEST || !self.read_line()? {
+                let message = format!("line {line}: an object is not closed");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+        }
+    }
+
+    /// Goes to the next byte that is not blank, and looks at it; `None` at the end of the file.
+    fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let rest = &self.raw[self.at..];
+            if let Some(blanks) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
+                self.at += blanks;
+                return Ok(Some(self.raw[self.at]));
+            }
+            if !self.read_line()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes the next line in hand; `false` at the end of the file.
+    fn read_line(&mut self) -> io::Result<bool> {
+        self.raw.clear();
+        self.at = 0;
+        let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.raw)?;
+        if read as u64 == LONGEST {
+            let message = format!("line {} is longer than 16 MiB", self.line + 1);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        self.line += u64::from(read > 0);
+        Ok(read > 0)
+    }
+}
+
+/// What was found in a file.
+enum Found {
+    Object,
+    /// Something else, on this line.
+    Malformed(u64, &'static str),
+    End,
+}
+
+/// Follows brackets and strings to the end of an object.
+#[derive(Default)]
+struct Brackets {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Brackets {
+    /// Goes on through some text; where the object ends in it, if it does. Text that begins with anything
+    /// but `{` has no object.
+    fn pass(&mut self, text: &[u8]) -> Option<usize> {
+        for (at, &byte) in text.iter().enumerate() {
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'{' | b'[' if self.depth > 0 || byte == b'{' => self.depth += 1,
+                b'}' | b']' if self.depth > 1 => self.depth -= 1,
+                b'}' if self.depth == 1 => return Some(at + 1),
+                b'"' if self.depth > 0 => self.in_string = true,
+                _ if self.depth == 0 || byte == b']' => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The objects of a text with their lines, and what is wrong.
+    fn read(text: &'static str) -> Vec<(u64, String)> {
+        let mut records = Records::new(Box::new(text.as_bytes())).unwrap();
+        let mut all = Vec::new();
+        loop {
+            match records.read(2, Path::new("f")) {
+                Ok(None) => return all,
+                Err(error) => {
+                    all.push((0, error.to_string()));
+                    return all;
+                }
+                Ok(Some((batch, refused))) => {
+                    let text = |index| str::from_utf8(batch.text(index..index + 1)).unwrap();
+                    let text = |index| (batch.line(index), text(index).trim().to_owned());
+                    all.extend((0..batch.len()).map(text));
+                    all.extend(refused.into_iter().map(|refusal| (refusal.line, refusal.message)));
+                }
+            }
+        }
+    }
+
+    fn found<const N: usize>(expected: [(u64, &str); N]) -> Vec<(u64, String)> {
+        expected.map(|(line, text)| (line, text.to_owned())).to_vec()
+    }
+
+    #[test]
+    fn a_line_is_an_object() {
+        let text = "\u{FEFF}{\"a\": \"}\\\"\"}\r\n\n  {\"b\": [{}]}  \n{}";
+        assert_eq!(read(text), found([(1, "{\"a\": \"}\\\"\"}"), (3, "{\"b\": [{}]}"), (4, "{}")]));
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_and_reaches_no_further_than_its_line() {
+        let wrong = "the line is not one JSON object";
+        let text = "{}\n{\"a\":\n1}\n{} {}\n\"x\"\n{\"a\n{]\n[1]\n{}\n";
+        let lines = [2, 3, 4, 5, 6, 7, 8];
+        let mut expected = found([(1, "{}")]);
+        expected.extend(lines.map(|line| (line, wrong.to_owned())));
+        expected.push((9, "{}".to_owned()));
+        let mut read = read(text);
+        read.sort();
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn an_array_may_be_laid_out_in_any_way() {
+        let text = "[{\"a\": 1}, {\n \"b\": [1,\n 2]}\n,{}]\n\n";
+        assert_eq!(read(text), found([(1, "{\"a\": 1}"), (1, "{\n \"b\": [1,\n 2]}"), (4, "{}")]));
+        assert_eq!(read(" [ ] "), []);
+    }
+
+    #[test]
+    fn an_array_that_is_broken_says_where() {
+        for (text, problem) in [
+            ("[{}\n{}]", "line 2: objects are not separated by commas"),
+            ("[{},\n1]", "line 2: an array holds something that is not an object"),
+            ("[{},\n", "line 1: the array of objects is not closed"),
+            ("[\n{\"a\": \"]}\n", "line 2: an object is not closed"),
+            ("[]\n{}", "line 2: there is text behind the array of objects"),
+        ] {
+            assert_eq!(read(text).last().unwrap().1, problem, "{text}");
+        }
+    }
+}

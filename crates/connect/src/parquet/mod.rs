@@ -1,0 +1,76 @@
+//! Parquet files, which compress their pages themselves.
+//!
+//! [`read`] reads row groups in batches, [`write`](mod@write) writes, and [`options`] says what may be said.
+//!
+//! - A column of the table has the values of the file's column of its name, as it stands or else without regard to
+//!   case, cast to the table's type. Other columns of the file are passed over; a column that the file does not
+//!   have gets its DEFAULT.
+//! - A row is refused, and reading goes on, if it has a value that its column cannot hold, or none where there has
+//!   to be one.
+
+mod options;
+mod read;
+mod write;
+
+use std::path::Path;
+
+use alluvium::{
+    Inferred, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader, SourceRequest,
+};
+
+use crate::input::{self, Files};
+use options::Options;
+
+/// Files whose names end with `.parquet`, or are said to be Parquet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parquet;
+
+impl Parquet {
+    const NAME: &str = "parquet";
+    const EXTENSIONS: &[&str] = &[".parquet"];
+}
+
+impl Source for Parquet {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, Self::EXTENSIONS)
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        options::check_read(option, value)
+    }
+
+    fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+        read::infer(path, options)
+    }
+
+    fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
+        let check = |(name, value): &(String, String)| options::check_read(name, value);
+        request.options.iter().try_for_each(check)?;
+        let open = |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
+            Ok(Box::new(read::ParquetReader::open(path, request)?))
+        };
+        Ok(Box::new(Files::open(request, open)?))
+    }
+}
+
+impl Sink for Parquet {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        input::ends_with(path, Self::EXTENSIONS)
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Options::default().set(option, value)
+    }
+
+    fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(write::ParquetWriter::create(request, &Options::read(&request.options)?)?))
+    }
+}

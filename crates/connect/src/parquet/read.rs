@@ -1,0 +1,146 @@
+//! Parquet as it is read.
+
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alluvium::{Error, Inferred, Portion, Result, SourceReader, SourceRequest};
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::can_cast_types;
+use arrow::datatypes::DataType;
+use arrow::datatypes::{Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::options;
+use crate::fit::{Fit, type_name};
+use crate::input::{self, failed};
+
+/// Reads the rows of one file.
+pub struct ParquetReader {
+    path: PathBuf,
+    schema: SchemaRef,
+    defaults: RecordBatch,
+    rows: ParquetRecordBatchReader,
+    /// For each column of the table the column of the batches that holds it.
+    columns: Vec<Option<usize>>,
+    /// How many rows were read.
+    at: u64,
+    /// How large the file is, and how many rows it has.
+    size: u64,
+    count: u64,
+    /// How many of the file's bytes were told of.
+    told: u64,
+}
+
+impl ParquetReader {
+    pub fn open(path: &Path, request: &SourceRequest) -> Result<Self> {
+        let (builder, size) = open(path)?;
+        let count = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let found = builder.schema().clone();
+        let place = |name: &str| {
+            found.index_of(name).ok().or_else(|| {
+                found.fields().iter().position(|field| field.name().eq_ignore_ascii_case(name))
+            })
+        };
+        let wanted = request.schema.fields().iter();
+        let places: Vec<Option<usize>> = wanted.clone().map(|field| place(field.name())).collect();
+        for ((field, place), default) in wanted.zip(&places).zip(request.defaults.columns()) {
+            let name = field.name();
+            let wrong = |problem: String| {
+                Error::source(format!("\"{}\": column \"{name}\" {problem}", path.display()))
+            };
+            match place {
+                None if !field.is_nullable() && default.is_null(0) => {
+                    return Err(wrong("is NOT NULL and the file does not have it".to_owned()));
+                }
+                Some(place) => {
+                    let (from, to) = (found.field(*place).data_type(), field.data_type());
+                    if from != to && !becomes(from, to) {
+                        let kind = type_name(to);
+                        return Err(wrong(format!(
+                            "is {from} in the file, which cannot become {kind}"
+                        )));
+                    }
+                }
+                None => {}
+            }
+        }
+        let mut roots: Vec<usize> = places.iter().flatten().copied().collect();
+        roots.sort_unstable();
+        roots.dedup();
+        let columns = places.iter().map(|place| roots.binary_search(&(*place)?).ok()).collect();
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+        let builder = builder.with_projection(mask).with_batch_size(request.batch_rows);
+        let rows = guarded(path, || builder.build().map_err(io::Error::other))?;
+        let (schema, defaults) = (request.schema.clone(), request.defaults.clone());
+        let path = path.to_owned();
+        Ok(Self { path, schema, defaults, rows, columns, at: 0, size, count, told: 0 })
+    }
+
+    /// The bytes of the file that belong to the rows read since this was last asked.
+    fn bytes(&mut self) -> u64 {
+        let all = u128::from(self.size) * u128::from(self.at) / u128::from(self.count.max(1));
+        let all = u64::try_from(all).unwrap_or(self.size);
+        std::mem::replace(&mut self.told, all).abs_diff(all)
+    }
+}
+
+impl SourceReader for ParquetReader {
+    fn next(&mut self) -> Result<Option<Portion>> {
+        let rows = &mut self.rows;
+        let next = || rows.next().transpose().map_err(io::Error::other);
+        let Some(batch) = guarded(&self.path, next)? else { return Ok(None) };
+        let line = |row: usize| self.at + row as u64 + 1;
+        let mut fit = Fit::new(&self.path, batch.num_rows(), &line);
+        let defaults = self.defaults.columns().iter();
+        let columns = self.schema.fields().iter().zip(&self.columns).zip(defaults);
+        let columns = columns.map(|((field, column), default)| match column {
+            Some(column) => fit.column(field, batch.column(*column)),
+            None => fit.default(default),
+        });
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
+        let fitted = columns.and_then(|columns| fit.finish(&self.schema, columns));
+        let (rows, refused) =
+            fitted.map_err(|error| failed("read", &self.path, &io::Error::other(error)))?;
+        self.at += batch.num_rows() as u64;
+        let bytes = self.bytes();
+        Ok(Some(Portion { rows, refused, bytes }))
+    }
+}
+
+/// The columns of the (first) file that a path names.
+pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+    options.iter().try_for_each(|(name, value)| options::check_read(name, value))?;
+    let (builder, _) = open(&input::paths(path)?.remove(0))?;
+    let fields = builder.schema().fields().clone();
+    Ok(Inferred { schema: Arc::new(Schema::new(fields)), options: options.to_vec() })
+}
+
+/// Opens a file, and says how large it is.
+fn open(path: &Path) -> Result<(ParquetRecordBatchReaderBuilder<File>, u64)> {
+    let open = || {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len();
+        Ok((file, size))
+    };
+    let (file, size) = open().map_err(|error| failed("open", path, &error))?;
+    let builder = || ParquetRecordBatchReaderBuilder::try_new(file).map_err(io::Error::other);
+    Ok((guarded(path, builder)?, size))
+}
+
+/// Reads; a panic is an error, too: what a damaged file says of itself is believed in many places.
+fn guarded<R>(path: &Path, read: impl FnOnce() -> io::Result<R>) -> Result<R> {
+    let read = catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::InvalidData, "the file is damaged")));
+    read.map_err(|error| failed("read", path, &error))
+}
+
+/// Whether values of a file's type can be values of a column's. A number is no date, time or bytes, though arrow
+/// would make it one.
+fn becomes(from: &DataType, to: &DataType) -> bool {
+    let is_other = to.is_temporal() || matches!(to, DataType::Binary);
+    can_cast_types(from, to) && !(from.is_numeric() && is_other)
+}

@@ -1,0 +1,245 @@
+//! Tables that are filled by connectors, and views that are written by them.
+
+use std::fs;
+
+use alluvium::{OutputMode, SourceState};
+
+use crate::workspace::Workspace;
+
+const SALES: &str = "
+    CREATE TABLE sale (id BIGINT, item VARCHAR, price DOUBLE) WITH ('connectors' = '[
+        {\"name\": \"old\",
+         \"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"old.csv\"}},
+         \"format\": {\"name\": \"csv\", \"config\": {\"headers\": true}}},
+        {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"new.jsonl\"}}}]');
+    CREATE MATERIALIZED VIEW total AS SELECT item, COUNT(*) AS n, SUM(price) AS price FROM sale GROUP BY item;";
+
+fn sales(workspace: &Workspace) {
+    workspace.file("old.csv", "id,item,price\n1,nut,0.5\n2,bolt,x\n3,bolt,1.5\n");
+    workspace.file("new.jsonl", "{\"id\": 4, \"item\": \"nut\", \"price\": 1}\n{\"id\": \"x\"}\n");
+}
+
+#[test]
+fn connectors_start_at_the_first_statement_that_reads() {
+    let mut workspace = Workspace::new();
+    sales(&workspace);
+    workspace.run(SALES);
+    assert_eq!(workspace.query("SELECT 1"), ["1"]);
+    let states = |workspace: &Workspace| {
+        let sources = workspace.engine.progress().sources;
+        sources.into_iter().map(|source| source.state).collect::<Vec<_>>()
+    };
+    assert_eq!(states(&workspace), [SourceState::Waiting, SourceState::Waiting]);
+    assert_eq!(workspace.query("SELECT * FROM total"), ["bolt|1|1.5", "nut|2|1.5"]);
+    assert_eq!(states(&workspace), [SourceState::Finished, SourceState::Finished]);
+}
+
+#[test]
+fn sources_tell_what_they_read_and_what_they_refused() {
+    let mut workspace = Workspace::new();
+    sales(&workspace);
+    workspace.run(SALES);
+    workspace.run("START");
+    workspace.engine.wait_for_sources().unwrap();
+    let progress = workspace.engine.progress();
+    assert_eq!(progress.committed, progress.complete);
+    let told: Vec<_> = progress
+        .sources
+        .iter()
+        .map(|source| (source.name.as_str(), source.rows, source.refused, source.messages.len()))
+        .collect();
+    assert_eq!(told, [("old", 2, 1, 1), ("jsonl", 1, 1, 1)]);
+    for source in &progress.sources {
+        assert_eq!(source.table, "sale");
+        assert_eq!(source.bytes, fs::metadata(&source.path).unwrap().len());
+    }
+    let message = &progress.sources[0].messages[0];
+    assert!(
+        message.to_string().ends_with("old.csv:3: \"x\" is not a DOUBLE (column price)"),
+        "{message}"
+    );
+    let errors = workspace.query("SELECT view, expression, message FROM alluvium.errors");
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert_eq!(errors[1], "sale|old|\"x\" is not a DOUBLE (column price)");
+}
+
+#[test]
+fn a_table_with_a_key_takes_its_connectors_one_after_the_other() {
+    for _ in 0..10 {
+        let mut workspace = Workspace::with(|builder| builder.workers(3).batch_rows(3));
+        let rows = |value: &str| (0..50).map(|key| format!("{key},{value}\n")).collect::<String>();
+        workspace.file("a.csv", rows("first"));
+        workspace.file("b.csv", rows("second"));
+        workspace.run(
+            "CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR) WITH ('connectors' = '[
+                {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"a.csv\"}}},
+                {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"b.csv\"}}}]')",
+        );
+        assert_eq!(workspace.query("SELECT v, COUNT(*) FROM t GROUP BY v"), ["second|50"]);
+    }
+}
+
+#[test]
+fn a_connector_may_be_flat_and_name_several_files() {
+    let mut workspace = Workspace::new();
+    workspace.file("part-2.txt", "2;b\n");
+    workspace.file("part-1.txt", "1;a\n-;-\n");
+    workspace.run(
+        "CREATE TABLE t (a INT, b VARCHAR)
+         WITH (materialized = 'true', connector = 'file', path = 'part-*.txt', format = 'csv', delimiter = ';', null_value = '-')",
+    );
+    assert_eq!(workspace.query("SELECT * FROM t"), ["1|a", "2|b", "NULL|NULL"]);
+}
+
+#[test]
+fn views_are_written_as_their_connectors_say() {
+    let mut workspace = Workspace::new();
+    sales(&workspace);
+    workspace.run(SALES);
+    workspace.run(
+        "CREATE VIEW dear WITH (connector = 'file', path = 'dear.csv') AS SELECT id FROM sale WHERE price >= 1;
+         CREATE MATERIALIZED VIEW items WITH ('connectors' = '[
+            {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"items.jsonl\"}}},
+            {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"items.csv\", \"mode\": \"changes\"}}}]')
+         AS SELECT item, COUNT(*) AS n FROM sale GROUP BY item",
+    );
+    assert!(!workspace.path("items.jsonl").exists());
+    workspace.engine.finish().unwrap();
+    assert_eq!(workspace.content("dear.csv"), "epoch,weight,id\r\n1,1,3\r\n2,1,4\r\n");
+    let mut items: Vec<_> = workspace.content("items.jsonl").lines().map(str::to_owned).collect();
+    items.sort();
+    assert_eq!(items, ["{\"item\":\"bolt\",\"n\":1}", "{\"item\":\"nut\",\"n\":2}"]);
+    let mut changes: Vec<_> = workspace.content("items.csv").lines().map(str::to_owned).collect();
+    changes.sort();
+    let expected = ["1,1,bolt,1", "1,1,nut,1", "2,-1,nut,1", "2,1,nut,2", "epoch,weight,item,n"];
+    assert_eq!(changes, expected);
+}
+
+#[test]
+fn outputs_can_be_added_by_programs() {
+    let mut workspace = Workspace::new();
+    workspace.run("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a FROM t; INSERT INTO t VALUES (1)");
+    let (held, changes) = (workspace.path("v.json"), workspace.path("t.jsonl"));
+    workspace.engine.output("v", &held, None, &[], OutputMode::Contents).unwrap();
+    workspace.engine.output("t", &changes, None, &[], OutputMode::Changes).unwrap();
+    workspace.run("INSERT INTO t VALUES (2); DELETE FROM t WHERE a = 1");
+    workspace.engine.finish().unwrap();
+    assert_eq!(workspace.content("v.json").trim(), "[{\"a\":2}]");
+    let expected = "{\"epoch\":1,\"weight\":1,\"a\":1}\n{\"epoch\":2,\"weight\":1,\"a\":2}\n{\"epoch\":3,\"weight\":-1,\"a\":1}\n";
+    assert_eq!(workspace.content("t.jsonl"), expected);
+}
+
+#[test]
+fn what_a_connector_cannot_be_is_said_when_it_is_defined() {
+    let mut workspace = Workspace::new();
+    let mut table =
+        |options: &str| workspace.problem(&format!("CREATE TABLE t (a INT) WITH ({options})"));
+    assert_eq!(
+        table("connector = 'file', path = 'a.csv', colour = 'red'"),
+        "table \"t\": no option \"COLOUR\" for CSV; there are HEADERS, NULL_VALUE, DELIMITER, QUOTE and COMPRESSION"
+    );
+    assert_eq!(
+        table("connector = 'file', path = 'a.xls'"),
+        "table \"t\": nothing here reads \"a.xls\"; registered sources: csv, jsonl, json, parquet"
+    );
+    assert_eq!(
+        table("connector = 'file', path = 'a.csv', format = 'avro'"),
+        "table \"t\": nothing here reads the format \"avro\"; registered sources: csv, jsonl, json, parquet"
+    );
+    assert_eq!(table("connector = 'file'"), "table \"t\": the transport \"file\" needs a \"path\"");
+    assert_eq!(
+        table("connector = 'kafka', path = 'a.csv'"),
+        "table \"t\": the transport \"kafka\" is not supported here; there is \"file_input\""
+    );
+    assert_eq!(
+        table("'connectors' = '[{\"transport\": {\"name\": \"file_input\"}, \"paused\": true}]'"),
+        "'paused' of a connector is not supported yet"
+    );
+    assert_eq!(workspace.engine.relations().unwrap().len(), 0);
+}
+
+#[test]
+fn a_problem_inside_of_connectors_has_its_own_position() {
+    let workspace = Workspace::new();
+    let sql = "CREATE TABLE t (a INT) WITH ('connectors' = '[\n  {\"transport\": {\"name\": \"file_input\",\n    \"config\": {\"path\": \"it''s.csv\", \"port\": 1}}}]')";
+    let error = workspace.engine.execute(sql).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "table \"t\": the transport \"file_input\" has no option \"port\""
+    );
+    assert_eq!(error.position(), Some((3, 37)));
+}
+
+#[test]
+fn a_missing_file_is_said_when_sources_start_and_none_does() {
+    let mut workspace = Workspace::new();
+    workspace.file("here.csv", "1\n");
+    workspace.run(
+        "CREATE TABLE a (x INT) WITH (materialized = 'true', connector = 'file', path = 'here.csv');
+         CREATE TABLE b (x INT) WITH (connector = 'file', path = 'gone.csv')",
+    );
+    assert_eq!(
+        workspace.problem("START"),
+        "the source \"csv\" of table \"b\": cannot open \"gone.csv\": No such file or directory (os error 2); check the path"
+    );
+    let states: Vec<_> =
+        workspace.engine.progress().sources.into_iter().map(|source| source.state).collect();
+    assert_eq!(states, [SourceState::Waiting, SourceState::Waiting]);
+    workspace.run("DROP TABLE b");
+    assert_eq!(workspace.query("SELECT * FROM a"), ["1"]);
+}
+
+#[test]
+fn strict_makes_the_first_refused_row_fatal() {
+    let mut workspace = Workspace::with(|builder| builder.workers(1).strict(true));
+    sales(&workspace);
+    workspace.run(SALES);
+    assert_eq!(
+        workspace.problem("SELECT * FROM total"),
+        "the source \"old\" of table \"sale\": old.csv:3: \"x\" is not a DOUBLE (column price)"
+    );
+    assert_eq!(
+        workspace.problem("COPY sale FROM 'old.csv'"),
+        "old.csv:3: \"x\" is not a DOUBLE (column price)"
+    );
+}
+
+#[test]
+fn strict_makes_the_first_error_of_a_view_fatal() {
+    let mut workspace = Workspace::with(|builder| builder.workers(2).strict(true).batch_rows(2));
+    workspace.file("t.csv", "1\n0\n");
+    workspace.run(
+        "CREATE TABLE t (a INT) WITH (connector = 'file', path = 't.csv');
+         CREATE MATERIALIZED VIEW v AS SELECT 10 / a AS b FROM t",
+    );
+    // As a statement it could be told of the error already.
+    workspace.engine.start().unwrap();
+    let error = workspace.engine.wait_for_sources().unwrap_err().to_string();
+    assert!(error.contains("view \"v\": division by zero in "), "{error}");
+    assert!(error.ends_with("for the row a=0"), "{error}");
+}
+
+#[test]
+fn a_table_that_only_has_connectors_passes_its_rows_on() {
+    let mut workspace = Workspace::new();
+    workspace.file("t.csv", "1\n2\n");
+    workspace.run(
+        "CREATE TABLE t (a INT) WITH (connector = 'file', path = 't.csv');
+         CREATE MATERIALIZED VIEW v AS SELECT SUM(a) AS total FROM t",
+    );
+    assert_eq!(workspace.query("SELECT * FROM v"), ["3"]);
+    let problem = workspace.problem("SELECT * FROM t");
+    assert!(problem.contains("materialized"), "{problem}");
+}
+
+#[test]
+fn dropping_a_table_ends_its_sources() {
+    let mut workspace = Workspace::with(|builder| builder.workers(1).batch_rows(1));
+    workspace.file("long.csv", "1\n".repeat(20_000));
+    workspace.run(
+        "CREATE TABLE t (a INT) WITH (connector = 'file', path = 'long.csv'); START; DROP TABLE t",
+    );
+    workspace.engine.wait_for_sources().unwrap();
+    workspace.run("CREATE TABLE t (a INT)");
+    assert!(workspace.query("SELECT * FROM t").is_empty());
+}

@@ -1,0 +1,237 @@
+//! Files of anything: whatever bytes there are, a reader does not panic, and every row is read or counted.
+
+use std::fs;
+use std::io::Write;
+use std::sync::Arc;
+
+use alluvium::{Error, Source, SourceRequest};
+use alluvium_connect::{Csv, Json, JsonLines, Parquet};
+use arrow::array::{RecordBatch, new_null_array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+
+use crate::workspace::Workspace;
+
+/// A generator of numbers that are the same in every run (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("a", DataType::Int32, false),
+        Field::new("b", DataType::Utf8, true),
+        Field::new("c", DataType::Timestamp(TimeUnit::Microsecond, None), true),
+    ]))
+}
+
+/// How many rows were read and how many refused, or why it cannot be read.
+fn read(source: &dyn Source, bytes: &[u8], batch_rows: usize) -> Result<(usize, usize), Error> {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, bytes).unwrap();
+    let schema = schema();
+    let nulls: Vec<_> =
+        schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
+    let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let nullable = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
+    let defaults = RecordBatch::try_new(nullable, nulls).unwrap();
+    // Whether it can be told is not the question here, but it must not panic either.
+    let _ = source.infer(&path, &[]);
+    let request = SourceRequest { path, options: Vec::new(), schema, defaults, batch_rows };
+    let mut reader = source.open(&request)?;
+    let (mut rows, mut refused) = (0, 0);
+    while let Some(portion) = reader.next()? {
+        rows += portion.rows.num_rows();
+        refused += portion.refused.len();
+    }
+    Ok((rows, refused))
+}
+
+#[test]
+fn random_bytes_are_rows_refusals_or_an_error() {
+    let mut numbers = Numbers(1);
+    let pieces: &[&[u8]] = &[
+        b"1",
+        b",",
+        b"\"",
+        b"\n",
+        b"\r\n",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b":",
+        b"\"a\"",
+        b"\"b\":",
+        b"{\"a\": 1}",
+        b" ",
+        b"\\",
+        b"\\u12",
+        b"null",
+        b"-",
+        b"\xEF\xBB\xBF",
+        b"\xC3\xA9",
+        b"\xFF",
+        b"\0",
+        b"\x1F\x8B",
+        b"2013-01-01",
+        b"PAR1",
+        b"e9",
+    ];
+    for _ in 0..3_000 {
+        let mut bytes = Vec::new();
+        for _ in 0..numbers.below(40) {
+            bytes.extend_from_slice(numbers.pick(pieces));
+        }
+        let batch_rows = 1 + numbers.below(4);
+        for source in [&Csv as &dyn Source, &Json, &JsonLines, &Parquet] {
+            // Any outcome but a panic is right.
+            let _ = read(source, &bytes, batch_rows);
+        }
+    }
+}
+
+#[test]
+fn every_line_of_ragged_csv_is_read_or_counted() {
+    let mut numbers = Numbers(2);
+    for round in 0..300 {
+        let lines = numbers.below(60);
+        let mut text: Vec<u8> = Vec::new();
+        for _ in 0..lines {
+            let fields: &[&[u8]] = &[
+                b"1",
+                b"x",
+                b"",
+                b"2013-01-01",
+                b"\"q,\"\"q\"",
+                b"\xFF",
+                b"\"\"",
+                b"99999999999",
+                b"\"open\"x",
+            ];
+            // Never blank, and never a header.
+            text.extend_from_slice(numbers.pick(&[&b"7"[..], b"-7", b"x7"]));
+            for _ in 0..numbers.below(4) {
+                text.push(b',');
+                text.extend_from_slice(numbers.pick(fields));
+            }
+            text.extend_from_slice(numbers.pick(&[&b"\n"[..], b"\r\n"]));
+        }
+        let (rows, refused) = read(&Csv, &text, 1 + numbers.below(7)).unwrap();
+        assert_eq!(rows + refused, lines, "round {round}: {}", String::from_utf8_lossy(&text));
+    }
+}
+
+#[test]
+fn every_line_of_json_is_read_or_counted() {
+    let mut numbers = Numbers(3);
+    let values: &[&str] = &[
+        "1",
+        "\"x\"",
+        "null",
+        "{}",
+        "[1, {\"a\": 2}]",
+        "1e400",
+        "99999999999",
+        "\"2013-01-01\"",
+        "\"\\ud800\"",
+        "tru",
+        "\"}",
+    ];
+    for round in 0..300 {
+        let lines = numbers.below(40);
+        let mut text = String::new();
+        for _ in 0..lines {
+            let members = (0..numbers.below(4)).map(|_| {
+                format!("\"{}\": {}", numbers.pick(&["a", "b", "c", "d"]), numbers.pick(values))
+            });
+            let members = members.collect::<Vec<_>>().join(numbers.pick(&[", ", ",", ", ", ""]));
+            text += &format!("{{{members}{}\n", numbers.pick(&["}", "}", "}", "", "}}", "} {}"]));
+        }
+        let (rows, refused) = read(&JsonLines, text.as_bytes(), 1 + numbers.below(7)).unwrap();
+        assert_eq!(rows + refused, lines, "round {round}: {text}");
+    }
+}
+
+#[test]
+fn what_is_refused_does_not_depend_on_how_rows_are_batched() {
+    let mut numbers = Numbers(4);
+    let line = |numbers: &mut Numbers| {
+        numbers.pick(&[
+            "{\"a\": 1}\n",
+            "{\"a\": \"x\"}\n",
+            "{}\n",
+            "{\"a\": 1, \"c\": \"?\"}\n",
+            "{\n",
+        ])
+    };
+    for _ in 0..30 {
+        let text: String = (0..100).map(|_| line(&mut numbers)).collect();
+        let whole = read(&JsonLines, text.as_bytes(), 1000).unwrap();
+        assert_eq!(read(&JsonLines, text.as_bytes(), 3).unwrap(), whole);
+        assert_eq!(whole.0 + whole.1, 100);
+    }
+}
+
+#[test]
+fn gzip_that_is_cut_off_or_changed_is_an_error() {
+    let text = "1,x,2013-01-01\n".repeat(5_000);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    let whole = encoder.finish().unwrap();
+    assert_eq!(read(&Csv, &whole, 1000).unwrap(), (5_000, 0));
+    for length in (2..whole.len()).step_by(7) {
+        assert!(read(&Csv, &whole[..length], 1000).is_err(), "{length} of {}", whole.len());
+    }
+    let mut changed = whole.clone();
+    let checksum = changed.len() - 8;
+    changed[checksum] ^= 1;
+    assert!(read(&Csv, &changed, 1000).is_err());
+}
+
+#[test]
+fn parquet_that_is_damaged_is_an_error_or_other_rows() {
+    let mut workspace = Workspace::new();
+    let rows: Vec<String> =
+        (0..500).map(|row| format!("({row}, 'row {row}', TIMESTAMP '2013-01-01')")).collect();
+    workspace.run("CREATE TABLE t (a INT, b VARCHAR, c TIMESTAMP)");
+    workspace.run(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+    workspace.run("COPY t TO 't.parquet'");
+    let whole = fs::read(workspace.path("t.parquet")).unwrap();
+    assert_eq!(read(&Parquet, &whole, 100).unwrap(), (500, 0));
+    let mut numbers = Numbers(5);
+    std::panic::set_hook(Box::new(|_| {}));
+    for _ in 0..1_000 {
+        let mut bytes = whole.clone();
+        match numbers.below(3) {
+            0 => bytes.truncate(numbers.below(bytes.len())),
+            _ => {
+                for _ in 0..=numbers.below(8) {
+                    let at = numbers.below(bytes.len());
+                    bytes[at] = numbers.next() as u8;
+                }
+            }
+        }
+        // The format has no checksums that must be there: changed values may go unnoticed.
+        let _ = read(&Parquet, &bytes, 100);
+    }
+}

@@ -1,0 +1,12 @@
+//! What an engine is told once, when it starts.
+
+/// What an engine is told once, when it starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// How many threads the dataflows run on.
+    pub(crate) workers: usize,
+    /// How many rows an input's transaction has at most.
+    pub(crate) batch_rows: usize,
+    /// Whether the first row that is refused, or fails in a view, is fatal.
+    pub(crate) strict: bool,
+}

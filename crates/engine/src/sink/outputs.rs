@@ -1,0 +1,172 @@
+//! The outputs of all views.
+//!
+//! An output of *changes* is a subscription with a thread of its own, which writes every change as it comes;
+//! views wait for a writer that is far behind. An output of *contents* is written when the engine is told to
+//! finish. A view that is dropped ends its outputs of changes, which keep what they have written.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle, ThreadId};
+
+use parking_lot::Mutex;
+
+use super::{Sink, SinkRequest, Visibility, changes};
+use crate::catalog::{Entry, RelationKind};
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::source::Writer;
+use crate::subscription::Subscription;
+use crate::worker::DataflowId;
+
+/// What is written of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputMode {
+    /// Every change, as a row with its epoch and weight in front.
+    Changes,
+    /// The rows it holds when the engine finishes.
+    Contents,
+}
+
+/// Where a view's rows go: a connector that has been checked.
+pub(crate) struct Output {
+    pub(crate) path: PathBuf,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) options: Vec<(String, String)>,
+    /// `None` for what suits the view: contents if it keeps them, or else changes.
+    pub(crate) mode: Option<OutputMode>,
+}
+
+impl Output {
+    /// What it writes of a relation.
+    pub(crate) fn mode(&self, entry: &Entry) -> Result<OutputMode> {
+        self.mode_for(&entry.name, entry.kind())
+    }
+
+    /// What it writes of a relation of this kind.
+    pub(crate) fn mode_for(&self, name: &str, kind: RelationKind) -> Result<OutputMode> {
+        match (self.mode, kind) {
+            (_, RelationKind::LocalView) => {
+                Err(Error::sql(format!("\"{name}\" is a local view, which is not an output")))
+            }
+            (Some(OutputMode::Contents), RelationKind::View) => Err(Error::sql(format!(
+                "\"{name}\" does not keep its contents; make it a MATERIALIZED VIEW, or write its changes"
+            ))),
+            (None, RelationKind::View) => Ok(OutputMode::Changes),
+            (mode, _) => Ok(mode.unwrap_or(OutputMode::Contents)),
+        }
+    }
+}
+
+/// All outputs there are.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    contents: Mutex<Vec<(String, Output)>>,
+    changes: Mutex<Vec<Running>>,
+}
+
+/// An output of changes that is being written.
+struct Running {
+    relation: String,
+    subscription: DataflowId,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl Running {
+    /// Waits until all that was delivered is written.
+    fn join(self) -> Result<()> {
+        // A panic has poisoned the engine already.
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}
+
+impl Outputs {
+    /// Waits until the outputs of a relation, whose subscriptions have been cut, are written.
+    pub(crate) fn remove(&self, relation: &str) -> Result<()> {
+        self.contents.lock().retain(|(name, _)| name != relation);
+        let ended: Vec<_> =
+            self.changes.lock().extract_if(.., |running| running.relation == relation).collect();
+        ended.into_iter().map(Running::join).fold(Ok(()), Result::and)
+    }
+
+    /// As [`Outputs::remove`], for all. On the thread of an output itself nothing is waited for.
+    pub(crate) fn close(&mut self) {
+        let here: ThreadId = thread::current().id();
+        for running in self.changes.get_mut().drain(..) {
+            if running.thread.thread().id() != here {
+                // Nobody is left to be told.
+                let _ = running.join();
+            }
+        }
+    }
+}
+
+impl Instance {
+    /// Writes what a relation holds, or its changes from now on.
+    pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<()> {
+        let entry = self.catalog.get(relation)?;
+        if output.mode(&entry)? == OutputMode::Contents {
+            self.outputs.contents.lock().push((relation.to_owned(), output));
+            return Ok(());
+        }
+        let schema = changes::schema(relation, &entry.schema)?;
+        let visibility = Visibility::WhenFlushed;
+        let Output { path, sink, options, .. } = output;
+        let request = SinkRequest { path, options, schema: schema.clone(), visibility };
+        let mut writer = self.formats.create(&*sink, &request)?;
+        let mut subscription = self.subscribe(relation)?;
+        let id = subscription.id();
+        let thread = thread::Builder::new()
+            .name(format!("sink-{relation}"))
+            .spawn(move || {
+                let written = write(&mut subscription, &mut writer, &schema);
+                drop(subscription);
+                written.and_then(|()| writer.finish())
+            })
+            .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
+        let relation = relation.to_owned();
+        self.outputs.changes.lock().push(Running { relation, subscription: id, thread });
+        Ok(())
+    }
+
+    /// Starts what has not started, waits until all inputs are at their ends and all of it is complete,
+    /// writes the contents of views, and ends the outputs of changes.
+    pub(crate) fn finish(self: &Arc<Self>) -> Result<()> {
+        self.start_inputs()?;
+        self.inputs.wait()?;
+        self.progress.wait(self.sequencer.last())?;
+        self.check_views()?;
+        let contents = std::mem::take(&mut *self.outputs.contents.lock());
+        let written = contents.iter().map(|(name, output)| self.write_contents(name, output));
+        let written = written.fold(Ok(()), Result::and);
+        self.outputs.contents.lock().extend(contents);
+        let changes = std::mem::take(&mut *self.outputs.changes.lock());
+        changes.iter().for_each(|running| self.cut(running.subscription));
+        let ended = changes.into_iter().map(Running::join).fold(Ok(()), Result::and);
+        written.and(ended)
+    }
+
+    fn write_contents(&self, relation: &str, output: &Output) -> Result<()> {
+        let answer = self.contents(relation)?;
+        let request = SinkRequest {
+            path: output.path.clone(),
+            options: output.options.clone(),
+            schema: answer.schema,
+            visibility: Visibility::WhenFinished,
+        };
+        let mut writer = self.formats.create(&*output.sink, &request)?;
+        answer.batches.iter().try_for_each(|rows| writer.write(rows))?;
+        writer.finish()
+    }
+}
+
+fn write(
+    subscription: &mut Subscription,
+    writer: &mut Writer,
+    schema: &arrow::datatypes::SchemaRef,
+) -> Result<()> {
+    for change in subscription {
+        writer.write(&changes::rows(change?, schema)?)?;
+        writer.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The threads that read inputs into tables.
+//!
+//! There is one for each table that has inputs, and it reads them one after the other: their rows enter the
+//! table in the order in which connectors and rows are written, whatever the other tables do meanwhile. Each
+//! portion is a transaction. A thread that is too far ahead of the dataflows waits for them.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use super::inputs::Input;
+use super::{Reader, SourceRequest};
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::transaction::Transaction;
+
+/// How many epochs of one table's inputs may be in flight.
+const IN_FLIGHT: usize = 4;
+
+/// The inputs of one table, ready to be read.
+type Opened = Vec<(Arc<Input>, Reader)>;
+
+impl Instance {
+    /// Starts all inputs that have not started, or none of them if one cannot be opened.
+    pub(crate) fn start_inputs(self: &Arc<Self>) -> Result<()> {
+        self.poison.check()?;
+        let _definitions = self.definitions.lock();
+        let mut tables: Vec<(String, Opened)> = Vec::new();
+        for input in self.inputs.waiting() {
+            let reader = self.open(&input)?;
+            match tables.iter_mut().find(|(table, _)| *table == input.table) {
+                Some((_, inputs)) => inputs.push((input, reader)),
+                None => tables.push((input.table.clone(), vec![(input, reader)])),
+            }
+        }
+        for (table, inputs) in tables {
+            inputs.iter().for_each(|(input, _)| self.inputs.started(input));
+            let instance = Arc::downgrade(self);
+            thread::Builder::new()
+                .name(format!("source-{table}"))
+                .spawn(move || run(&instance, inputs))
+                .map_err(|error| Error::source(format!("no thread for a source: {error}")))?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, input: &Input) -> Result<Reader> {
+        let entry = self.catalog.get(&input.table)?;
+        let request = SourceRequest {
+            path: input.path.clone(),
+            options: input.options.clone(),
+            schema: entry.schema.clone(),
+            defaults: self.defaults(&entry, self.clock.now()?)?,
+            batch_rows: self.settings.batch_rows,
+        };
+        let opened = self.formats.open(&*input.source, &request);
+        opened.map_err(|error| named(input, error))
+    }
+}
+
+/// The same error, with the table it is about.
+fn named(input: &Input, error: Error) -> Error {
+    match error {
+        Error::Source { message, position } => {
+            let message =
+                format!("the source \"{}\" of table \"{}\": {message}", input.name, input.table);
+            Error::Source { message, position }
+        }
+        error => error,
+    }
+}
+
+/// Reads the inputs of one table; what comes after one that fails is not read.
+fn run(instance: &Weak<Instance>, inputs: Opened) {
+    let mut failed: Option<Error> = None;
+    for (input, reader) in inputs {
+        let result = match &failed {
+            Some(error) => Err(error.clone()),
+            None => catch_unwind(AssertUnwindSafe(|| feed(instance, &input, reader)))
+                .unwrap_or_else(|panic| match instance.upgrade() {
+                    Some(instance) => Err(instance.poison.spread_panic("a source", &*panic)),
+                    None => Ok(()),
+                }),
+        };
+        failed = result.clone().err();
+        let Some(instance) = instance.upgrade() else { return };
+        instance.inputs.ended(&input, result.map_err(|error| named(&input, error)));
+    }
+}
+
+/// Reads an input to its end, until its table is dropped, or until the engine is.
+fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Result<()> {
+    let mut in_flight = VecDeque::with_capacity(IN_FLIGHT + 1);
+    while let Some(portion) = reader.next()? {
+        let Some(instance) = instance.upgrade() else { return Ok(()) };
+        let mut transaction = Transaction::begin(&instance, None)?;
+        if input.is_stopped() {
+            return Ok(());
+        }
+        let rows = portion.rows.num_rows() as u64;
+        transaction.insert(&input.table, portion.rows)?;
+        transaction.refuse(&input.table, &input.name, &portion.refused)?;
+        in_flight.push_back(transaction.commit()?);
+        input.count(rows, portion.bytes, portion.refused);
+        if in_flight.len() > IN_FLIGHT
+            && let Some(epoch) = in_flight.pop_front()
+        {
+            instance.progress.wait(epoch)?;
+            instance.check_views()?;
+        }
+    }
+    match (instance.upgrade(), in_flight.pop_back()) {
+        (Some(instance), Some(epoch)) => {
+            instance.progress.wait(epoch)?;
+            instance.check_views()
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,178 @@
+//! The inputs of all tables.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::progress::Counters;
+use super::{Refusal, Source, SourceProgress, SourceState};
+use crate::error::{Error, Result};
+use crate::poison::{Poison, Waited};
+
+/// How many refused rows are told of.
+const TOLD: usize = 10;
+
+/// Where rows of a table come from: a connector, ready to be started.
+pub(crate) struct Input {
+    pub(crate) table: String,
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) options: Vec<(String, String)>,
+    counters: Counters,
+    /// Whether its table is gone; changes while its table's writers wait.
+    stopped: AtomicBool,
+    messages: Mutex<Vec<Refusal>>,
+}
+
+impl Input {
+    pub(crate) fn new(
+        table: String,
+        name: String,
+        path: PathBuf,
+        source: Arc<dyn Source>,
+        options: Vec<(String, String)>,
+    ) -> Self {
+        Self {
+            table,
+            name,
+            path,
+            source,
+            options,
+            counters: Counters::default(),
+            stopped: AtomicBool::new(false),
+            messages: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Counts what a transaction brought in.
+    pub(super) fn count(&self, rows: u64, bytes: u64, refused: Vec<Refusal>) {
+        self.counters.add(rows, refused.len() as u64, bytes);
+        if !refused.is_empty() {
+            let mut messages = self.messages.lock();
+            let room = TOLD - messages.len();
+            messages.extend(refused.into_iter().take(room));
+        }
+    }
+}
+
+/// All inputs there are, in the order they were defined, and what each is doing.
+pub(crate) struct Inputs {
+    state: Mutex<Vec<(Arc<Input>, State)>>,
+    changed: Condvar,
+    poison: Arc<Poison>,
+}
+
+#[derive(Clone)]
+enum State {
+    Waiting,
+    Running,
+    Finished,
+    Failed(Error),
+}
+
+impl Inputs {
+    pub(crate) fn new(poison: Arc<Poison>) -> Arc<Self> {
+        let inputs = Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), poison });
+        inputs.poison.register(&inputs);
+        inputs
+    }
+
+    /// Adds the inputs of a new table.
+    pub(crate) fn add(&self, inputs: Vec<Input>) {
+        let inputs = inputs.into_iter().map(|input| (Arc::new(input), State::Waiting));
+        self.state.lock().extend(inputs);
+    }
+
+    /// Those that have not started.
+    pub(super) fn waiting(&self) -> Vec<Arc<Input>> {
+        let state = self.state.lock();
+        let waiting = state.iter().filter(|(_, state)| matches!(state, State::Waiting));
+        waiting.map(|(input, _)| input.clone()).collect()
+    }
+
+    pub(super) fn started(&self, input: &Arc<Input>) {
+        self.set(input, State::Running);
+    }
+
+    /// An input has come to its end, or cannot go on.
+    pub(super) fn ended(&self, input: &Arc<Input>, result: Result<()>) {
+        let state = match result {
+            Ok(()) => State::Finished,
+            Err(_) if input.is_stopped() => State::Finished,
+            Err(error) => State::Failed(error),
+        };
+        self.set(input, state);
+    }
+
+    fn set(&self, input: &Arc<Input>, state: State) {
+        let mut inputs = self.state.lock();
+        if let Some(entry) = inputs.iter_mut().find(|(other, _)| Arc::ptr_eq(other, input)) {
+            entry.1 = state;
+        }
+        self.changed.notify_all();
+    }
+
+    /// A table is gone, and its inputs with it. Whoever calls has the turn to write.
+    pub(crate) fn remove(&self, table: &str) {
+        let mut inputs = self.state.lock();
+        inputs.retain(|(input, _)| {
+            let goes = input.table == table;
+            input.stopped.fetch_or(goes, Ordering::Release);
+            !goes
+        });
+        self.changed.notify_all();
+    }
+
+    /// Waits until all that have started are at their ends; fails as soon as one has failed.
+    pub(crate) fn wait(&self) -> Result<()> {
+        let mut inputs = self.state.lock();
+        loop {
+            self.poison.check()?;
+            let failed = inputs.iter().find_map(|(_, state)| match state {
+                State::Failed(error) => Some(error.clone()),
+                _ => None,
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if !inputs.iter().any(|(_, state)| matches!(state, State::Running)) {
+                return Ok(());
+            }
+            self.changed.wait(&mut inputs);
+        }
+    }
+
+    /// How far each has come.
+    pub(crate) fn progress(&self) -> Vec<SourceProgress> {
+        let one = |(input, state): &(Arc<Input>, State)| SourceProgress {
+            table: input.table.clone(),
+            name: input.name.clone(),
+            path: input.path.clone(),
+            state: match state {
+                State::Waiting => SourceState::Waiting,
+                State::Running => SourceState::Running,
+                State::Finished => SourceState::Finished,
+                State::Failed(error) => SourceState::Failed { message: error.to_string() },
+            },
+            rows: input.counters.rows(),
+            refused: input.counters.refused(),
+            bytes: input.counters.bytes(),
+            messages: input.messages.lock().clone(),
+        };
+        self.state.lock().iter().map(one).collect()
+    }
+}
+
+impl Waited for Inputs {
+    fn wake(&self) {
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+}
