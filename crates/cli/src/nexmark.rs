@@ -1,0 +1,228 @@
+//! `alluvium nexmark`: measures the queries of the Nexmark benchmark.
+
+use std::fmt::Display;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use alluvium_nexmark::harness::{self, Options};
+use alluvium_nexmark::measurement::{Header, Measurement, report};
+use alluvium_nexmark::query::Query;
+use alluvium_nexmark::source::{Extent, RATE, Source};
+use clap::ValueEnum;
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, clap::Args)]
+pub struct NexmarkArgs {
+    /// Which queries, as in `q4,q7`, or `all`
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = Queries::parse)]
+    queries: Queries,
+    /// How many events, of all three streams
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = count)]
+    events: u64,
+    /// The number of threads that keep the views up to date
+    #[arg(long, value_name = "N", default_value = "1")]
+    workers: NonZeroUsize,
+    /// How many events make an epoch
+    #[arg(long, value_name = "N", default_value = "40k", value_parser = count)]
+    epoch_rows: u64,
+    /// Where the events come from
+    #[arg(long, value_enum, default_value = "memory")]
+    source: SourceKind,
+    /// The folder of the events' Parquet files, which are written if they are not there [default: a temporary
+    /// one]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Writes the report to a file, `-` being the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// How much memory may be used: not supported yet
+    #[arg(long, value_name = "SIZE", value_parser = no_budget)]
+    memory: Option<u64>,
+}
+
+/// The ways of [`Source`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SourceKind {
+    /// Made before the clock starts; they stay in memory
+    Memory,
+    /// Made while the queries run, on the same cores
+    Generator,
+    /// Read from Parquet files
+    Parquet,
+}
+
+/// A list of queries.
+#[derive(Clone, Debug, PartialEq)]
+struct Queries(Vec<Query>);
+
+impl Queries {
+    fn parse(list: &str) -> Result<Self, alluvium_nexmark::Error> {
+        Query::list(list).map(Self)
+    }
+}
+
+/// A number, of which `k` makes thousands, `M` millions and `G` thousands of millions.
+fn count(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
+        Some(b'M') => (&text[..text.len() - 1], 1_000_000),
+        Some(b'G') => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    number
+        .filter(|&number| number > 0)
+        .ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
+}
+
+fn no_budget(_: &str) -> Result<u64, String> {
+    Err("there is no memory budget yet".to_owned())
+}
+
+/// Measures. The status is 0 if all queries could be measured, else 1.
+pub fn run(arguments: NexmarkArgs) -> ExitCode {
+    match measure(arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all queries could be measured.
+fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
+    let temporary = match (arguments.source, &arguments.directory) {
+        (SourceKind::Parquet, None) => Some(Temporary::new()?),
+        _ => None,
+    };
+    if let Some(Temporary(folder)) = &temporary {
+        arguments.directory = Some(folder.clone());
+    }
+    let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
+    if !to_stdout {
+        println!("{Header}");
+    }
+    let Queries(queries) = &arguments.queries;
+    let mut measured = Vec::with_capacity(queries.len());
+    for query in queries {
+        let result = match queries.len() {
+            1 => arguments.options().and_then(|options| {
+                harness::measure(query, &options).map_err(|error| Failure::Here(error.to_string()))
+            }),
+            // In a process of its own, so that its peak of memory is its own.
+            _ => arguments.measure_apart(query),
+        };
+        match result {
+            Ok(measurement) => {
+                if !to_stdout {
+                    println!("{measurement}");
+                }
+                measured.push(measurement);
+            }
+            // Its process has told why.
+            Err(Failure::Apart) => {}
+            Err(Failure::Here(message)) => eprintln!("error: {}: {message}", query.name),
+        }
+    }
+    if let Some(path) = &arguments.json {
+        let text = format!("{:#}\n", report(&measured));
+        if to_stdout {
+            print!("{text}");
+        } else {
+            fs::write(path, text).map_err(|error| at(path, error))?;
+        }
+    }
+    Ok(measured.len() == queries.len())
+}
+
+impl NexmarkArgs {
+    fn options(&self) -> Result<Options, Failure> {
+        let source = match (self.source, &self.directory) {
+            (SourceKind::Memory, _) => Source::Memory,
+            (SourceKind::Generator, _) => Source::Generator,
+            (SourceKind::Parquet, Some(folder)) => Source::Parquet(folder.clone()),
+            (SourceKind::Parquet, None) => {
+                return Err(Failure::Here("Parquet files need a folder".to_owned()));
+            }
+        };
+        let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
+        Ok(Options { extent, workers: self.workers, source })
+    }
+
+    /// Measures one of several queries.
+    fn measure_apart(&self, query: &Query) -> Result<Measurement, Failure> {
+        let here = |error: &dyn Display| Failure::Here(error.to_string());
+        let program = std::env::current_exe().map_err(|error| here(&error))?;
+        let source = self.source.to_possible_value();
+        let mut command = Command::new(program);
+        command
+            .args(["nexmark", "--json", "-", "--queries", query.name])
+            .args(["--events", &self.events.to_string()])
+            .args(["--workers", &self.workers.to_string()])
+            .args(["--epoch-rows", &self.epoch_rows.to_string()])
+            .args(["--source", source.as_ref().map_or("memory", |source| source.get_name())])
+            .stderr(Stdio::inherit());
+        if let Some(folder) = &self.directory {
+            command.arg("--directory").arg(folder);
+        }
+        let output = command.output().map_err(|error| here(&error))?;
+        match output.status.code() {
+            Some(0) => {}
+            Some(_) => return Err(Failure::Apart),
+            None => return Err(here(&format_args!("its process ended with {}", output.status))),
+        }
+        let report: serde_json::Value =
+            serde_json::from_slice(&output.stdout).map_err(|error| here(&error))?;
+        Measurement::from_json(&report["queries"][0])
+            .ok_or_else(|| here(&"the report of its process is incomplete"))
+    }
+}
+
+/// Why a query has not been measured.
+enum Failure {
+    /// This went wrong.
+    Here(String),
+    /// The process that was to measure it has told.
+    Apart,
+}
+
+/// A folder that is removed in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("alluvium-nexmark-{}", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| at(&folder, error))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // What cannot be removed stays for whoever cleans temporary folders.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn at(path: &Path, error: impl Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_may_be_thousands_and_millions() {
+        assert_eq!(count("40k"), Ok(40_000));
+        assert_eq!(count("10M"), Ok(10_000_000));
+        assert_eq!(count("7"), Ok(7));
+        for wrong in ["", "k", "0", "-1", "1.5M", "99999999999G", "10m", "é"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+-- A session begins with a bid that comes 10 seconds or more after the bidder's last one.
+WITH marked AS (
+    SELECT
+        bidder,
+        date_time,
+        CASE
+            WHEN date_time < LAG(date_time) OVER (PARTITION BY bidder ORDER BY date_time)
+                + INTERVAL '10 seconds' THEN 0
+            ELSE 1
+        END AS begins
+    FROM bid
+),
+numbered AS (
+    SELECT
+        bidder,
+        date_time,
+        SUM(begins) OVER (PARTITION BY bidder ORDER BY date_time) AS session
+    FROM marked
+)
+SELECT
+    bidder,
+    COUNT(*) AS bid_count,
+    MIN(date_time) AS starttime,
+    MAX(date_time) + INTERVAL '10 seconds' AS endtime
+FROM numbered
+GROUP BY bidder, session

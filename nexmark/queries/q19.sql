@@ -1,0 +1,10 @@
+-- Auction top 10: the ten highest bids of each auction, with their places. Equal prices are in the order of rows.
+CREATE VIEW q19 AS
+SELECT auction, bidder, price, channel, url, date_time, extra, rank_number
+FROM (
+    SELECT
+        auction, bidder, price, channel, url, date_time, extra,
+        ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS rank_number
+    FROM bid
+) AS ranked
+WHERE rank_number <= 10;

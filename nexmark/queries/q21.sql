@@ -1,0 +1,15 @@
+-- Add channel id: bids of the well-known channels with a number for each, and of others with the id in their URL;
+-- those that have neither are left out.
+CREATE VIEW q21 AS
+SELECT
+    auction, bidder, price, channel,
+    CASE LOWER(channel)
+        WHEN 'apple' THEN '0'
+        WHEN 'google' THEN '1'
+        WHEN 'facebook' THEN '2'
+        WHEN 'baidu' THEN '3'
+        ELSE REGEXP_MATCH(url, '(&|^)channel_id=([^&]*)')[2]
+    END AS channel_id
+FROM bid
+WHERE LOWER(channel) IN ('apple', 'google', 'facebook', 'baidu')
+    OR REGEXP_MATCH(url, '(&|^)channel_id=([^&]*)')[2] IS NOT NULL;

@@ -1,0 +1,198 @@
+//! Runs queries.
+//!
+//! A run has an engine of its own. The tables and the view are made, then events enter: per epoch one
+//! transaction of three batches, the full rows of all streams, whatever the query reads of them. Epochs are
+//! pipelined; [`IN_FLIGHT`] of them are on their way at most.
+//!
+//! [`measure`] runs a query twice. In the first run, the one with a clock, the view is a plain one that nobody
+//! subscribes to: its changes are computed, and let go where they leave the dataflow. Nothing puts them together
+//! to the view's contents, as nothing does in engines that only put changes out. In the second run the changes
+//! are subscribed to, for the checksum of the contents.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use alluvium::{Change, Engine};
+use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use crossbeam_channel::unbounded;
+
+use crate::checksum::Checksum;
+use crate::error::{Error, Result};
+use crate::measurement::{Latency, Measurement};
+use crate::query::{Query, TABLES};
+use crate::resources;
+use crate::source::{Events, Extent, Input, Source};
+use crate::stream::Stream;
+
+/// How many epochs may be on their way at a time.
+pub const IN_FLIGHT: usize = 4;
+
+/// How many keys the side input of q13 has.
+const SIDE_KEYS: i64 = 10_000;
+
+/// What queries are run with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many events there are, and how they are cut.
+    pub extent: Extent,
+    /// The number of workers.
+    pub workers: NonZeroUsize,
+    /// Where the events come from.
+    pub source: Source,
+}
+
+/// Measures a query.
+///
+/// Memory is that of the whole process since it was started: in one that has measured before, peaks are not
+/// the query's own.
+pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
+    let input = Input::prepare(&options.source, options.extent)?;
+    let engine = start(query, options.workers)?;
+
+    let begun = Instant::now();
+    let processor = resources::processor_time()?;
+    let latency = drive(&engine, &input)?;
+    let elapsed = begun.elapsed().as_secs_f64();
+    let processor = resources::processor_time()? - processor;
+    let memory = resources::memory()?;
+    check(query, &engine)?;
+    drop(engine);
+
+    let mut contents = Checksum::default();
+    let mut add = |change: Change| contents.add(&change.rows, &change.weights);
+    changes(query, &input, options.workers, &mut add)?;
+    Ok(Measurement {
+        query: query.name.to_owned(),
+        events: options.extent.events,
+        workers: options.workers.get() as u64,
+        elapsed,
+        processor,
+        peak_bytes: memory.peak,
+        anonymous_bytes: memory.anonymous,
+        file_bytes: memory.file,
+        input_bytes: input.bytes() as u64,
+        state_rows: 0,
+        memory_bytes: 0,
+        disk_bytes: 0,
+        spilled_bytes: 0,
+        contents,
+        latency,
+    })
+}
+
+/// Runs a query over all of the input, and takes the changes of its view in order.
+pub fn changes(
+    query: &Query,
+    input: &Input,
+    workers: NonZeroUsize,
+    take: &mut dyn FnMut(Change) -> Result<()>,
+) -> Result<()> {
+    let engine = start(query, workers)?;
+    let mut subscription = engine.subscribe(query.name)?;
+    let mut last = 0;
+    for events in input.epochs() {
+        last = commit(&engine, &events?)?;
+        engine.wait(last.saturating_sub(IN_FLIGHT as u64))?;
+        while let Some(change) = subscription.try_next()? {
+            take(change)?;
+        }
+    }
+    engine.wait(last)?;
+    while let Some(change) = subscription.try_next()? {
+        take(change)?;
+    }
+    check(query, &engine)
+}
+
+/// An engine with the tables, the side input and the query's view.
+fn start(query: &Query, workers: NonZeroUsize) -> Result<Engine> {
+    let engine = Engine::builder().workers(workers.get()).open_in_memory()?;
+    execute(&engine, "tables.sql", TABLES)?;
+    let mut transaction = engine.begin()?;
+    transaction.insert("side_input", side_input()?)?;
+    engine.wait(transaction.commit()?)?;
+    execute(&engine, &format!("{}.sql", query.name), query.sql)?;
+    Ok(engine)
+}
+
+fn execute(engine: &Engine, file: &str, sql: &str) -> Result<()> {
+    engine.execute(sql).map(drop).map_err(|error| match error.position() {
+        Some((line, column)) => Error::Statement { file: file.to_owned(), line, column, error },
+        None => Error::Engine(error),
+    })
+}
+
+/// The rows of `side_input`: each key with itself as text.
+pub fn side_input() -> Result<RecordBatch> {
+    let schema = Schema::new(vec![
+        Field::new("key", DataType::Int64, false),
+        Field::new("value", DataType::Utf8, false),
+    ]);
+    let keys = Int64Array::from_iter_values(0..SIDE_KEYS);
+    let values = StringArray::from_iter_values((0..SIDE_KEYS).map(|key| key.to_string()));
+    Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(keys), Arc::new(values)])?)
+}
+
+/// Commits all events and waits until they are through.
+fn drive(engine: &Engine, input: &Input) -> Result<Latency> {
+    let (committed, epochs) = unbounded::<(u64, Instant)>();
+    thread::scope(|scope| {
+        // A thread of its own sees each epoch's completion when it happens.
+        let observer = scope.spawn(move || {
+            let mut latencies = Vec::new();
+            for (epoch, begun) in epochs {
+                engine.wait(epoch)?;
+                latencies.push(begun.elapsed());
+            }
+            Ok(Latency::of(latencies))
+        });
+        let commit_all = || {
+            let mut in_flight = VecDeque::with_capacity(IN_FLIGHT);
+            for events in input.epochs() {
+                let events = events?;
+                if in_flight.len() == IN_FLIGHT
+                    && let Some(oldest) = in_flight.pop_front()
+                {
+                    engine.wait(oldest)?;
+                }
+                let begun = Instant::now();
+                let epoch = commit(engine, &events)?;
+                in_flight.push_back(epoch);
+                // The observer is there until the channel closes, unless the engine has failed.
+                let _ = committed.send((epoch, begun));
+            }
+            Ok(())
+        };
+        let all: Result<()> = commit_all();
+        drop(committed);
+        let latency: Result<Latency> =
+            observer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        all.and(latency)
+    })
+}
+
+/// Makes one epoch of some events.
+fn commit(engine: &Engine, events: &Events) -> Result<u64> {
+    let mut transaction = engine.begin()?;
+    for (stream, rows) in Stream::ALL.into_iter().zip(events.arrive()?) {
+        transaction.insert(stream.name(), rows)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// Fails if some rows of the view could not be computed.
+fn check(query: &Query, engine: &Engine) -> Result<()> {
+    let errors = engine.query("SELECT message FROM alluvium.errors")?;
+    let count = errors.iter().map(RecordBatch::num_rows).sum();
+    match errors.iter().find(|errors| errors.num_rows() > 0) {
+        None => Ok(()),
+        Some(errors) => {
+            let message = errors.column(0).as_string::<i32>().value(0).to_owned();
+            Err(Error::Rows { query: query.name.to_owned(), count, message })
+        }
+    }
+}

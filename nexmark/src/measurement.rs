@@ -1,0 +1,214 @@
+//! What came of running a query, and how it is told: as JSON, and as a line of a table.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::checksum::Checksum;
+
+/// What was measured of one query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// Its name.
+    pub query: String,
+    /// How many events there were, of all streams.
+    pub events: u64,
+    /// On how many workers it ran.
+    pub workers: u64,
+    /// From the first event's entry to the last epoch's completion, in seconds.
+    pub elapsed: f64,
+    /// Processor time in between, of the whole process, in seconds.
+    pub processor: f64,
+    /// The most memory the process had resident, from its start on.
+    pub peak_bytes: u64,
+    /// Resident memory of no file at the end.
+    pub anonymous_bytes: u64,
+    /// Resident pages of files at the end.
+    pub file_bytes: u64,
+    /// Memory of the events that were there before the clock started; part of the figures above.
+    pub input_bytes: u64,
+    /// Rows in the state of operators at the end; 0 as long as the engine does not tell.
+    pub state_rows: u64,
+    /// Memory of that state; 0 as long as the engine does not tell.
+    pub memory_bytes: u64,
+    /// State on disk at the end; 0 as long as there is none.
+    pub disk_bytes: u64,
+    /// What was written to disk for want of memory; 0 as long as nothing is.
+    pub spilled_bytes: u64,
+    /// What the view holds at the end.
+    pub contents: Checksum,
+    /// How long epochs took, from commit to completion.
+    pub latency: Latency,
+}
+
+/// How long epochs took, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// Half of them took no longer.
+    pub p50: f64,
+    /// 99 of a hundred took no longer.
+    pub p99: f64,
+    /// 999 of a thousand took no longer.
+    pub p999: f64,
+}
+
+impl Latency {
+    /// Of all epochs; zero without any.
+    pub fn of(mut epochs: Vec<Duration>) -> Self {
+        epochs.sort_unstable();
+        // The least one that so large a part of all does not exceed.
+        let quantile = |part: f64| {
+            let rank = (part * epochs.len() as f64).ceil() as usize;
+            let epoch = epochs.get(rank.saturating_sub(1));
+            epoch.map_or(0.0, |epoch| epoch.as_secs_f64() * 1e3)
+        };
+        Self { p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999) }
+    }
+}
+
+impl Measurement {
+    /// Events per second.
+    pub fn rate(&self) -> f64 {
+        self.events as f64 / self.elapsed
+    }
+
+    /// As an entry of a report.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "query": self.query,
+            "events": self.events,
+            "workers": self.workers,
+            "elapsed_s": self.elapsed,
+            "events_per_s": self.rate(),
+            "cpu_s": self.processor,
+            "peak_rss_bytes": self.peak_bytes,
+            "rss_anon_bytes": self.anonymous_bytes,
+            "rss_file_bytes": self.file_bytes,
+            "input_bytes": self.input_bytes,
+            "state_rows": self.state_rows,
+            "memory_bytes": self.memory_bytes,
+            "disk_bytes": self.disk_bytes,
+            "spilled_bytes": self.spilled_bytes,
+            "output_rows": self.contents.rows,
+            "checksum": format!("{:016x}", self.contents.sum),
+            "epoch_ms": {
+                "p50": self.latency.p50,
+                "p99": self.latency.p99,
+                "p999": self.latency.p999,
+            },
+        })
+    }
+
+    /// Reads an entry of a report; `None` if something is missing in it.
+    pub fn from_json(entry: &Value) -> Option<Self> {
+        let number = |name: &str| entry.get(name)?.as_u64();
+        let real = |name: &str| entry.get(name)?.as_f64();
+        let quantile = |name: &str| entry.get("epoch_ms")?.get(name)?.as_f64();
+        Some(Self {
+            query: entry.get("query")?.as_str()?.to_owned(),
+            events: number("events")?,
+            workers: number("workers")?,
+            elapsed: real("elapsed_s")?,
+            processor: real("cpu_s")?,
+            peak_bytes: number("peak_rss_bytes")?,
+            anonymous_bytes: number("rss_anon_bytes")?,
+            file_bytes: number("rss_file_bytes")?,
+            input_bytes: number("input_bytes")?,
+            state_rows: number("state_rows")?,
+            memory_bytes: number("memory_bytes")?,
+            disk_bytes: number("disk_bytes")?,
+            spilled_bytes: number("spilled_bytes")?,
+            contents: Checksum {
+                sum: u64::from_str_radix(entry.get("checksum")?.as_str()?, 16).ok()?,
+                rows: entry.get("output_rows")?.as_i64()?,
+            },
+            latency: Latency {
+                p50: quantile("p50")?,
+                p99: quantile("p99")?,
+                p999: quantile("p999")?,
+            },
+        })
+    }
+}
+
+/// A report of some queries.
+pub fn report(measurements: &[Measurement]) -> Value {
+    let entries: Vec<Value> = measurements.iter().map(Measurement::to_json).collect();
+    json!({ "queries": entries })
+}
+
+/// The line above the lines of a table.
+pub struct Header;
+
+impl fmt::Display for Header {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            to,
+            "query    events/s  seconds      cpu   peak MiB  beyond input   p50 ms   p99 ms  p999 ms  \
+             output rows  checksum"
+        )
+    }
+}
+
+/// A line of a table.
+impl fmt::Display for Measurement {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mebibytes = |bytes: u64| bytes as f64 / (1024.0 * 1024.0);
+        let Latency { p50, p99, p999 } = self.latency;
+        write!(
+            to,
+            "{:5} {:11.0} {:8.2} {:8.2} {:10.0} {:13.0} {:8.1} {:8.1} {:8.1} {:12}  {:016x}",
+            self.query,
+            self.rate(),
+            self.elapsed,
+            self.processor,
+            mebibytes(self.peak_bytes),
+            mebibytes(self.peak_bytes.saturating_sub(self.input_bytes)),
+            p50,
+            p99,
+            p999,
+            self.contents.rows,
+            self.contents.sum,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_epochs_that_so_many_do_not_exceed() {
+        let epochs = |count: u64| (1..=count).rev().map(Duration::from_millis).collect();
+        let Latency { p50, p99, p999 } = Latency::of(epochs(2000));
+        assert_eq!((p50, p99, p999), (1000.0, 1980.0, 1998.0));
+        assert_eq!(Latency::of(epochs(1)).p50, 1.0);
+        assert_eq!(Latency::of(Vec::new()).p999, 0.0);
+    }
+
+    #[test]
+    fn a_report_can_be_read_again() {
+        let measurement = Measurement {
+            query: "q4".to_owned(),
+            events: 10,
+            workers: 2,
+            elapsed: 0.25,
+            processor: 0.5,
+            peak_bytes: 1,
+            anonymous_bytes: 2,
+            file_bytes: 3,
+            input_bytes: 4,
+            state_rows: 5,
+            memory_bytes: 6,
+            disk_bytes: 7,
+            spilled_bytes: 8,
+            contents: Checksum { sum: u64::MAX - 1, rows: 9 },
+            latency: Latency { p50: 1.5, p99: 2.5, p999: 3.5 },
+        };
+        let report = report(std::slice::from_ref(&measurement));
+        let text: Value = serde_json::from_str(&report.to_string()).unwrap();
+        assert_eq!(text["queries"][0]["events_per_s"], 40.0);
+        assert_eq!(Measurement::from_json(&text["queries"][0]), Some(measurement));
+    }
+}

@@ -1,0 +1,111 @@
+//! Every query, kept up to date by one to three workers, holds what DataFusion answers over all events at once.
+//!
+//! `ALLUVIUM_NEXMARK_EVENTS` names another number of events than the small one of every day, and
+//! `ALLUVIUM_NEXMARK_QUERIES` a list of queries; see `docs/benchmarks.md`.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::num::NonZeroUsize;
+
+use alluvium_nexmark::checksum::Checksum;
+use alluvium_nexmark::harness::changes;
+use alluvium_nexmark::query::{QUERIES, Query};
+use alluvium_nexmark::source::{Extent, Input, RATE, Source};
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::batch::Batch;
+
+/// Enough for windows, sessions and auctions to end at this rate.
+const SMALL: Extent = Extent { events: 12_000, epoch_rows: 700, rate: 400 };
+
+/// How many times each row is there.
+type Rows = BTreeMap<String, i64>;
+
+fn extent() -> Extent {
+    match env::var("ALLUVIUM_NEXMARK_EVENTS") {
+        Ok(events) => Extent { events: events.parse().unwrap(), epoch_rows: 40_000, rate: RATE },
+        Err(_) => SMALL,
+    }
+}
+
+fn add(rows: &mut Rows, batch: &RecordBatch, weight: impl Fn(usize) -> i64) {
+    let options = FormatOptions::default().with_null("NULL");
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
+        .collect();
+    for row in 0..batch.num_rows() {
+        let values: Vec<String> =
+            columns.iter().map(|column| column.value(row).to_string()).collect();
+        let copies = rows.entry(values.join(" | ")).or_default();
+        *copies += weight(row);
+    }
+}
+
+/// What is in one and not in the other, a few rows of it.
+fn difference(expected: &Rows, found: &Rows) -> String {
+    let missing = expected.iter().filter(|(row, copies)| found.get(*row) != Some(copies));
+    let extra = found.iter().filter(|(row, copies)| expected.get(*row) != Some(copies));
+    let mut lines = vec![format!("{} rows are expected, {} found", expected.len(), found.len())];
+    lines.extend(missing.take(5).map(|(row, copies)| format!("expected {copies} times: {row}")));
+    lines.extend(extra.take(5).map(|(row, copies)| format!("found {copies} times: {row}")));
+    lines.join("\n")
+}
+
+fn check(query: &Query, input: &Input, batch: &Batch) {
+    let mut expected = Rows::new();
+    let mut expected_sum = Checksum::default();
+    for rows in batch.answer(query) {
+        add(&mut expected, &rows, |_| 1);
+        expected_sum.add_all(&rows).unwrap();
+    }
+    assert!(!expected.is_empty(), "{}: an empty answer shows nothing", query.name);
+    for workers in 1..=3 {
+        let mut found = Rows::new();
+        let mut found_sum = Checksum::default();
+        let mut take = |change: alluvium::Change| {
+            add(&mut found, &change.rows, |row| change.weights[row]);
+            found_sum.add(&change.rows, &change.weights)
+        };
+        if let Err(error) = changes(query, input, NonZeroUsize::new(workers).unwrap(), &mut take) {
+            panic!("{}: {error}", query.name);
+        }
+        found.retain(|_, copies| *copies != 0);
+        assert!(
+            expected == found,
+            "{} with {workers} workers: {}",
+            query.name,
+            difference(&expected, &found)
+        );
+        assert_eq!(expected_sum, found_sum, "{}: the checksums of equal rows", query.name);
+    }
+}
+
+#[test]
+fn every_query_holds_the_batch_answer() {
+    let list = env::var("ALLUVIUM_NEXMARK_QUERIES").unwrap_or_else(|_| "all".to_owned());
+    let input = Input::prepare(&Source::Memory, extent()).unwrap();
+    let batch = Batch::new(&input);
+    for query in Query::list(&list).unwrap() {
+        check(&query, &input, &batch);
+    }
+}
+
+/// An answer that is always the same would show nothing.
+#[test]
+fn answers_over_fewer_events_are_others() {
+    let batch = |events: u64| {
+        Batch::new(&Input::prepare(&Source::Memory, Extent { events, ..SMALL }).unwrap())
+    };
+    let (all, fewer) = (batch(SMALL.events), batch(SMALL.events / 2));
+    let sum = |batch: &Batch, query: &Query| {
+        let mut sum = Checksum::default();
+        batch.answer(query).iter().for_each(|rows| sum.add_all(rows).unwrap());
+        sum
+    };
+    for query in &QUERIES {
+        assert_ne!(sum(&all, query), sum(&fewer, query), "{}", query.name);
+    }
+}
