@@ -2,16 +2,25 @@
 --
 -- Run it from the root of the checkout:
 --
---     cargo run --bin alluvium -- -f docs/tutorial/flights.sql
+--     cargo run --bin alluvium -- run docs/tutorial/flights.sql
+--
+-- It reads the files in the folder data beside it, or in another: --set DATA=FOLDER. With --output FOLDER, all that
+-- the views hold in the end goes to files.
 
 
 -- 1. Tables ------------------------------------------------------------------------------------------------
+
+-- A connector says where a table's rows come from. Nothing is read before the first statement that asks for rows:
+-- the views are there by then, and see every row go by. Paths count from this file's folder, and the columns of a
+-- CSV file are found by its headers.
 
 -- A table with a PRIMARY KEY has one row per key: inserting a row replaces the one that had its key.
 
 CREATE TABLE airlines (
     carrier VARCHAR NOT NULL PRIMARY KEY,
     name    VARCHAR NOT NULL
+) WITH (
+    connector = 'file', path = '${DATA:-data}/airlines.csv.gz', headers = 'true', null_value = 'NA'
 );
 
 CREATE TABLE planes (
@@ -24,9 +33,12 @@ CREATE TABLE planes (
     seats        INTEGER,
     speed        INTEGER,
     engine       VARCHAR
+) WITH (
+    connector = 'file', path = '${DATA:-data}/planes.csv.gz', headers = 'true', null_value = 'NA'
 );
 
--- A table without one is a multiset: a row may be there several times.
+-- A table without one is a multiset: a row may be there several times. Where rows come from a connector, such a
+-- table does not keep them once the views have seen them, unless it is told to, because they are corrected below.
 
 CREATE TABLE flights (
     year           INTEGER NOT NULL,
@@ -48,6 +60,9 @@ CREATE TABLE flights (
     hour           INTEGER NOT NULL,
     minute         INTEGER NOT NULL,
     time_hour      TIMESTAMP NOT NULL    -- the hour it was to leave, in UTC
+) WITH (
+    'materialized' = 'true',
+    connector = 'file', path = '${DATA:-data}/flights.csv.gz', headers = 'true', null_value = 'NA'
 );
 
 CREATE TABLE weather (
@@ -66,13 +81,16 @@ CREATE TABLE weather (
     pressure   DOUBLE,
     visib      DOUBLE,                   -- in miles
     time_hour  TIMESTAMP NOT NULL
+) WITH (
+    'materialized' = 'true',
+    connector = 'file', path = '${DATA:-data}/weather.csv.gz', headers = 'true', null_value = 'NA'
 );
 
 
 -- 2. Views -------------------------------------------------------------------------------------------------
 
--- A materialized view is kept up to date from now on, and can be read at any time. These come before the
--- data, which does not matter: a view that is created later is filled from what the tables hold.
+-- A materialized view is kept up to date from now on, and can be read at any time. One that is created later is
+-- filled from what the tables hold.
 
 CREATE MATERIALIZED VIEW delays_by_carrier AS
 SELECT a.name AS airline,
@@ -115,6 +133,48 @@ FROM (
     WHERE f.dep_delay IS NOT NULL
 ) AS departures
 GROUP BY sky;
+
+-- The same join, kept apart by airline and hour of the day. A LEFT JOIN keeps flights of which the weather is not
+-- known; what comes of FILTER counts some of the rows only.
+
+CREATE MATERIALIZED VIEW delays_by_carrier_and_hour AS
+SELECT a.name AS airline, f.hour,
+       COUNT(*) AS departed,
+       AVG(f.dep_delay) AS average_delay,
+       COUNT(*) FILTER (WHERE w.visib < 2 OR w.precip > 0) AS in_bad_weather,
+       AVG(f.dep_delay) FILTER (WHERE w.visib < 2 OR w.precip > 0) AS average_delay_then,
+       AVG(w.wind_speed) AS average_wind
+FROM flights f
+JOIN airlines a ON f.carrier = a.carrier
+LEFT JOIN weather w ON f.origin = w.origin AND f.time_hour = w.time_hour
+WHERE f.dep_delay IS NOT NULL
+GROUP BY a.name, f.hour;
+
+-- A limit makes a view of the first rows. When one of them goes, the next one is there.
+
+CREATE MATERIALIZED VIEW busiest_routes AS
+SELECT origin, dest, COUNT(*) AS flights, AVG(air_time) AS average_air_time
+FROM flights
+GROUP BY origin, dest
+ORDER BY flights DESC, origin, dest
+LIMIT 10;
+
+-- The first rows of each group: the three aircraft of an airline that were late most.
+
+CREATE MATERIALIZED VIEW late_aircraft AS
+SELECT carrier, place, tailnum, manufacturer, model, late_flights, minutes
+FROM (
+    SELECT l.carrier, l.tailnum, p.manufacturer, p.model, l.late_flights, l.minutes,
+           ROW_NUMBER() OVER (PARTITION BY l.carrier ORDER BY l.minutes DESC, l.tailnum) AS place
+    FROM (
+        SELECT carrier, tailnum, COUNT(*) AS late_flights, SUM(arr_delay) AS minutes
+        FROM flights
+        WHERE arr_delay > 60
+        GROUP BY carrier, tailnum
+    ) AS l
+    LEFT JOIN planes p ON l.tailnum = p.tailnum
+) AS ranked
+WHERE place <= 3;
 
 -- Three tables.
 
@@ -161,21 +221,18 @@ FROM disruptions
 GROUP BY kind;
 
 
--- 3. Data --------------------------------------------------------------------------------------------------
+-- 3. What they hold ----------------------------------------------------------------------------------------
 
--- Each COPY is one transaction. Paths count from this file's folder; the columns are found by the headers.
-
-COPY airlines FROM 'data/airlines.csv.gz' (HEADERS true, NULL_VALUE 'NA');
-COPY planes   FROM 'data/planes.csv.gz'   (HEADERS true, NULL_VALUE 'NA');
-COPY weather  FROM 'data/weather.csv.gz'  (HEADERS true, NULL_VALUE 'NA');
-COPY flights  FROM 'data/flights.csv.gz'  (HEADERS true, NULL_VALUE 'NA');
-
--- The views are right now. Reading one computes nothing; the queries only sort.
+-- The first SELECT starts the connectors, and each waits for the ends of their files. Reading a view computes nothing
+-- then; the queries only sort.
 
 SELECT * FROM totals;
 SELECT * FROM delays_by_carrier ORDER BY average_delay DESC;
 SELECT * FROM days WHERE cancelled > 10 ORDER BY cancelled DESC, year, month, day LIMIT 10;
 SELECT * FROM delays_by_weather ORDER BY average_delay DESC;
+SELECT * FROM delays_by_carrier_and_hour WHERE departed > 100 ORDER BY average_delay DESC, airline, hour LIMIT 10;
+SELECT * FROM busiest_routes ORDER BY flights DESC, origin, dest;
+SELECT * FROM late_aircraft WHERE place = 1 ORDER BY minutes DESC, carrier;
 SELECT * FROM fleet_age ORDER BY average_age DESC;
 SELECT * FROM fleet_size ORDER BY planes DESC, carrier;
 SELECT * FROM knock_on ORDER BY later_flights DESC, carrier;
@@ -229,6 +286,9 @@ SELECT * FROM totals;
 SELECT * FROM delays_by_carrier ORDER BY average_delay DESC;
 SELECT * FROM days WHERE cancelled > 10 ORDER BY cancelled DESC, year, month, day LIMIT 10;
 SELECT * FROM delays_by_weather ORDER BY average_delay DESC;
+SELECT * FROM delays_by_carrier_and_hour WHERE departed > 100 ORDER BY average_delay DESC, airline, hour LIMIT 10;
+SELECT * FROM busiest_routes ORDER BY flights DESC, origin, dest;
+SELECT * FROM late_aircraft WHERE place = 1 ORDER BY minutes DESC, carrier;
 SELECT * FROM fleet_age ORDER BY average_age DESC;
 SELECT * FROM fleet_size ORDER BY planes DESC, carrier;
 SELECT * FROM knock_on ORDER BY later_flights DESC, carrier;
@@ -236,4 +296,4 @@ SELECT * FROM disruptions_by_kind ORDER BY kind;
 
 -- How a view is kept up to date.
 
-EXPLAIN VIEW delays_by_carrier;
+EXPLAIN VIEW delays_by_carrier_and_hour;

@@ -3,9 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
+use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
+use crate::program::is_name;
 
 /// Runs SQL programs whose views are always up to date.
 ///
@@ -24,8 +27,81 @@ struct Line {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Runs SQL programs (what is done when no command is named)
+    /// Runs a program with its sources to their end, and writes what its views hold
+    Run(RunArgs),
+    /// Runs SQL statements as they come (what is done when no command is named)
     Shell(Shell),
+    /// Measures the queries of the Nexmark benchmark
+    Nexmark(NexmarkArgs),
+    /// Writes completions of this command line for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A program, and what becomes of its views.
+#[derive(Debug, PartialEq, clap::Args)]
+pub struct RunArgs {
+    /// The program; its relative paths count from its folder
+    #[arg(value_name = "FILE")]
+    pub program: PathBuf,
+    /// The number of threads that keep the views up to date
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub workers: NonZeroUsize,
+    /// Writes materialized views to DIR/<view>.<format>, changes of other views to
+    /// DIR/<view>.changes.<format>
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// How files are written [default: csv], and what is shown [default: as tables]
+    #[arg(long, value_enum)]
+    pub format: Option<FileFormat>,
+    /// Gives ${NAME} in the program a value; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Writes how much was read, how fast and with how much memory, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+    /// Stops at the first row that is refused or has an error
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How the rows of a view are written to a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileFormat {
+    /// With a header line; NULL is an empty field, an empty string is `""`.
+    #[default]
+    Csv,
+    /// One array of objects.
+    Json,
+    /// One object a line.
+    Jsonl,
+    /// Columns, compressed; for files only.
+    Parquet,
+}
+
+impl FileFormat {
+    /// Its name, which is also how the names of its files end.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// How results are shown in it; not at all in Parquet.
+    pub fn of_results(self) -> Option<Format> {
+        match self {
+            Self::Csv => Some(Format::Csv),
+            Self::Json => Some(Format::Json),
+            Self::Jsonl => Some(Format::Jsonl),
+            Self::Parquet => None,
+        }
+    }
 }
 
 /// What the shell runs, and how.
@@ -49,9 +125,18 @@ struct Shell {
 }
 
 /// What to do.
-#[derive(Debug)]
-pub struct Args {
-    /// What is run, in order; nothing stands for standard input.
+#[derive(Debug, PartialEq)]
+pub enum Args {
+    Run(RunArgs),
+    Shell(ShellArgs),
+    Nexmark(NexmarkArgs),
+    Completions(clap_complete::Shell),
+}
+
+/// What the shell runs, in order, and how.
+#[derive(Debug, PartialEq)]
+pub struct ShellArgs {
+    /// Nothing stands for standard input.
     pub origins: Vec<Origin>,
     pub workers: NonZeroUsize,
     pub format: Format,
@@ -72,9 +157,33 @@ pub fn parse() -> Args {
     args(Line::command().get_matches())
 }
 
+/// Completions of the command line.
+pub fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Line::command(), "alluvium", &mut text);
+    text
+}
+
+/// `NAME=VALUE`
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if is_name(name) => Ok((name.to_string(), value.to_string())),
+        _ => Err("write NAME=VALUE, with letters, digits and _ in the name".to_string()),
+    }
+}
+
 fn args(matches: ArgMatches) -> Args {
     let line = Line::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let (shell, matches) = match line.command {
+        Some(Command::Run(run)) => {
+            if run.format == Some(FileFormat::Parquet) && run.output.is_none() {
+                let message = "--format parquet is for files: add --output DIR";
+                Line::command().error(ErrorKind::MissingRequiredArgument, message).exit();
+            }
+            return Args::Run(run);
+        }
+        Some(Command::Completions { shell }) => return Args::Completions(shell),
+        Some(Command::Nexmark(nexmark)) => return Args::Nexmark(nexmark),
         Some(Command::Shell(shell)) => {
             (shell, matches.subcommand_matches("shell").cloned().unwrap_or_default())
         }
@@ -86,7 +195,12 @@ fn args(matches: ArgMatches) -> Args {
     let mut origins: Vec<_> = files.chain(commands).collect();
     origins.sort_by_key(|&(_, index)| index);
     let origins = origins.into_iter().map(|(origin, _)| origin).collect();
-    Args { origins, workers: shell.workers, format: shell.format, null: shell.null }
+    Args::Shell(ShellArgs {
+        origins,
+        workers: shell.workers,
+        format: shell.format,
+        null: shell.null,
+    })
 }
 
 #[cfg(test)]
@@ -98,7 +212,9 @@ mod tests {
         for shell in [&[][..], &["shell"][..]] {
             let line = ["-c", "a", "-f", "b.sql", "-c", "d", "--workers", "2"];
             let line = ["alluvium"].iter().chain(shell).chain(&line);
-            let args = args(Line::command().get_matches_from(line));
+            let Args::Shell(args) = args(Line::command().get_matches_from(line)) else {
+                panic!("these are arguments of the shell")
+            };
             let command = |text: &str| Origin::Command(text.into());
             let expected = [command("a"), Origin::File("b.sql".into()), command("d")];
             assert_eq!(args.origins, expected);

@@ -1,26 +1,27 @@
 //! What went wrong, and where, for people.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
-use alluvium::{Error, Refusal};
+use alluvium::Refusal;
 
-use crate::program::Program;
+use crate::program::{Position, Program};
 
 /// An error of a program: `error: name:line:column: message`, then the line with a caret.
 pub struct Diagnostic<'a> {
     pub program: &'a Program,
-    pub error: &'a Error,
+    pub position: Option<Position>,
+    pub message: &'a dyn Display,
 }
 
-impl fmt::Display for Diagnostic<'_> {
+impl Display for Diagnostic<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { program, error } = self;
-        let Some((line, column)) = error.position() else {
-            return writeln!(to, "error: {}: {error}", program.name);
+        let Self { program, position, message } = self;
+        let Some((line, column)) = *position else {
+            return writeln!(to, "error: {}: {message}", program.name);
         };
-        writeln!(to, "error: {}:{line}:{column}: {error}", program.name)?;
-        let (line, column) = (line.saturating_sub(1) as usize, column.saturating_sub(1) as usize);
-        if let Some(line) = program.text.lines().nth(line) {
+        writeln!(to, "error: {}:{line}:{column}: {message}", program.name)?;
+        if let Some(line) = program.line(line) {
+            let column = column.saturating_sub(1) as usize;
             let blank = |character| if character == '\t' { '\t' } else { ' ' };
             let indent: String = line.chars().take(column).map(blank).collect();
             writeln!(to, "{line}\n{indent}^")?;
@@ -28,41 +29,38 @@ impl fmt::Display for Diagnostic<'_> {
         Ok(())
     }
 }
-
-/// Input rows that were refused, over all files.
+/// Input rows that were refused, source by source.
 #[derive(Default)]
-pub struct Refused {
-    count: u64,
-    /// The first few.
-    told: Vec<Refusal>,
-}
+pub struct Refused(Vec<(u64, Vec<Refusal>)>);
 
 impl Refused {
-    /// The number of rows that are told of.
-    const TOLD: usize = 10;
-
-    /// Adds rows of one file, of which the first ones are told of.
+    /// Adds the rows of one source, of which the first ones are told of.
     pub fn add(&mut self, count: u64, first: Vec<Refusal>) {
-        self.count += count;
-        self.told.extend(first.into_iter().take(Self::TOLD - self.told.len()));
+        if count > 0 {
+            self.0.push((count, first));
+        }
     }
 
     /// Whether there is nothing to warn of.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.0.is_empty()
     }
 }
 
-impl fmt::Display for Refused {
+impl Display for Refused {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = if self.count == 1 { "input row was" } else { "input rows were" };
-        writeln!(to, "warning: {} {rows} refused:", self.count)?;
-        for Refusal { file, line, message } in &self.told {
-            writeln!(to, "  {}:{line}: {message}", file.display())?;
+        let count: u64 = self.0.iter().map(|(count, _)| count).sum();
+        let rows = if count == 1 { "input row was" } else { "input rows were" };
+        writeln!(to, "warning: {count} {rows} refused:")?;
+        for (count, first) in &self.0 {
+            for Refusal { file, line, message } in first {
+                writeln!(to, "  {}:{line}: {message}", file.display())?;
+            }
+            let more = count.saturating_sub(first.len() as u64);
+            if more > 0 {
+                writeln!(to, "  … and {more} more in alluvium.errors")?;
+            }
         }
-        match self.count.saturating_sub(self.told.len() as u64) {
-            0 => Ok(()),
-            more => writeln!(to, "  and {more} more"),
-        }
+        Ok(())
     }
 }

@@ -36,6 +36,12 @@ impl Interrupt {
         self.asked.load(Ordering::SeqCst)
     }
 
+    /// Forgets that the program was asked to stop: what was in hand has been given up, and that is all.
+    pub fn forget(&self) {
+        self.asked.store(false, Ordering::SeqCst);
+        self.at_once.store(false, Ordering::SeqCst);
+    }
+
     /// Waits for input with nothing in hand: an interrupt ends the program at once.
     pub fn while_idle<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.at_once.store(true, Ordering::SeqCst);

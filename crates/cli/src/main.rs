@@ -1,18 +1,30 @@
 //! The `alluvium` command.
 //!
-//! [`args`] reads the command line, [`shell`] runs what it asks for, [`program`] is text to be run,
-//! [`output`] writes results, and [`diagnostic`] says what went wrong and where.
+//! [`args`] reads the command line; [`shell`] runs statements as they come, at a terminal with a [`prompt`], and
+//! [`run`] a whole program with its sources. [`program`] is text to be run, [`output`] writes results, and
+//! [`diagnostic`] says what went wrong and where. [`nexmark`] is the benchmark.
 
 mod args;
 mod diagnostic;
 mod interrupt;
+mod memory;
+mod nexmark;
 mod output;
 mod program;
+mod progress;
 mod prompt;
+mod run;
 mod shell;
 
 use std::process::ExitCode;
 
+use args::Args;
+
 fn main() -> ExitCode {
-    shell::run(args::parse())
+    match args::parse() {
+        Args::Shell(args) => shell::run(args),
+        Args::Run(args) => run::run(args),
+        Args::Nexmark(args) => nexmark::run(args),
+        Args::Completions(shell) => shell::write(&args::completions(shell)),
+    }
 }

@@ -23,7 +23,16 @@ pub fn write(
     }
     record.push_str(END);
     to.write_all(record.as_bytes())?;
+    write_records(to, batches, null)
+}
 
+/// Without the header line.
+pub fn write_records(
+    to: &mut impl Write,
+    batches: &[RecordBatch],
+    null: &str,
+) -> Result<(), ArrowError> {
+    let mut record = String::new();
     let options = FormatOptions::default();
     let mut text = String::new();
     for batch in batches {

@@ -5,6 +5,7 @@ mod json;
 mod table;
 
 use std::io::{self, Write};
+use std::slice;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -47,6 +48,34 @@ impl<W: Write> Output<W> {
         };
         written.map_err(unwrap)?;
         self.to.flush()
+    }
+
+    /// Writes some more rows of a result that goes on, the first ones with what comes before them.
+    pub fn part(&mut self, schema: &SchemaRef, rows: &RecordBatch, first: bool) -> io::Result<()> {
+        if self.format == Format::Csv && !first {
+            let null = self.null.as_deref().unwrap_or("");
+            csv::write_records(&mut self.to, slice::from_ref(rows), null).map_err(unwrap)?;
+            return self.to.flush();
+        }
+        self.rows(schema, slice::from_ref(rows))
+    }
+
+    /// Writes the rows of something that has a name, which only tables show.
+    pub fn named(
+        &mut self,
+        name: &str,
+        schema: &SchemaRef,
+        batches: &[RecordBatch],
+    ) -> io::Result<()> {
+        if self.format == Format::Table {
+            writeln!(self.to, "{name}")?;
+        }
+        self.rows(schema, batches)
+    }
+
+    /// Writes results in another format from now on.
+    pub fn set_format(&mut self, format: Format) {
+        self.format = format;
     }
 
     /// Writes text as it is, such as a plan, with an end of line.

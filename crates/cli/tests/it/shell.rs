@@ -1,7 +1,7 @@
 //! What goes in, what comes out, and with which status.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ fn alluvium(arguments: &[&str]) -> Command {
 
 /// What a run wrote, and its status.
 #[derive(Debug, PartialEq)]
-struct Run {
-    status: Option<i32>,
-    output: String,
-    errors: String,
+pub struct Run {
+    pub status: Option<i32>,
+    pub output: String,
+    pub errors: String,
 }
 
 impl From<Output> for Run {
@@ -31,7 +31,7 @@ impl From<Output> for Run {
     }
 }
 
-fn run(arguments: &[&str]) -> Run {
+pub fn run(arguments: &[&str]) -> Run {
     alluvium(arguments).output().unwrap().into()
 }
 
@@ -42,11 +42,11 @@ fn run_with(input: &str, arguments: &[&str]) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
-fn done(output: &str) -> Run {
+pub fn done(output: &str) -> Run {
     Run { status: Some(0), output: output.into(), errors: String::new() }
 }
 
-fn write(folder: &TempDir, name: &str, content: &str) -> String {
+pub fn write(folder: &TempDir, name: &str, content: &str) -> String {
     let path = folder.path().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, content).unwrap();
@@ -72,6 +72,118 @@ fn statements_come_from_standard_input_when_nothing_else_is_named() {
     let table = "+------+------+\n| b    | s    |\n+------+------+\n| x    | 3    |\n| NULL | NULL |\n\
         +------+------+\n";
     assert_eq!(run_with(program, &[]), done(table));
+}
+
+#[test]
+fn statements_of_standard_input_run_as_they_arrive() {
+    let mut child = alluvium(&["--format", "csv"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut answer = |lines: usize| {
+        let mut text = String::new();
+        for _ in 0..lines {
+            output.read_line(&mut text).unwrap();
+        }
+        text
+    };
+    input
+        .write_all(b"CREATE TABLE t (a INT); INSERT INTO\nt VALUES (1); SELECT * FROM t; SELECT")
+        .unwrap();
+    input.write_all(b"\n';' AS s;\n").unwrap();
+    // The input stays open: nothing but the statements can have made these answers.
+    assert_eq!(answer(4), "a\r\n1\r\ns\r\n;\r\n");
+    input.write_all(b"SELECT 2 AS b;\n").unwrap();
+    assert_eq!(answer(2), "b\r\n2\r\n");
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn an_error_in_standard_input_is_found_by_its_line() {
+    let found =
+        run_with("SELECT 1 AS a;\n\n SELECT 2 AS b; SELECT c;\nSELECT 3;", &["--format", "jsonl"]);
+    let errors = "error: <stdin>:3:24: no column \"c\"\n SELECT 2 AS b; SELECT c;\n                       ^\n";
+    let output = "{\"a\":1}\n{\"b\":2}\n";
+    assert_eq!(found, Run { status: Some(1), output: output.into(), errors: errors.into() });
+}
+
+#[test]
+fn commands_to_the_shell_are_lines_that_begin_with_a_dot() {
+    let program = "CREATE TABLE t (a INT, \"B c\" INT);\n.tables\n.mode csv\nSELECT\n.5 AS half;
+        CREATE MATERIALIZED VIEW v AS SELECT a FROM t; -- .tables\n  .tables\n.quit\nSELECT 1;";
+    let output = "table t (a, B c)\nhalf\r\n0.5\r\ntable t (a, B c)\nmaterialized view v (a)\n";
+    assert_eq!(run_with(program, &[]), done(output));
+
+    let help = run_with(".help", &[]);
+    assert!(help.output.lines().all(|line| line.starts_with('.')), "{}", help.output);
+    for (command, error) in [
+        (".no", "there is no command \".no\"; .help lists those that there are"),
+        (".mode", "write .mode table|csv|json|jsonl"),
+        (".mode xml", "there is no format \"xml\"; write .mode table|csv|json|jsonl"),
+        (".timer maybe", "write .timer on|off"),
+    ] {
+        let errors = format!("error: <stdin>:1:1: {error}\n{command}\n^\n");
+        assert_eq!(run_with(command, &[]), Run { status: Some(1), output: String::new(), errors });
+    }
+}
+
+#[test]
+fn the_timer_tells_how_long_each_statement_takes() {
+    let found = run_with(
+        ".timer on\nSELECT 1 AS a; SELECT 2 AS b;\n.timer off\nSELECT 3 AS c;",
+        &["--format", "jsonl"],
+    );
+    assert_eq!(found.output, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n");
+    let times: Vec<_> = found.errors.lines().collect();
+    assert_eq!(times.len(), 2, "{}", found.errors);
+    assert!(
+        times.iter().all(|time| time.starts_with("time: ") && time.ends_with(" s")),
+        "{times:?}"
+    );
+}
+
+#[test]
+fn a_subscription_in_a_program_shows_what_there_is() {
+    let program = "CREATE TABLE t (a INT, b VARCHAR);
+        CREATE VIEW v AS SELECT b, SUM(a) AS s FROM t GROUP BY b;
+        INSERT INTO t VALUES (1, 'x'), (2, 'x');
+        INSERT INTO t VALUES (3, NULL), (3, 'y');
+        DELETE FROM t WHERE b = 'y';
+        SUBSCRIBE v;
+        SUBSCRIBE t;
+        SELECT COUNT(*) AS n FROM t;";
+    let mut lines: Vec<_> =
+        run_with(program, &["--format", "jsonl"]).output.lines().map(str::to_string).collect();
+    lines[..2].sort();
+    lines[2..5].sort();
+    let expected = [
+        r#"{"epoch":3,"weight":1,"b":"x","s":3}"#,
+        r#"{"epoch":3,"weight":1,"b":null,"s":3}"#,
+        r#"{"epoch":3,"weight":1,"a":1,"b":"x"}"#,
+        r#"{"epoch":3,"weight":1,"a":2,"b":"x"}"#,
+        r#"{"epoch":3,"weight":1,"a":3,"b":null}"#,
+        r#"{"n":3}"#,
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_subscription_to_nothing_shows_its_columns_and_one_to_nowhere_is_an_error() {
+    let program = "CREATE TABLE t (a INT); SUBSCRIBE t;";
+    assert_eq!(run_with(program, &["--format", "csv"]), done("epoch,weight,a\r\n"));
+    let found = run_with("SUBSCRIBE nowhere;", &[]);
+    let errors = "error: <stdin>:1:11: there is no table or view \"nowhere\"\nSUBSCRIBE nowhere;\n          ^\n";
+    assert_eq!(found, Run { status: Some(1), output: String::new(), errors: errors.into() });
+}
+
+#[test]
+fn completions_are_written_for_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let found = run(&["completions", shell]);
+        assert_eq!((found.status, found.errors.as_str()), (Some(0), ""));
+        assert!(found.output.contains("alluvium") && found.output.contains("workers"), "{shell}");
+    }
+    assert_eq!(run(&["completions", "none"]).status, Some(2));
 }
 
 #[test]

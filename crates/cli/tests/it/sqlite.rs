@@ -27,11 +27,19 @@ impl Sqlite {
         Self(Connection::open_in_memory().unwrap())
     }
 
-    /// Runs a statement of Alluvium's; COPY reads the files in `base`.
+    /// Runs a statement of Alluvium's; connectors and COPY read the files in `base`.
     pub fn run(&mut self, statement: &Statement, base: &Path) {
         let text = &statement.text;
         match &statement.kind {
             StatementKind::Copy { table, path, .. } => self.copy(table, &base.join(path)),
+            StatementKind::CreateTable(table) => {
+                self.execute(text.split(" WITH (").next().unwrap_or_default());
+                for connector in &table.connectors {
+                    let path =
+                        connector.config.iter().find(|setting| setting.name == "path").unwrap();
+                    self.copy(&table.name, &base.join(&path.value));
+                }
+            }
             StatementKind::CreateView(_) => self.execute(&text.replacen("MATERIALIZED ", "", 1)),
             // A row with a key that is there replaces the one that has it.
             StatementKind::Insert(_) => {

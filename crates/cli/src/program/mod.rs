@@ -1,0 +1,265 @@
+//! Text to be run: cut into statements as it arrives, with its name in messages and the folder that its
+//! relative paths count from.
+
+mod lexer;
+mod variables;
+
+use std::fs;
+use std::io::{self, BufRead, Cursor};
+use std::path::{Path, PathBuf};
+
+use lexer::{Lexer, Place};
+pub use variables::{Filled, Variables, is_name};
+
+/// A text of statements and of commands to the shell.
+pub struct Program {
+    /// What it is called in messages.
+    pub name: String,
+    /// The folder that its relative paths count from.
+    pub base: PathBuf,
+    lines: Box<dyn BufRead>,
+    /// What has been read and may still be needed: it begins with the line that the last piece begins on.
+    text: String,
+    /// The number of the first line in `text`; the first of all is 1.
+    line: u64,
+    /// Where in `text` the next piece begins.
+    taken: usize,
+}
+
+/// What is run at a time.
+#[derive(Debug, PartialEq)]
+pub struct Piece {
+    pub kind: PieceKind,
+    pub text: String,
+    /// Where it begins in what is kept of the program's text.
+    start: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// A statement with the comments before it, up to its semicolon.
+    Statement,
+    /// What is left after the last semicolon.
+    Unfinished,
+    /// A line for the shell, which begins with a dot.
+    Command,
+}
+
+/// A line and a column, both counted from one.
+pub type Position = (u64, u64);
+
+impl Program {
+    /// What a file holds; its paths count from the file's folder.
+    pub fn from_file(path: &Path) -> io::Result<Self> {
+        let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let bytes = fs::read(path)?;
+        if let Err(error) = std::str::from_utf8(&bytes) {
+            return Err(not_text(1, &bytes[..error.valid_up_to()]));
+        }
+        Ok(Self { base, ..Self::new(path.display().to_string(), Cursor::new(bytes)) })
+    }
+
+    /// An argument; its paths count from where the program runs, as those of standard input do.
+    pub fn from_argument(text: String) -> Self {
+        Self::new("<command>".into(), Cursor::new(text))
+    }
+
+    /// Standard input, of which nothing is read before it is needed.
+    pub fn from_stdin() -> Self {
+        Self::new("<stdin>".into(), io::stdin().lock())
+    }
+
+    /// What was typed at a prompt.
+    pub fn from_prompt(text: String) -> Self {
+        Self::new("<stdin>".into(), Cursor::new(text))
+    }
+
+    fn new(name: String, lines: impl BufRead + 'static) -> Self {
+        let base = PathBuf::new();
+        Self { name, base, lines: Box::new(lines), text: String::new(), line: 1, taken: 0 }
+    }
+
+    /// The next piece; waits only for the end of the line on which it ends. `None` at the end of the text.
+    pub fn next(&mut self) -> io::Result<Option<Piece>> {
+        self.forget();
+        let mut lexer = Lexer::default();
+        let mut at = self.taken;
+        // Whether there is nothing but space and comments so far.
+        let mut is_blank = true;
+        loop {
+            let line = &self.text[at..];
+            if is_blank && !lexer.is_open() && line.trim_start().starts_with('.') {
+                return Ok(Some(self.command(at)));
+            }
+            while let Some((place, length)) = lexer.next(&self.text[at..]) {
+                let passed = &self.text[at..at + length];
+                at += length;
+                if place != Place::Comment && !passed.trim().is_empty() {
+                    is_blank = false;
+                }
+                if place == Place::Code && passed == ";" {
+                    return Ok(Some(self.statement(PieceKind::Statement, at)));
+                }
+            }
+            if !self.read_line()? {
+                let nothing = is_blank && !lexer.is_open();
+                return Ok((!nothing).then(|| self.statement(PieceKind::Unfinished, at)));
+            }
+        }
+    }
+
+    /// The piece from what was taken last to `end`.
+    fn statement(&mut self, kind: PieceKind, end: usize) -> Piece {
+        let start = std::mem::replace(&mut self.taken, end);
+        Piece { kind, text: self.text[start..end].to_string(), start }
+    }
+
+    /// The rest of a line.
+    fn command(&mut self, from: usize) -> Piece {
+        let blank = self.text[from..].len() - self.text[from..].trim_start().len();
+        let start = from + blank;
+        self.taken = self.text[start..].find('\n').map_or(self.text.len(), |end| start + end + 1);
+        let text = self.text[start..self.taken].trim_end().to_string();
+        Piece { kind: PieceKind::Command, text, start }
+    }
+
+    /// Forgets the lines before the one on which the next piece begins.
+    fn forget(&mut self) {
+        let start = self.text[..self.taken].rfind('\n').map_or(0, |end| end + 1);
+        self.line += self.text[..start].matches('\n').count() as u64;
+        self.text.drain(..start);
+        self.taken -= start;
+    }
+
+    /// Reads one line more; `false` at the end.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let mut bytes = Vec::new();
+        if self.lines.read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(false);
+        }
+        let line = String::from_utf8(bytes).map_err(|error| {
+            let known = self.line + self.text.matches('\n').count() as u64;
+            not_text(known, &error.as_bytes()[..error.utf8_error().valid_up_to()])
+        })?;
+        self.text.push_str(&line);
+        Ok(true)
+    }
+
+    /// Where in the program a byte of the last piece stands.
+    pub fn position(&self, piece: &Piece, at: usize) -> Position {
+        let before = &self.text[..piece.start + at];
+        let line = self.line + before.matches('\n').count() as u64;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+        (line, column)
+    }
+
+    /// A line of those that are kept.
+    pub fn line(&self, number: u64) -> Option<&str> {
+        self.text.lines().nth(number.checked_sub(self.line)? as usize)
+    }
+}
+
+/// The byte at which a line and column stand in `text`; its end for those past it.
+pub fn offset(text: &str, (line, column): Position) -> usize {
+    let mut start = 0;
+    for _ in 1..line {
+        match text[start..].find('\n') {
+            Some(end) => start += end + 1,
+            None => return text.len(),
+        }
+    }
+    let rest = &text[start..];
+    rest.char_indices()
+        .nth(column.saturating_sub(1) as usize)
+        .map_or(text.len(), |(at, _)| start + at)
+}
+
+/// Whether there is nothing more to wait for: `text` is empty, or ends with a whole statement or a command.
+pub fn is_whole(text: &str) -> bool {
+    let mut program = Program::from_prompt(text.to_string());
+    let mut closed = true;
+    // What is there already is read without fail.
+    while let Ok(Some(piece)) = program.next() {
+        closed = piece.kind != PieceKind::Unfinished;
+    }
+    closed
+}
+
+fn not_text(first_line: u64, valid: &[u8]) -> io::Error {
+    let line = first_line + valid.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &str) -> Vec<(PieceKind, String, Position)> {
+        let mut program = Program::from_prompt(text.into());
+        let mut pieces = Vec::new();
+        while let Some(piece) = program.next().unwrap() {
+            pieces.push((piece.kind, piece.text.clone(), program.position(&piece, 0)));
+        }
+        pieces
+    }
+
+    #[test]
+    fn a_program_is_cut_after_semicolons_and_after_lines_that_begin_with_a_dot() {
+        let text =
+            "-- One;\nSELECT ';'; SELECT 2;\n\n.mode csv\n  /* ; */ .tables; \nSELECT\n.5; a";
+        let of = |kind, text: &str, position| (kind, text.to_string(), position);
+        let expected = [
+            of(PieceKind::Statement, "-- One;\nSELECT ';';", (1, 1)),
+            of(PieceKind::Statement, " SELECT 2;", (2, 12)),
+            of(PieceKind::Command, ".mode csv", (4, 1)),
+            of(PieceKind::Statement, "  /* ; */ .tables;", (5, 1)),
+            of(PieceKind::Statement, " \nSELECT\n.5;", (5, 19)),
+            of(PieceKind::Unfinished, " a", (7, 4)),
+        ];
+        assert_eq!(pieces(text), expected);
+    }
+
+    #[test]
+    fn a_text_is_whole_when_its_last_statement_has_ended() {
+        for text in [
+            "",
+            " \n",
+            "SELECT 1;",
+            "SELECT ';'; \n",
+            "SELECT 1; -- one\n",
+            "SELECT 1; -- one",
+            "a; /* b */",
+            "'it''s';",
+            ".tables",
+        ] {
+            assert!(is_whole(text), "{text}");
+        }
+        for text in
+            ["SELECT 1", "SELECT ';\n", "SELECT 1 -- one;\n", "/* ; ", "\";", "/* a ;", "1; 2"]
+        {
+            assert!(!is_whole(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_the_whole_text_though_it_is_forgotten() {
+        let mut program = Program::from_prompt("a;\nb; cé\n d;\ne".into());
+        let _a = program.next().unwrap();
+        let _b = program.next().unwrap();
+        let c = program.next().unwrap().unwrap();
+        assert_eq!(c.text, " cé\n d;");
+        assert_eq!(program.position(&c, offset(&c.text, (1, 2))), (2, 4));
+        assert_eq!(program.position(&c, offset(&c.text, (2, 2))), (3, 2));
+        assert_eq!(program.line(2), Some("b; cé"));
+        assert_eq!(program.line(1), None);
+        assert_eq!(program.text, "b; cé\n d;\n");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_found_by_their_line() {
+        let mut program = Program::new("x".into(), Cursor::new(b"a;\nb;\n\xFF;".to_vec()));
+        assert!(program.next().unwrap().is_some());
+        assert!(program.next().unwrap().is_some());
+        assert_eq!(program.next().unwrap_err().to_string(), "line 3 is not UTF-8");
+    }
+}

@@ -1,0 +1,138 @@
+//! The line that tells how far a program has come, on terminals.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use alluvium::Engine;
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::memory::Memory;
+
+/// How often the line is drawn.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A line at the bottom of standard error, if that is a terminal; nothing otherwise.
+#[derive(Clone)]
+pub struct ProgressLine(ProgressBar);
+
+/// Draws a [`ProgressLine`] until it is dropped, which clears it.
+pub struct Drawing {
+    line: ProgressLine,
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProgressLine {
+    /// A line that is never drawn.
+    pub fn hidden() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
+    /// A line that is drawn if standard error is a terminal.
+    pub fn on_terminal() -> Self {
+        match io::stderr().is_terminal() {
+            true => Self(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
+            false => Self::hidden(),
+        }
+    }
+
+    /// Does what writes to the terminal, with the line out of its way.
+    pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
+    }
+
+    /// Draws how far an engine has come, again and again.
+    pub fn draw(&self, engine: Engine) -> Drawing {
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut drawing = Drawing { line: self.clone(), ended: ended.clone(), thread: None };
+        if self.0.is_hidden() {
+            return drawing;
+        }
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            self.0.set_style(style);
+        }
+        let line = self.clone();
+        drawing.thread = Some(thread::spawn(move || {
+            let start = Instant::now();
+            while !ended.load(Ordering::Acquire) {
+                line.0.set_message(message(&engine, start.elapsed()));
+                line.0.tick();
+                thread::park_timeout(INTERVAL);
+            }
+        }));
+        drawing
+    }
+}
+
+impl Drop for Drawing {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It only draws: whatever became of it, the program goes on.
+            let _ = thread.join();
+        }
+        self.line.0.finish_and_clear();
+    }
+}
+
+/// Rows, rows a second, epoch and memory.
+fn message(engine: &Engine, elapsed: Duration) -> String {
+    let progress = engine.progress();
+    let rows: u64 = progress.sources.iter().map(|source| source.rows).sum();
+    let rate = (rows as f64 / elapsed.as_secs_f64()) as u64;
+    let memory = Memory::of_this_process()
+        .map_or(String::new(), |memory| format!(", {} of memory", HumanBytes(memory.now)));
+    format!(
+        "{} rows, {} rows/s, epoch {}{memory}",
+        grouped(rows),
+        grouped(rate),
+        grouped(progress.complete)
+    )
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Writes with the line out of its way.
+pub struct Aside<W> {
+    pub to: W,
+    pub line: ProgressLine,
+}
+
+impl<W: Write> Write for Aside<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.aside(|| self.to.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.line.aside(|| self.to.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (number, expected) in
+            [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
+        {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Completing names at a prompt.
+
+use alluvium::{Engine, RelationInfo};
+
+use crate::shell::COMMANDS;
+
+/// Words of SQL that are worth completing.
+const KEYWORDS: &[&str] = &[
+    "ALL",
+    "AND",
+    "AS",
+    "ASC",
+    "AVG",
+    "BEGIN",
+    "BETWEEN",
+    "BIGINT",
+    "BOOLEAN",
+    "BY",
+    "CASE",
+    "CAST",
+    "COALESCE",
+    "COMMIT",
+    "COPY",
+    "COUNT",
+    "CREATE",
+    "CROSS",
+    "DATE",
+    "DATE_TRUNC",
+    "DECIMAL",
+    "DEFAULT",
+    "DELETE",
+    "DENSE_RANK",
+    "DESC",
+    "DISTINCT",
+    "DOUBLE",
+    "DROP",
+    "ELSE",
+    "END",
+    "EXCEPT",
+    "EXISTS",
+    "EXPLAIN",
+    "EXTRACT",
+    "FALSE",
+    "FILTER",
+    "FROM",
+    "FULL",
+    "GROUP",
+    "HAVING",
+    "IN",
+    "INNER",
+    "INSERT",
+    "INTEGER",
+    "INTERSECT",
+    "INTERVAL",
+    "INTO",
+    "IS",
+    "JOIN",
+    "KEY",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "LOCAL",
+    "MATERIALIZED",
+    "MAX",
+    "MIN",
+    "NOT",
+    "NULL",
+    "ON",
+    "OR",
+    "ORDER",
+    "OUTER",
+    "OVER",
+    "PARTITION",
+    "PRIMARY",
+    "RANK",
+    "RIGHT",
+    "ROLLBACK",
+    "ROLLUP",
+    "ROW_NUMBER",
+    "SELECT",
+    "SET",
+    "START",
+    "SUBSCRIBE",
+    "SUM",
+    "TABLE",
+    "THEN",
+    "TIMESTAMP",
+    "TO",
+    "TRUE",
+    "UNION",
+    "UPDATE",
+    "USING",
+    "VALUES",
+    "VARCHAR",
+    "VIEW",
+    "WHEN",
+    "WHERE",
+    "WITH",
+];
+
+/// Words after which only the name of a relation makes sense.
+const BEFORE_RELATIONS: &[&str] =
+    &["COPY", "FROM", "INTO", "JOIN", "SUBSCRIBE", "TABLE", "UPDATE", "VIEW"];
+
+/// What can be completed: keywords, commands, and the names of an engine's relations and columns.
+pub struct Names(Engine);
+
+impl Names {
+    pub fn new(engine: Engine) -> Self {
+        Self(engine)
+    }
+
+    /// What the word at the end of `line` may become, and where the word starts.
+    pub fn complete(&self, line: &str) -> (usize, Vec<String>) {
+        // An engine that has stopped has no names; the next statement tells why.
+        complete(line, &self.0.relations().unwrap_or_default())
+    }
+}
+
+fn complete(line: &str, relations: &[RelationInfo]) -> (usize, Vec<String>) {
+    if line.trim_start().starts_with('.') {
+        let start = line.len() - line.trim_start().len();
+        let known = COMMANDS.iter().map(|(name, ..)| name.to_string());
+        return (start, known.filter(|name| name.starts_with(&line[start..])).collect());
+    }
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    let start = line.trim_end_matches(is_part).len();
+    let (before, word) = line.split_at(start);
+    let mut found = Vec::new();
+    if let Some(qualified) = before.strip_suffix('.') {
+        let name = &qualified[qualified.trim_end_matches(is_part).len()..];
+        let named = relations.iter().filter(|relation| relation.name.eq_ignore_ascii_case(name));
+        found.extend(named.flat_map(columns));
+    } else {
+        let last = before.split_whitespace().next_back().unwrap_or_default().to_uppercase();
+        found.extend(relations.iter().map(|relation| quoted(&relation.name)));
+        if !BEFORE_RELATIONS.contains(&last.as_str()) {
+            found.extend(relations.iter().flat_map(columns));
+            // All of them are too many to choose from.
+            if !word.is_empty() {
+                let lower = word.chars().all(|character| !character.is_uppercase());
+                let case = |keyword: &&str| {
+                    if lower { keyword.to_lowercase() } else { keyword.to_string() }
+                };
+                found.extend(KEYWORDS.iter().map(case));
+            }
+        }
+    }
+    let begins = |name: &String| {
+        let name = name.trim_start_matches('"');
+        name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    found.retain(begins);
+    found.sort_unstable();
+    found.dedup();
+    (start, found)
+}
+
+fn columns(relation: &RelationInfo) -> impl Iterator<Item = String> {
+    relation.schema.fields().iter().map(|field| quoted(field.name()))
+}
+
+/// A name as it has to be written: names that are not quoted fold to lower case.
+fn quoted(name: &str) -> String {
+    let plain = |character: char| {
+        character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'
+    };
+    match name.chars().all(plain) && !name.starts_with(|first: char| first.is_ascii_digit()) {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(line: &str) -> (usize, Vec<String>) {
+        let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+        let text = "CREATE TABLE flights (dep_time INT, \"Seat\" INT);
+            CREATE MATERIALIZED VIEW fleet AS SELECT COUNT(*) AS planes FROM flights";
+        engine.execute(text).unwrap();
+        Names::new(engine).complete(line)
+    }
+
+    #[test]
+    fn names_complete_to_what_is_there() {
+        for (line, start, expected) in [
+            ("SELECT * FROM fl", 14, &["fleet", "flights"][..]),
+            ("SELECT * FROM ", 14, &["fleet", "flights"]),
+            ("SELECT FLI", 7, &["flights"]),
+            ("SELECT flights.", 15, &["\"Seat\"", "dep_time"]),
+            ("SELECT (se", 8, &["\"Seat\"", "select", "set"]),
+            ("SEL", 0, &["SELECT"]),
+            ("sel", 0, &["select"]),
+            (" .t", 1, &[".tables", ".timer"]),
+            ("SELECT x.", 9, &[]),
+            ("é", 0, &[]),
+        ] {
+            let expected = expected.iter().map(|name| name.to_string()).collect();
+            assert_eq!(completed(line), (start, expected), "{line}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Where the statements typed at a prompt are remembered.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+/// The file of statements, in the user's data folder, which is made if it is not there. `None` if there is no
+/// place for it: the history then lasts as long as the prompt.
+pub fn file() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = if cfg!(windows) {
+        set("APPDATA")
+    } else {
+        set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))
+    };
+    let folder = data?.join("alluvium");
+    fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("history"))
+}

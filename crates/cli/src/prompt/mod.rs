@@ -1,0 +1,107 @@
+//! Statements typed in at a terminal: edited, completed and remembered.
+
+mod completion;
+mod history;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
+
+use crate::program::{Program, is_whole};
+use crate::shell::{Shell, Stop, failed};
+use completion::Names;
+
+const PROMPT: &str = "alluvium> ";
+
+/// A prompt: takes statements, runs them, and goes on after an error.
+pub struct Prompt<'a, W> {
+    shell: &'a mut Shell<W>,
+    editor: Editor<Line, DefaultHistory>,
+    history: Option<PathBuf>,
+}
+
+impl<'a, W: Write> Prompt<'a, W> {
+    pub fn new(shell: &'a mut Shell<W>) -> Result<Self, Stop> {
+        let config =
+            Config::builder().completion_type(CompletionType::List).auto_add_history(true).build();
+        let mut editor =
+            Editor::with_config(config).map_err(|error| failed(Some(&"the terminal"), error))?;
+        editor.set_helper(Some(Line(Names::new(shell.engine().clone()))));
+        let history = history::file();
+        if let Some(file) = &history {
+            // There is none at first.
+            let _ = editor.load_history(file);
+        }
+        Ok(Self { shell, editor, history })
+    }
+
+    /// Runs until the input ends, or the user asks to quit.
+    pub fn run(mut self) -> Result<(), Stop> {
+        println!(
+            "Alluvium {}. Statements end with a semicolon; .help lists commands, Ctrl-D ends.",
+            env!("CARGO_PKG_VERSION")
+        );
+        loop {
+            let interrupt = self.shell.interrupt.clone();
+            let text = match interrupt.while_idle(|| self.editor.readline(PROMPT)) {
+                Ok(text) => text,
+                // What was being typed is given up.
+                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Eof) => return Ok(()),
+                Err(error) => return Err(failed(Some(&"the terminal"), error)),
+            };
+            if let Some(file) = &self.history {
+                // Statements are run whether they can be remembered or not.
+                let _ = self.editor.append_history(file);
+            }
+            let stop = self.shell.run_program(&mut Program::from_prompt(text));
+            self.shell.warn();
+            match stop {
+                Ok(()) | Err(Stop::Failed) => {}
+                // What was in hand is given up.
+                Err(Stop::Interrupted) => interrupt.forget(),
+                Err(Stop::Closed) => return Err(Stop::Closed),
+            }
+        }
+    }
+}
+
+/// What the line editor has to know of SQL.
+struct Line(Names);
+
+impl Helper for Line {}
+impl Highlighter for Line {}
+
+impl Hinter for Line {
+    type Hint = String;
+}
+
+impl Completer for Line {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(self.0.complete(&line[..at]))
+    }
+}
+
+impl Validator for Line {
+    /// Enter ends a line until the statement has ended.
+    fn validate(&self, typed: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match is_whole(typed.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}

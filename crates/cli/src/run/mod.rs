@@ -1,0 +1,121 @@
+//! `alluvium run`: a program with its sources, to their ends, and what becomes of its views.
+//!
+//! A run is the [shell](crate::shell) on one file. Sources start at the first statement that reads, at START,
+//! or after the last statement; the program has ended when all finite ones are exhausted. Views go to the files
+//! of [`outputs`]; where there are none, and the program asks for nothing either, [`contents`] are shown.
+//! [`statistics`] tell what it took.
+
+mod contents;
+mod errors;
+mod outputs;
+mod statistics;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use alluvium::{Outcome, StatementKind};
+
+use crate::args::RunArgs;
+use crate::output::{Format, Output};
+use crate::program::Program;
+use crate::progress::{Aside, ProgressLine};
+use crate::shell::{self, Shell, Stop, failed};
+use outputs::Outputs;
+use statistics::Statistics;
+
+/// How long sources are left alone before it is looked how far they have come.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Runs a program. The status is that of the shell.
+pub fn run(args: RunArgs) -> ExitCode {
+    shell::status(to_the_end(&args))
+}
+
+fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
+    let start = Instant::now();
+    let mut program = Program::from_file(&args.program)
+        .map_err(|error| failed(Some(&args.program.display()), error))?;
+    if let Some(folder) = &args.output {
+        fs::create_dir_all(folder).map_err(|error| failed(Some(&folder.display()), error))?;
+    }
+    let engine = shell::engine(args.workers.get())
+        .strict(args.strict)
+        .open_in_memory()
+        .map_err(|error| failed(None, error))?;
+
+    let line = ProgressLine::on_terminal();
+    let to = Aside { to: io::stdout(), line: line.clone() };
+    let format = args.format.and_then(|format| format.of_results()).unwrap_or(Format::Table);
+    let mut shell = Shell::new(engine.clone(), Output::new(BufWriter::new(to), format, None))?;
+    shell.becomes_run(args.set.iter().cloned().collect(), line.clone());
+
+    let drawing = line.draw(engine.clone());
+    let outputs = args
+        .output
+        .as_ref()
+        .map(|folder| Outputs { folder: folder.clone(), format: args.format.unwrap_or_default() });
+    let ended = run_statements(&mut shell, &mut program, outputs.as_ref())
+        .and_then(|shown| end(&mut shell, &program, outputs.as_ref()).map(|()| shown));
+    let elapsed = start.elapsed();
+    drop(drawing);
+    shell.warn();
+    let shown = ended?;
+    errors::warn(&shell)?;
+
+    if outputs.is_none() && !shown {
+        contents::show(&mut shell)?;
+    }
+    if let Some(file) = &args.stats {
+        let statistics = Statistics::of(&shell, args, elapsed)?;
+        let mut text = serde_json::to_string_pretty(&statistics.json())
+            .map_err(|error| failed(Some(&file.display()), error))?;
+        text.push('\n');
+        fs::write(file, text).map_err(|error| failed(Some(&file.display()), error))?;
+    }
+    Ok(())
+}
+
+/// Runs the statements of a program, and says whether one of them has shown something.
+fn run_statements<W: Write>(
+    shell: &mut Shell<W>,
+    program: &mut Program,
+    outputs: Option<&Outputs>,
+) -> Result<bool, Stop> {
+    let mut shown = false;
+    let engine = shell.engine().clone();
+    shell.run_program_with(program, &mut |statement, outcome| {
+        shown |= matches!(outcome, Outcome::Rows { .. } | Outcome::Subscribed(_));
+        match (&statement.kind, outputs) {
+            (StatementKind::CreateView(view), Some(outputs)) => {
+                outputs.add_changes(&engine, &view.name)
+            }
+            _ => Ok(()),
+        }
+    })?;
+    Ok(shown)
+}
+
+/// Waits for the sources and completes what is written.
+fn end<W: Write>(
+    shell: &mut Shell<W>,
+    program: &Program,
+    outputs: Option<&Outputs>,
+) -> Result<(), Stop> {
+    let engine = shell.engine().clone();
+    let fail = |error: alluvium::Error| shell.complain(&program.name, &error);
+    if let Some(outputs) = outputs {
+        outputs.add_contents(&engine).map_err(&fail)?;
+    }
+    engine.start().map_err(&fail)?;
+    // Not by waiting for them in the engine, which no interrupt ends.
+    while !shell.is_all_read() {
+        if shell.interrupt.is_asked() {
+            return Err(Stop::Interrupted);
+        }
+        thread::sleep(PAUSE);
+    }
+    engine.finish().map_err(&fail)
+}

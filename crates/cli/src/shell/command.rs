@@ -1,0 +1,81 @@
+//! Commands to the shell: lines that begin with a dot.
+
+use std::io::Write;
+
+use clap::ValueEnum;
+
+use super::{Shell, Stop, unwritten};
+use crate::output::Format;
+
+/// The commands: name, what follows it, and what it does.
+pub const COMMANDS: &[(&str, &str, &str)] = &[
+    (".help", "", "lists these commands"),
+    (".mode", "table|csv|json|jsonl", "how results are written"),
+    (".quit", "", "ends"),
+    (".tables", "", "lists tables and views with their columns"),
+    (".timer", "on|off", "tells how long each statement takes"),
+];
+
+impl<W: Write> Shell<W> {
+    /// Runs a command. What is wrong with the command itself is the inner error.
+    pub(super) fn command(&mut self, text: &str) -> Result<(), Result<Stop, String>> {
+        let mut words = text.trim_end_matches(';').split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let rest: Vec<_> = words.collect();
+        match (name, &rest[..]) {
+            (".help", []) => self.say(&help()),
+            (".tables", []) => {
+                let tables = self.tables().map_err(|error| Err(error.to_string()))?;
+                self.say(&tables)
+            }
+            (".timer", [setting @ ("on" | "off")]) => {
+                self.timer = *setting == "on";
+                Ok(())
+            }
+            (".mode", [format]) => match Format::from_str(format, true) {
+                Ok(format) => {
+                    self.output.set_format(format);
+                    Ok(())
+                }
+                Err(_) => Err(Err(format!("there is no format \"{format}\"; {}", usage(".mode")))),
+            },
+            (".quit", []) => Err(Ok(Stop::Closed)),
+            _ if COMMANDS.iter().any(|(known, ..)| *known == name) => Err(Err(usage(name))),
+            _ => Err(Err(format!(
+                "there is no command \"{name}\"; .help lists those that there are"
+            ))),
+        }
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), Result<Stop, String>> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.output.text(text).map_err(|error| Ok(unwritten(error)))
+    }
+
+    /// A line for each relation, such as `table t (a, b)`.
+    fn tables(&self) -> alluvium::Result<String> {
+        let line = |relation: alluvium::RelationInfo| {
+            let columns: Vec<_> =
+                relation.schema.fields().iter().map(|field| field.name().as_str()).collect();
+            format!("{} {} ({})", relation.kind.noun(), relation.name, columns.join(", "))
+        };
+        let lines: Vec<_> = self.engine.relations()?.into_iter().map(line).collect();
+        Ok(lines.join("\n"))
+    }
+}
+
+fn usage(name: &str) -> String {
+    let arguments =
+        COMMANDS.iter().find(|(known, ..)| *known == name).map_or("", |(_, rest, _)| rest);
+    format!("write {}", format!("{name} {arguments}").trim_end())
+}
+
+fn help() -> String {
+    let lines = COMMANDS.iter().map(|(name, arguments, what)| {
+        let left = format!("{name} {arguments}");
+        format!("{left:<28} {what}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,227 @@
+//! `alluvium run`: what is read, what is written, and what is said.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::shell::{Run, done, run, write};
+
+const PROGRAM: &str = "CREATE TABLE t (a INT, b VARCHAR)
+    WITH ('materialized' = 'true', connector = 'file', path = 'in/t.csv', headers = 'true');
+CREATE TABLE u (b VARCHAR PRIMARY KEY, c VARCHAR);
+INSERT INTO u VALUES ('x', 'X'), ('y', NULL);
+CREATE MATERIALIZED VIEW sums AS SELECT b, SUM(a) AS s FROM t GROUP BY b;
+CREATE VIEW named AS SELECT u.c, t.a FROM t JOIN u ON t.b = u.b;
+CREATE LOCAL VIEW part AS SELECT a FROM t;
+";
+
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    write(&folder, "in/t.csv", "a,b\n1,x\n2,y\n3,x\n");
+    write(&folder, "p.sql", PROGRAM);
+    folder
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut lines: Vec<_> = text.lines().map(str::to_string).collect();
+    // Rows of a view have no order; the header line stays first.
+    let header = usize::from(path.extension().is_some_and(|extension| extension == "csv"));
+    lines[header..].sort();
+    lines
+}
+
+#[test]
+fn views_and_changes_go_to_files_of_their_names() {
+    let folder = folder();
+    let program = folder.path().join("p.sql");
+    let out = folder.path().join("a/b");
+    let (program, output) = (program.to_str().unwrap(), out.to_str().unwrap());
+    for workers in ["1", "2"] {
+        assert_eq!(run(&["run", program, "--output", output, "--workers", workers]), done(""));
+        assert_eq!(lines(&out.join("sums.csv")), ["b,s", "x,4", "y,2"]);
+        let changes = lines(&out.join("named.changes.csv"));
+        assert_eq!(changes[0], "epoch,weight,c,a");
+        let changes: Vec<_> =
+            changes[1..].iter().map(|line| line.split_once(',').unwrap().1).collect();
+        assert_eq!(changes, ["1,,2", "1,X,1", "1,X,3"]);
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    }
+    assert_eq!(run(&["run", program, "--output", output, "--format", "jsonl"]), done(""));
+    assert_eq!(lines(&out.join("sums.jsonl")), [r#"{"b":"x","s":4}"#, r#"{"b":"y","s":2}"#]);
+    assert_eq!(run(&["run", program, "--output", output, "--format", "json"]), done(""));
+    let sums: Value = serde_json::from_slice(&fs::read(out.join("sums.json")).unwrap()).unwrap();
+    assert_eq!(sums.as_array().unwrap().len(), 2);
+    assert_eq!(run(&["run", program, "--output", output, "--format", "parquet"]), done(""));
+    let parquet = format!("SELECT b, s FROM '{}' ORDER BY b", out.join("sums.parquet").display());
+    assert_eq!(run(&["--format", "csv", "-c", &parquet]), done("b,s\r\nx,4\r\ny,2\r\n"));
+}
+
+#[test]
+fn the_first_rows_of_views_are_shown_if_nothing_else_is_asked_for() {
+    let folder = folder();
+    let rows: String = (0..50).map(|row| format!("{row},{}\n", row % 45)).collect();
+    write(&folder, "in/t.csv", &format!("a,b\n{rows}"));
+    let program = folder.path().join("p.sql");
+    let found = run(&["run", program.to_str().unwrap()]);
+    assert_eq!((found.status, found.errors.as_str()), (Some(0), ""));
+    let shown: Vec<_> = found.output.lines().collect();
+    assert_eq!(
+        shown[..4],
+        ["sums: the first 40 of 45 rows", "+----+----+", "| b  | s  |", "+----+----+"]
+    );
+    assert_eq!(shown.len(), 1 + 3 + 40 + 1);
+    assert_eq!(shown[4], "| 0  | 45 |");
+
+    let with_query = write(&folder, "q.sql", &format!("{PROGRAM} SELECT COUNT(*) AS n FROM sums;"));
+    assert_eq!(run(&["run", &with_query, "--format", "csv"]), done("n\r\n45\r\n"));
+}
+
+#[test]
+fn a_query_waits_for_sources_and_they_start_when_asked() {
+    let folder = folder();
+    let text =
+        "CREATE TABLE t (a INT) WITH ('materialized' = 'true', connector = 'file', path = 'x.csv');
+        INSERT INTO t VALUES (5);
+        START;
+        SELECT SUM(a) AS s FROM t;
+        DELETE FROM t WHERE a = 2;
+        SUBSCRIBE t;";
+    write(&folder, "x.csv", "1\n2\n");
+    let program = write(&folder, "s.sql", text);
+    let found = run(&["run", &program, "--format", "jsonl"]);
+    assert_eq!((found.status, found.errors.as_str()), (Some(0), ""));
+    let mut shown: Vec<_> = found.output.lines().collect();
+    shown[1..].sort();
+    let expected =
+        [r#"{"s":8}"#, r#"{"epoch":3,"weight":1,"a":1}"#, r#"{"epoch":3,"weight":1,"a":5}"#];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn variables_are_set_on_the_command_line() {
+    let folder = folder();
+    let text = "CREATE TABLE t (a INT) WITH (connector = 'file', path = '${DIR:-in}/${FILE}');
+        CREATE MATERIALIZED VIEW v AS
+        SELECT a + ${PLUS} AS a, '${FILE}' AS file FROM t;\n/* ${NONE} */ SELECT * FROM v WHERE ${A} = 1;";
+    let program = write(&folder, "v.sql", text);
+    write(&folder, "in/o'k.csv", "1\n");
+    let set = ["run", &program, "--format", "csv", "--set", "FILE=o'k.csv", "--set", "PLUS=10"];
+    let errors = format!(
+        "error: {program}:4:37: nothing is said of ${{A}}: add --set A=VALUE; set are FILE, PLUS\n\
+         /* ${{NONE}} */ SELECT * FROM v WHERE ${{A}} = 1;\n{}^\n",
+        " ".repeat(36)
+    );
+    assert_eq!(run(&set), Run { status: Some(1), output: String::new(), errors });
+    let all = [&set[..], &["--set", "A=1"]].concat();
+    assert_eq!(run(&all), done("a,file\r\n11,o'k.csv\r\n"));
+
+    // An error after values, in the place where the user wrote it.
+    let all = [&set[..], &["--set", "A=1 = (1 = 1) AND a"]].concat();
+    let found = run(&all);
+    assert_eq!(found.status, Some(1));
+    let all = [&set[..], &["--set", "A=missing"]].concat();
+    let found = run(&all);
+    assert!(found.errors.starts_with(&format!("error: {program}:4:37: ")), "{}", found.errors);
+
+    for wrong in ["A", "1A=2", "=x", "a b=c"] {
+        assert_eq!(run(&["run", &program, "--set", wrong]).status, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn statistics_tell_rows_epochs_and_views() {
+    let folder = folder();
+    write(&folder, "in/t.csv", "a,b\n1,x\nnone,y\n2,y\n3,x\n");
+    let program = folder.path().join("p.sql");
+    let stats = folder.path().join("stats.json");
+    let out = folder.path().join("out");
+    let found = run(&[
+        "run",
+        program.to_str().unwrap(),
+        "--output",
+        out.to_str().unwrap(),
+        "--stats",
+        stats.to_str().unwrap(),
+    ]);
+    assert_eq!(found.status, Some(0), "{}", found.errors);
+    let stats: Value = serde_json::from_slice(&fs::read(stats).unwrap()).unwrap();
+    assert_eq!((&stats["rows"], &stats["refused"]), (&Value::from(3), &Value::from(1)), "{stats}");
+    assert_eq!((&stats["workers"], &stats["epochs"]), (&Value::from(1), &Value::from(2)));
+    assert_eq!(stats["views"], serde_json::json!({"sums": 2}));
+    assert_eq!(stats["sources"][0]["table"], "t");
+    assert!(
+        stats["elapsed_s"].as_f64().unwrap() > 0.0 && stats["rows_per_s"].as_f64().unwrap() > 0.0
+    );
+    assert!(cfg!(not(target_os = "linux")) || stats["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
+}
+
+#[test]
+fn refused_rows_are_told_of_ten_times_and_fatal_if_that_is_asked_for() {
+    let folder = folder();
+    let wrong: String = (0..25).map(|_| "one,x\n").collect();
+    write(&folder, "in/t.csv", &format!("a,b\n{wrong}1,x\n"));
+    let program = folder.path().join("p.sql");
+    let program = program.to_str().unwrap();
+    let at = folder.path().join("in/t.csv");
+    let found = run(&["run", program, "--format", "jsonl"]);
+    assert_eq!((found.status, found.output.as_str()), (Some(0), "{\"b\":\"x\",\"s\":1}\n"));
+    let told: Vec<_> = found.errors.lines().collect();
+    assert_eq!(told.len(), 12, "{}", found.errors);
+    assert_eq!(told[0], "warning: 25 input rows were refused:");
+    assert_eq!(told[1], format!("  {}:2: \"one\" is not an INTEGER (column a)", at.display()));
+    assert_eq!(told[11], "  … and 15 more in alluvium.errors");
+
+    let found = run(&["run", program, "--strict"]);
+    assert_eq!((found.status, found.output.as_str()), (Some(1), ""));
+    assert!(
+        found.errors.starts_with("error: ") && found.errors.contains("t.csv:2: "),
+        "{}",
+        found.errors
+    );
+}
+
+#[test]
+fn views_whose_expressions_fail_are_told_of_and_fatal_if_that_is_asked_for() {
+    let folder = folder();
+    let text = "CREATE TABLE t (a INT);
+        CREATE MATERIALIZED VIEW v AS SELECT 10 / a AS b FROM t;
+        INSERT INTO t VALUES (0), (5), (0);
+        SELECT * FROM v;";
+    let program = write(&folder, "e.sql", text);
+    let found = run(&["run", &program, "--format", "csv"]);
+    assert_eq!((found.status, found.output.as_str()), (Some(0), "b\r\n2\r\n"));
+    let start = "warning: 2 rows are in alluvium.errors instead of v: ";
+    assert!(found.errors.starts_with(start), "{}", found.errors);
+    assert_eq!(run(&["run", &program, "--strict"]).status, Some(1));
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_an_error() {
+    let folder = folder();
+    assert_eq!(run(&["run"]).status, Some(2));
+    assert_eq!(
+        run(&["run", "nowhere.sql"]).errors,
+        "error: nowhere.sql: No such file or directory (os error 2)\n"
+    );
+    let program = folder.path().join("p.sql");
+    let program = program.to_str().unwrap();
+    assert_eq!(run(&["run", program, "--format", "parquet"]).status, Some(2));
+
+    let found = run(&["run", program, "--output", program]);
+    assert_eq!(found.status, Some(1), "{}", found.errors);
+    assert!(found.errors.starts_with(&format!("error: {program}: ")), "{}", found.errors);
+
+    fs::remove_file(folder.path().join("in/t.csv")).unwrap();
+    let found = run(&["run", program]);
+    assert_eq!((found.status, found.output.as_str()), (Some(1), ""));
+    assert!(found.errors.contains("in/t.csv"), "{}", found.errors);
+
+    let wrong = write(&folder, "w.sql", "SELECT 1 AS a;\n.tables\nSELECT 2;");
+    let found = run(&["run", &wrong, "--format", "csv"]);
+    assert_eq!((found.status, found.output.as_str()), (Some(1), "a\r\n1\r\n"));
+    assert!(found.errors.starts_with(&format!("error: {wrong}:2:1: ")), "{}", found.errors);
+}
