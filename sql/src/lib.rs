@@ -5,5 +5,6 @@ pub mod lower;
 pub mod plan;
 pub mod planner;
 pub mod statement;
+mod walk;
 
 pub use error::{Error, Position};

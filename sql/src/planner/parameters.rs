@@ -7,24 +7,22 @@ use datafusion_common::{DataFusionError, ScalarValue};
 use datafusion_expr::expr::Placeholder;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan};
-use sqlparser::ast::{self, Visit, Visitor};
+use sqlparser::ast::{self, Visitor};
 
 use crate::error::{Error, Position, Result};
 use crate::statement::StatementKind;
+use crate::walk::walk;
 
 /// Refuses a statement whose parameters are not exactly `$1` to the number of values that are given.
 pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     let mut uses = Uses { given, used: vec![false; given] };
-    let checked = match statement {
-        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => query.visit(&mut uses),
-        StatementKind::Insert(insert) => insert.visit(&mut uses),
-        StatementKind::Update(update) => update.visit(&mut uses),
-        StatementKind::Delete(delete) => delete.visit(&mut uses),
-        _ => ControlFlow::Continue(()),
-    };
-    if let ControlFlow::Break(error) = checked {
-        return Err(error);
-    }
+    match statement {
+        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => walk(query, &mut uses),
+        StatementKind::Insert(insert) => walk(insert, &mut uses),
+        StatementKind::Update(update) => walk(update, &mut uses),
+        StatementKind::Delete(delete) => walk(delete, &mut uses),
+        _ => Ok(()),
+    }?;
     match uses.used.iter().position(|used| !used) {
         None => Ok(()),
         Some(unused) => {

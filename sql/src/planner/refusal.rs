@@ -8,13 +8,14 @@ use std::ops::ControlFlow;
 use datafusion_expr::Volatility;
 use sqlparser::ast::{
     self, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SetExpr, SetOperator,
-    SetQuantifier, Spanned, TableFactor, Visit, Visitor,
+    SetQuantifier, Spanned, TableFactor, Visitor,
 };
 use sqlparser::tokenizer::Span;
 
 use super::functions::FUNCTIONS;
 use super::time_window;
 use crate::error::{Error, Position};
+use crate::walk::walk;
 
 /// Where a query first uses constructs that the optimizer may or may not be able to replace.
 #[derive(Debug, Default)]
@@ -39,9 +40,9 @@ pub(crate) struct Landmarks {
 pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
     let mut check =
         Check { landmarks: Landmarks { start: Position::of(query), ..Landmarks::default() } };
-    match query.visit(&mut check) {
-        ControlFlow::Break(error) => Err(error.at(check.landmarks.start)),
-        ControlFlow::Continue(()) => Ok(check.landmarks),
+    match walk(query, &mut check) {
+        Err(error) => Err(error.at(check.landmarks.start)),
+        Ok(()) => Ok(check.landmarks),
     }
 }
 
@@ -70,10 +71,7 @@ pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
             }
         }
     }
-    match expression.visit(&mut Default) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
+    walk(expression, &mut Default)
 }
 
 struct Check {

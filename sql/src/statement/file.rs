@@ -6,6 +6,7 @@ use sqlparser::ast::{self, ObjectName, Visit, Visitor};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Position};
+use crate::walk::walk;
 
 /// The files that a part of a statement reads, each once, in the order of their first mention.
 ///
@@ -34,14 +35,14 @@ pub fn relations(statement: &impl Visit) -> Vec<String> {
 fn visit(statement: &impl Visit, see: impl FnMut(&ObjectName)) {
     struct Relations<F>(F);
     impl<F: FnMut(&ObjectName)> Visitor for Relations<F> {
-        type Break = ();
+        type Break = Error;
 
-        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Error> {
             (self.0)(relation);
             ControlFlow::Continue(())
         }
     }
-    let _ = statement.visit(&mut Relations(see));
+    walk(statement, &mut Relations(see)).expect("looking at a name does not fail");
 }
 
 fn path(relation: &ObjectName) -> Option<&str> {
