@@ -18,6 +18,7 @@ use timely::dataflow::operators::generic::operator::Operator;
 use super::entry::{EntryEncoder, push_entries, split};
 use super::growing::Growing;
 use super::selection::{Selection, difference};
+use super::shortlist::shortlist;
 use crate::arrangement::{Gathered, arrange_encoded};
 use crate::codec::{CodecError, Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
@@ -73,6 +74,9 @@ pub fn top<'scope>(
     output: SchemaRef,
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     let (mut rows, mut grows) = (rows, grows);
+    if grows && which.last() == 1 {
+        rows = shortlist(rows, input, keys, order)?;
+    }
     if keys.is_empty() && which.take.is_some() && rows.scope().peers() > 1 {
         // The first rows of all are among the first rows of each worker: one of them need not keep all.
         let every = all_columns(input);

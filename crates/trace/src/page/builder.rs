@@ -8,8 +8,10 @@ use crate::weight;
 /// Fills pages with sorted updates, one after the other.
 ///
 /// Updates come in order of key, value and time. Neighbours that are equal in all three are added up, and an
-/// update that comes to zero is left out; the last update can still change until the next one comes. The
-/// builder keeps its memory from page to page.
+/// update that comes to zero is left out; the last update can still change until the next one comes.
+///
+/// Values, most of the bytes of a page of wide rows, are written where they stay: the memory they are collected
+/// in becomes the page. All else is put behind them when the page is closed, from memory that the builder keeps.
 pub struct PageBuilder<T> {
     limits: PageLimits,
     keys: Strings,
@@ -27,9 +29,11 @@ pub struct PageBuilder<T> {
 }
 
 /// A column of byte strings being filled.
-#[derive(Default)]
 struct Strings {
+    /// The strings, behind `base` bytes of something else.
     bytes: Vec<u8>,
+    base: usize,
+    /// Where each string ends, counted from the first.
     ends: Vec<u32>,
     /// Whether all strings are as long as the first.
     uniform: bool,
@@ -56,8 +60,8 @@ impl<T: PageTime> PageBuilder<T> {
                 bytes: limits.bytes,
                 updates: limits.updates.clamp(1, PageLimits::MAXIMUM_UPDATES),
             },
-            keys: Strings::new(),
-            values: Strings::new(),
+            keys: Strings::new(0),
+            values: Strings::new(HEADER),
             value_starts: Vec::new(),
             update_starts: Vec::new(),
             times: Vec::new(),
@@ -89,6 +93,11 @@ impl<T: PageTime> PageBuilder<T> {
         if !self.times.is_empty() && !self.fits(key, value, shared) {
             full = self.close();
             shared = Shared::Nothing;
+        }
+        if self.times.is_empty() {
+            // One allocation for the whole page, of which what is left over is given back.
+            self.values.bytes.reserve(self.limits.bytes.max(HEADER + value.len() + key.len() + 64));
+            self.values.bytes.resize(HEADER, 0);
         }
         if shared == Shared::Nothing {
             self.value_starts.push(index(self.values.len()));
@@ -238,6 +247,7 @@ impl<T: PageTime> PageBuilder<T> {
             value_stride: self.values.stride(),
             ..Layout::default()
         };
+        layout.values_at = place(self.values.size_of_bytes().next_multiple_of(8));
         // Wide columns first: so each is aligned to its own width without padding.
         layout.times_at = place(8 * T::LANES * times);
         if !self.unit_weights {
@@ -260,16 +270,17 @@ impl<T: PageTime> PageBuilder<T> {
         } else if times > 1 {
             layout.time_indexes = place(updates);
         }
-        layout.keys_at = place(self.keys.bytes.len());
-        layout.values_at = place(self.values.bytes.len());
+        layout.keys_at = place(self.keys.size_of_bytes());
         layout.length = index(end.next_multiple_of(8));
         layout
     }
 
-    /// Writes the columns in the order in which they were placed.
-    fn write(&self, layout: &Layout) -> Box<[u8]> {
-        let mut bytes = Vec::with_capacity(layout.length as usize);
-        bytes.extend_from_slice(&layout.header());
+    /// Writes the columns behind the values, in the order in which they were placed.
+    fn write(&mut self, layout: &Layout) -> Box<[u8]> {
+        let mut bytes = std::mem::take(&mut self.values.bytes);
+        bytes[..HEADER].copy_from_slice(&layout.header());
+        bytes.reserve_exact(layout.length as usize - bytes.len());
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
         let mut lanes = [0; MAXIMUM_LANES];
         for time in &self.distinct {
             time.store(&mut lanes[..T::LANES]);
@@ -308,27 +319,31 @@ impl<T: PageTime> PageBuilder<T> {
             }
         }
         bytes.extend_from_slice(&self.keys.bytes);
-        bytes.extend_from_slice(&self.values.bytes);
         bytes.resize(layout.length as usize, 0);
         bytes.into_boxed_slice()
     }
 }
 
 impl Strings {
-    fn new() -> Self {
-        Strings { uniform: true, ..Strings::default() }
+    fn new(base: usize) -> Self {
+        Strings { bytes: vec![0; base], base, ends: Vec::new(), uniform: true }
     }
 
     fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Where the string at `index` starts.
+    /// Where the string at `index` starts in `bytes`.
     fn start(&self, index: usize) -> usize {
         match index {
-            0 => 0,
-            index => self.ends[index - 1] as usize,
+            0 => self.base,
+            index => self.base + self.ends[index - 1] as usize,
         }
+    }
+
+    /// The bytes of all strings.
+    fn size_of_bytes(&self) -> usize {
+        self.ends.last().map_or(0, |&end| end as usize)
     }
 
     /// The last string; empty if there is none.
@@ -344,7 +359,7 @@ impl Strings {
             self.uniform &= string.len() == first as usize;
         }
         self.bytes.extend_from_slice(string);
-        self.ends.push(index(self.bytes.len()));
+        self.ends.push(index(self.bytes.len() - self.base));
     }
 
     fn pop(&mut self) {
@@ -357,7 +372,7 @@ impl Strings {
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
+        self.bytes.truncate(self.base);
         self.ends.clear();
         self.uniform = true;
     }
@@ -372,7 +387,7 @@ impl Strings {
 
     /// The bytes this column takes on a page.
     fn size(&self) -> usize {
-        if self.uniform { self.bytes.len() } else { self.bytes.len() + 4 * self.len() }
+        self.size_of_bytes() + if self.uniform { 0 } else { 4 * self.len() }
     }
 }
 

@@ -5,7 +5,7 @@
 //! not zero.
 //!
 //! ```text
-//! header │ times │ weights │ starts and offsets │ time indexes │ key bytes │ value bytes
+//! header │ value bytes │ times │ weights │ starts and offsets │ time indexes │ key bytes
 //!
 //!   keys      k0            k1
 //!   values    v0   v1       v2
