@@ -1,11 +1,4 @@
--- With an order that leaves nothing open: of bids of one time, the first row.
-SELECT auction, bidder, price, channel, url, date_time, extra
-FROM (
-    SELECT
-        auction, bidder, price, channel, url, date_time, extra,
-        ROW_NUMBER() OVER (
-            PARTITION BY bidder, auction ORDER BY date_time DESC, price, channel, url, extra
-        ) AS place
-    FROM bid
-) AS ranked
-WHERE place <= 1
+-- The columns that bids of one time leave no doubt about.
+SELECT auction, bidder, MAX(date_time) AS date_time
+FROM bid
+GROUP BY auction, bidder

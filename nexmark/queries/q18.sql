@@ -1,4 +1,5 @@
--- The last bid: of each bidder on each auction. Among bids of one time it is the first row in order.
+-- The last bid: of each bidder on each auction. Of several at
+-- one time it is always the same one, but which is open.
 CREATE VIEW q18 AS
 SELECT auction, bidder, price, channel, url, date_time, extra
 FROM (

@@ -1,4 +1,5 @@
--- Auction top 10: the ten highest bids of each auction, with their places. Equal prices are in the order of rows.
+-- Auction top 10: the ten highest bids of each auction, with their places. Bids of one price
+-- are always in the same order, but which is open.
 CREATE VIEW q19 AS
 SELECT auction, bidder, price, channel, url, date_time, extra, rank_number
 FROM (

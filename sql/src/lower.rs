@@ -114,37 +114,24 @@ pub fn check_keys(schema: &SchemaRef, keys: &[usize]) -> Result<(), CodecError> 
 pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
     check(&plan.schema)?;
     match &plan.node {
-        Node::Scan { .. } | Node::Stream { .. } | Node::Index { .. } | Node::Constant { .. } => {
-            Ok(())
+        // A list that is made to be unnested is never kept.
+        Node::Unnest { input, .. } if matches!(input.node, Node::Map { .. }) => {
+            return input.inputs().into_iter().try_for_each(check_plan);
         }
-        Node::Map { input, .. } | Node::View { input, .. } => check_plan(input),
-        Node::Unnest { input, .. } => match &input.node {
-            // A list that is made to be unnested is never kept.
-            Node::Map { input: below, .. } => check_plan(below),
-            _ => check_plan(input),
-        },
         // Any of their columns may be sorted by.
         Node::Aggregate { input, .. }
         | Node::Distinct { input }
         | Node::Top { input, .. }
-        | Node::Window { input, .. } => {
-            check_keys(&input.schema, &all_columns(&input.schema))?;
-            check_plan(input)
-        }
-        Node::SetOperation { left, right, .. } => {
-            check_keys(&plan.schema, &all_columns(&plan.schema))?;
-            check_plan(left)?;
-            check_plan(right)
-        }
+        | Node::Window { input, .. } => check_keys(&input.schema, &all_columns(&input.schema))?,
+        Node::SetOperation { .. } => check_keys(&plan.schema, &all_columns(&plan.schema))?,
         Node::Join { left, right, on } | Node::MatchJoin { left, right, on, .. } => {
             let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
             check_keys(&left.schema, &left_keys)?;
             check_keys(&right.schema, &right_keys)?;
-            check_plan(left)?;
-            check_plan(right)
         }
-        Node::Union { inputs } => inputs.iter().try_for_each(check_plan),
+        _ => {}
     }
+    plan.inputs().into_iter().try_for_each(check_plan)
 }
 
 /// Builds a table that changes from `start` on. `primary_key` is empty for one without a key.

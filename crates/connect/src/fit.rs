@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use alluvium::Refusal;
+use alluvium::{Defaulted, Portion, Refusal};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, UInt32Array,
 };
@@ -19,12 +19,13 @@ pub struct Fit<'a> {
     lines: &'a dyn Fn(usize) -> u64,
     kept: Vec<bool>,
     refused: Vec<Refusal>,
+    defaulted: Vec<Defaulted>,
 }
 
 impl<'a> Fit<'a> {
     /// So many rows, and the line that each is on.
     pub fn new(file: &'a Path, rows: usize, lines: &'a dyn Fn(usize) -> u64) -> Self {
-        Self { file, lines, kept: vec![true; rows], refused: Vec::new() }
+        Self { file, lines, kept: vec![true; rows], refused: Vec::new(), defaulted: Vec::new() }
     }
 
     /// A row does not fit.
@@ -60,24 +61,38 @@ impl<'a> Fit<'a> {
         Ok(values)
     }
 
-    /// A column that the file does not have.
-    pub fn default(&self, default: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        take(default, &UInt32Array::from(vec![0; self.kept.len()]), None)
+    /// A column, of this number, that the file does not have.
+    pub fn default(&mut self, column: usize, default: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let rows = self.kept.len();
+        if default.is_valid(0) {
+            self.defaulted(column, BooleanArray::from(vec![true; rows]));
+        }
+        take(default, &UInt32Array::from(vec![0; rows]), None)
     }
 
-    /// The rows that fit, and those that do not.
+    /// These rows of a column have its default.
+    pub fn defaulted(&mut self, column: usize, rows: BooleanArray) {
+        self.defaulted.push(Defaulted { column, rows });
+    }
+
+    /// The rows that fit, and those that do not; how many bytes they took is left to the reader to say.
     pub fn finish(
         self,
         schema: &SchemaRef,
         mut columns: Vec<ArrayRef>,
-    ) -> Result<(RecordBatch, Vec<Refusal>), ArrowError> {
+    ) -> Result<Portion, ArrowError> {
+        let Self { refused, mut defaulted, .. } = self;
         if self.kept.contains(&false) {
             let kept = BooleanArray::from(self.kept);
             for column in &mut columns {
                 *column = filter(column, &kept)?;
             }
+            for Defaulted { rows, .. } in &mut defaulted {
+                *rows = filter(rows, &kept)?.as_boolean().clone();
+            }
         }
-        Ok((RecordBatch::try_new(schema.clone(), columns)?, self.refused))
+        let rows = RecordBatch::try_new(schema.clone(), columns)?;
+        Ok(Portion { rows, refused, bytes: 0, defaulted })
     }
 
     /// What is not a value of the type becomes NULL.

@@ -51,6 +51,13 @@ impl WindowFunction {
         self.arguments.iter().filter_map(Argument::column).chain(self.filter)
     }
 
+    /// Whether it has one result for all rows that are equal in the order, in whatever order these are.
+    pub fn is_same_for_peers(&self) -> bool {
+        const SAME: [&str; 6] =
+            ["rank", "dense_rank", "percent_rank", "cume_dist", "session_start", "session_end"];
+        SAME.contains(&self.function.name())
+    }
+
     /// The same over an input whose columns have other numbers.
     #[must_use]
     pub fn renumbered(&self, renumber: impl Fn(usize) -> usize) -> Self {

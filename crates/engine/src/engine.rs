@@ -117,7 +117,8 @@ impl Engine {
     }
 
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,
-    /// when the engine finishes, what it holds. Without a `format` the file's name tells it.
+    /// when the engine finishes, what it holds. Without a `format` the file's name tells it. If it is written
+    /// to this path already, nothing is done.
     pub fn output(
         &self,
         relation: &str,

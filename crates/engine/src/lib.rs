@@ -69,8 +69,8 @@ pub use crate::error::{Error, Result};
 pub use crate::session::{Outcome, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{
-    Inferred, Portion, Progress, Refusal, Source, SourceProgress, SourceReader, SourceRequest,
-    SourceState,
+    Defaulted, Inferred, Portion, Progress, Refusal, Source, SourceProgress, SourceReader,
+    SourceRequest, SourceState,
 };
 pub use crate::subscription::{Change, Subscription};
 pub use crate::transaction::Transaction;

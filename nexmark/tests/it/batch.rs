@@ -1,7 +1,8 @@
 //! The batch answers: DataFusion evaluates a query over all events at once.
 //!
 //! Nothing of Alluvium's planner takes part. A query that DataFusion cannot run as it is, or whose answer it
-//! leaves open, has a batch form beside it, `qN.batch.sql`.
+//! leaves open, has a batch form beside it, `qN.batch.sql`. A batch form leaves out the columns that the query
+//! leaves open, where rows tie.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,6 +64,11 @@ impl Batch {
             self.run(&format!("CREATE OR REPLACE VIEW {} AS {}", view.name, view.query));
         }
         self.run(&format!("SELECT * FROM {}", query.name))
+    }
+
+    /// The bids, with these columns.
+    pub fn bids(&self, columns: &[String]) -> Vec<RecordBatch> {
+        self.run(&format!("SELECT {} FROM bid", columns.join(", ")))
     }
 
     fn run(&self, sql: &str) -> Vec<RecordBatch> {

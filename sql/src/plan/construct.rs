@@ -11,6 +11,29 @@ use datafusion_common::{Result, plan_err};
 use super::expression::{self, Expression};
 use super::{IncrementalPlan, Node, top};
 
+/// The plans that a node reads, by reference, or to be changed.
+macro_rules! inputs {
+    ($node:expr, $iter:ident) => {
+        match $node {
+            Node::Scan { .. }
+            | Node::Stream { .. }
+            | Node::Index { .. }
+            | Node::Constant { .. } => Vec::new(),
+            Node::Map { input, .. }
+            | Node::Unnest { input, .. }
+            | Node::Aggregate { input, .. }
+            | Node::Distinct { input }
+            | Node::Top { input, .. }
+            | Node::Window { input, .. }
+            | Node::View { input, .. } => vec![input],
+            Node::Join { left, right, .. }
+            | Node::MatchJoin { left, right, .. }
+            | Node::SetOperation { left, right, .. } => vec![left, right],
+            Node::Union { inputs } => inputs.$iter().collect(),
+        }
+    };
+}
+
 impl IncrementalPlan {
     /// The rows of a relation, of which `schema` are all columns and in which `grows` tells whether rows
     /// only ever come.
@@ -316,44 +339,12 @@ impl IncrementalPlan {
 
     /// The nodes right below.
     pub fn inputs(&self) -> Vec<&IncrementalPlan> {
-        match &self.node {
-            Node::Scan { .. }
-            | Node::Stream { .. }
-            | Node::Index { .. }
-            | Node::Constant { .. } => Vec::new(),
-            Node::Map { input, .. }
-            | Node::Unnest { input, .. }
-            | Node::Aggregate { input, .. }
-            | Node::Distinct { input }
-            | Node::Top { input, .. }
-            | Node::Window { input, .. }
-            | Node::View { input, .. } => vec![input],
-            Node::Join { left, right, .. }
-            | Node::MatchJoin { left, right, .. }
-            | Node::SetOperation { left, right, .. } => vec![left, right],
-            Node::Union { inputs } => inputs.iter().collect(),
-        }
+        inputs!(&self.node, iter)
     }
 
     /// As [`IncrementalPlan::inputs`], to be changed; their columns must stay what they are.
     pub(crate) fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
-        match &mut self.node {
-            Node::Scan { .. }
-            | Node::Stream { .. }
-            | Node::Index { .. }
-            | Node::Constant { .. } => Vec::new(),
-            Node::Map { input, .. }
-            | Node::Unnest { input, .. }
-            | Node::Aggregate { input, .. }
-            | Node::Distinct { input }
-            | Node::Top { input, .. }
-            | Node::Window { input, .. }
-            | Node::View { input, .. } => vec![input],
-            Node::Join { left, right, .. }
-            | Node::MatchJoin { left, right, .. }
-            | Node::SetOperation { left, right, .. } => vec![left, right],
-            Node::Union { inputs } => inputs.iter_mut().collect(),
-        }
+        inputs!(&mut self.node, iter_mut)
     }
 }
 

@@ -203,6 +203,8 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                 required.iter().copied().filter(|&column| column < width).collect();
             used.extend(keys.iter().copied().chain(order.iter().map(|&(column, _)| column)));
             match &told_apart {
+                // Rows that are equal in the order need not be told apart.
+                _ if kept.iter().all(|&number| functions[number].is_same_for_peers()) => {}
                 Some(ties) => used.extend(ties),
                 // Which of equals comes first must not depend on what is kept of them.
                 None => used.extend(0..width),
@@ -215,7 +217,9 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             let keys = keys.into_iter().map(renumber).collect();
             let order =
                 order.into_iter().map(|(column, options)| (renumber(column), options)).collect();
-            let ties = told_apart.map(|ties| ties.into_iter().map(renumber).collect());
+            let has = |ties: &Vec<usize>| ties.iter().all(|column| used.contains(column));
+            let ties = told_apart.filter(has);
+            let ties = ties.map(|ties| ties.into_iter().map(renumber).collect());
             let functions =
                 kept.iter().map(|&number| functions[number].renumbered(renumber)).collect();
             let window = IncrementalPlan::window(input, keys, order, ties, functions);

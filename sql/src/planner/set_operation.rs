@@ -137,10 +137,24 @@ fn set_operation(join: logical::Join) -> Result<LogicalPlan> {
         fields.push((qualifier.cloned(), Arc::new(field)));
     }
     let schema = DFSchema::new_with_metadata(fields, Default::default())?;
-    let left = coerce_plan_expr_for_schema(left, &schema)?;
+    let left = named(coerce_plan_expr_for_schema(left, &schema)?, &schema)?;
     let right = coerce_plan_expr_for_schema(right, &schema)?;
     let node = Arc::new(SetOperationNode::new(operation, left, right));
     Ok(LogicalPlan::Extension(Extension { node }))
+}
+
+/// The plan with its columns named and qualified as in `schema`: to cast one forgets what it is qualified by.
+fn named(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+    if plan.schema().columns() == schema.columns() {
+        return Ok(plan);
+    }
+    let columns = plan.schema().columns().into_iter().zip(schema.iter());
+    let named: Vec<Expr> = columns
+        .map(|(column, (qualifier, field))| {
+            Expr::Column(column).alias_qualified(qualifier.cloned(), field.name())
+        })
+        .collect();
+    LogicalPlanBuilder::from(plan).project(named)?.build()
 }
 
 /// The plan with every set operation written out in what DataFusion runs.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Column;
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection};
+use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, Projection};
 use sqlparser::ast::{
     self, AssignmentTarget, FromTable, Ident, ObjectName, SetExpr, TableFactor, TableObject,
     TableWithJoins,
@@ -61,7 +62,11 @@ pub(super) fn insert(insert: &ast::Insert, catalog: &dyn Catalog) -> Result<Plan
             return Err(Error::new(message, Position::of(name)));
         }
     }
-    target.plan(ast::Statement::Insert(insert.clone()), catalog)
+    let mut planned = target.plan(ast::Statement::Insert(insert.clone()), catalog)?;
+    planned.plan = target
+        .cast(planned.plan)
+        .map_err(|error| Error::from_datafusion(&error).at(Some(target.position)))?;
+    Ok(planned)
 }
 
 pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
@@ -142,6 +147,7 @@ struct Target {
     name: String,
     position: Position,
     columns: Vec<String>,
+    schema: SchemaRef,
     kept: bool,
     append_only: bool,
 }
@@ -152,7 +158,7 @@ impl Target {
         match catalog.relation(&name) {
             Some(Relation::Table { schema, kept, append_only, .. }) => {
                 let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
-                Ok(Target { name, position, columns, kept, append_only })
+                Ok(Target { name, position, columns, schema, kept, append_only })
             }
             Some(_) => Err(Error::new(
                 format!("\"{name}\" is not a table: only tables can be changed"),
@@ -189,6 +195,19 @@ impl Target {
                     .at(position)
             },
         )
+    }
+
+    /// Rows of the table's types. DataFusion casts them as well, but to what it takes an expression's type to be
+    /// before it has analysed it: that of lists of several types, in a UNION or a CASE, turns out to be another.
+    fn cast(&self, plan: LogicalPlan) -> datafusion_common::Result<LogicalPlan> {
+        let columns = plan.schema().columns().into_iter().zip(self.schema.fields());
+        let cast = columns.map(|(column, field)| {
+            let name = column.name.clone();
+            Expr::Cast(Cast::new(Box::new(Expr::Column(column)), field.data_type().clone()))
+                .alias(name)
+        });
+        let cast: Vec<Expr> = cast.collect();
+        LogicalPlanBuilder::from(plan).project(cast)?.build()
     }
 
     /// The rows of the statement, as DataFusion plans them.

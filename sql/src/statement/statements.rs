@@ -1,5 +1,6 @@
 //! Cutting a text into statements.
 
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
@@ -55,7 +56,11 @@ impl Iterator for Statements {
                         break;
                     }
                     Token::Whitespace(_) | Token::EOF => {}
-                    _ => tokens.push(token),
+                    _ => {
+                        let before = tokens.last().map(|token: &TokenWithSpan| &token.token);
+                        let begins = matches!(before, Some(Token::LParen | Token::Comma));
+                        tokens.push(if begins { column_name(token) } else { token });
+                    }
                 }
             }
             if !closed {
@@ -98,6 +103,17 @@ impl Statements {
         self.reached = at;
         at.offset
     }
+}
+
+/// What begins an element of a list. KEY and INDEX are names there: the parser would take a column of this name for
+/// MySQL's way to define an index.
+fn column_name(mut token: TokenWithSpan) -> TokenWithSpan {
+    if let Token::Word(word) = &mut token.token
+        && matches!(word.keyword, Keyword::KEY | Keyword::INDEX)
+    {
+        word.keyword = Keyword::NoKeyword;
+    }
+    token
 }
 
 /// A parser's error in our words, at the position it writes at the end of its message.

@@ -60,6 +60,25 @@ fn views_and_changes_go_to_files_of_their_names() {
     assert_eq!(run(&["--format", "csv", "-c", &parquet]), done("b,s\r\nx,4\r\ny,2\r\n"));
 }
 
+/// The second of two writers to one file wrote every change again, in the middle of the first one's lines.
+#[test]
+fn a_view_that_is_there_already_has_its_changes_written_once() {
+    let folder = folder();
+    let again = "CREATE VIEW IF NOT EXISTS named AS SELECT 1 AS other;";
+    let program = write(&folder, "p.sql", &format!("{PROGRAM}{again}"));
+    let out = folder.path().join("out");
+    assert_eq!(run(&["run", &program, "--output", out.to_str().unwrap()]), done(""));
+    assert_eq!(lines(&out.join("named.changes.csv")).len(), 4);
+
+    // One that was dropped in between is another.
+    let other = "DROP VIEW named; CREATE VIEW IF NOT EXISTS named AS SELECT c FROM u;";
+    let program = write(&folder, "p.sql", &format!("{PROGRAM}{other}"));
+    assert_eq!(run(&["run", &program, "--output", out.to_str().unwrap()]), done(""));
+    let changes = lines(&out.join("named.changes.csv"));
+    assert_eq!(changes[0], "epoch,weight,c");
+    assert_eq!(changes.len(), 3);
+}
+
 #[test]
 fn the_first_rows_of_views_are_shown_if_nothing_else_is_asked_for() {
     let folder = folder();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Refusal, SourceRequest};
+use alluvium::{Portion, SourceRequest};
 use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use arrow::error::ArrowError;
@@ -71,16 +71,16 @@ impl Columns {
 
     /// Gives out the rows taken in, and is empty again. A row with text that is not a value of its
     /// column's type, or with a NULL in a column that takes none, is refused instead.
-    pub fn finish(&mut self, file: &Path) -> Result<(RecordBatch, Vec<Refusal>), ArrowError> {
+    pub fn finish(&mut self, file: &Path) -> Result<Portion, ArrowError> {
         let lines = std::mem::take(&mut self.lines);
         let line = |row: usize| lines[row];
         let mut fit = Fit::new(file, lines.len(), &line);
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         let defaults = self.defaults.columns();
         let columns = self.columns.iter_mut().zip(self.schema.fields()).zip(defaults);
-        for ((column, field), default) in columns {
+        for (number, ((column, field), default)) in columns.enumerate() {
             arrays.push(match column.field {
-                None => fit.default(default)?,
+                None => fit.default(number, default)?,
                 Some(_) => {
                     let text: ArrayRef = Arc::new(column.values.finish());
                     fit.column(field, &text)?

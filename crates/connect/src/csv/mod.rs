@@ -172,12 +172,13 @@ impl SourceReader for CsvReader {
             refused.push(Refusal { file: self.path.clone(), line: self.record.line(), message });
             count += 1;
         }
-        let (rows, unfit) = self
+        let mut portion = self
             .columns
             .finish(&self.path)
             .map_err(|error| failed("read", &self.path, &io::Error::other(error)))?;
-        refused.extend(unfit);
-        refused.sort_by_key(|refusal| refusal.line);
-        Ok(Some(Portion { rows, refused, bytes: self.counter.take() }))
+        portion.refused.extend(refused);
+        portion.refused.sort_by_key(|refusal| refusal.line);
+        portion.bytes = self.counter.take();
+        Ok(Some(portion))
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Refusal, SourceRequest};
+use alluvium::{Portion, Refusal, SourceRequest};
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow::compute::concat_batches;
 use arrow::compute::kernels::zip::zip;
@@ -53,11 +53,7 @@ impl Decoder {
     }
 
     /// The rows of some objects, without those that do not fit.
-    pub fn decode(
-        &self,
-        objects: &Batch,
-        file: &Path,
-    ) -> Result<(RecordBatch, Vec<Refusal>), ArrowError> {
+    pub fn decode(&self, objects: &Batch, file: &Path) -> Result<Portion, ArrowError> {
         let mut good = Vec::with_capacity(objects.len());
         let mut parts = Vec::new();
         let mut bad = Vec::new();
@@ -83,13 +79,19 @@ impl Decoder {
             let default = self.defaults.column(index);
             let values = match default.is_null(0) {
                 true => rows.column(index).clone(),
-                false => self.with_default(index, rows.column(index), objects, &good)?,
+                false => {
+                    let absent = self.absent(index, rows.column(index), objects, &good);
+                    let default = Scalar::new(default.clone());
+                    let values = zip(&absent, &default, rows.column(index))?;
+                    fit.defaulted(index, absent);
+                    values
+                }
             };
             columns.push(fit.column(field, &values)?);
         }
-        let (rows, unfit) = fit.finish(&self.schema, columns)?;
-        bad.extend(unfit);
-        Ok((rows, bad))
+        let mut portion = fit.finish(&self.schema, columns)?;
+        portion.refused.extend(bad);
+        Ok(portion)
     }
 
     /// Decodes objects at once or, if one is wrong, in halves, down to the ones that are.
@@ -130,19 +132,18 @@ impl Decoder {
         }
     }
 
-    /// A column's values, with its default where an object does not have it. NULL is a value.
-    fn with_default(
+    /// The objects that do not have a column. NULL is a value.
+    fn absent(
         &self,
         column: usize,
         values: &ArrayRef,
         objects: &Batch,
         rows: &[usize],
-    ) -> Result<ArrayRef, ArrowError> {
+    ) -> BooleanArray {
         let name = self.members.field(column).name();
         let absent = |(row, &object): (usize, &usize)| {
             values.is_null(row) && !keys(objects.text(object..object + 1)).contains(name)
         };
-        let absent: BooleanArray = rows.iter().enumerate().map(absent).map(Some).collect();
-        zip(&absent, &Scalar::new(self.defaults.column(column).clone()), values)
+        rows.iter().enumerate().map(absent).map(Some).collect()
     }
 }

@@ -155,15 +155,16 @@ impl SourceReader for JsonReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         let failed = |error| failed("read", &self.path, &error);
         let batch = self.records.read(self.request.batch_rows, &self.path).map_err(failed)?;
-        let Some((records, mut refused)) = batch else { return Ok(None) };
+        let Some((records, refused)) = batch else { return Ok(None) };
         let wrong = |error| failed(io::Error::other(error));
         let decoder = match &mut self.decoder {
             Some(decoder) => decoder,
             None => self.decoder.insert(Decoder::new(&self.request, &records).map_err(wrong)?),
         };
-        let (rows, unfit) = decoder.decode(&records, &self.path).map_err(wrong)?;
-        refused.extend(unfit);
-        refused.sort_by_key(|refusal| refusal.line);
-        Ok(Some(Portion { rows, refused, bytes: self.counter.take() }))
+        let mut portion = decoder.decode(&records, &self.path).map_err(wrong)?;
+        portion.refused.extend(refused);
+        portion.refused.sort_by_key(|refusal| refusal.line);
+        portion.bytes = self.counter.take();
+        Ok(Some(portion))
     }
 }

@@ -7,6 +7,8 @@
 //!   have gets its DEFAULT.
 //! - A row is refused, and reading goes on, if it has a value that its column cannot hold, or none where there has
 //!   to be one.
+//! - A file is never compressed as a whole, as its end is read first and then parts of it. One that is called so
+//!   is refused.
 
 mod options;
 mod read;
@@ -15,7 +17,7 @@ mod write;
 use std::path::Path;
 
 use alluvium::{
-    Inferred, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader, SourceRequest,
+    Error, Inferred, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader, SourceRequest,
 };
 
 use crate::input::{self, Files};
@@ -28,6 +30,18 @@ pub struct Parquet;
 impl Parquet {
     const NAME: &str = "parquet";
     const EXTENSIONS: &[&str] = &[".parquet"];
+
+    /// Refuses a file whose name says that it is compressed as a whole.
+    fn check_name(path: &Path) -> Result<()> {
+        match path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
+            true => Err(Error::source(format!(
+                "\"{}\": a Parquet file inside of gzip is not supported; Parquet compresses its own pages \
+                 (COMPRESSION 'gzip'): gunzip the file, or leave out .gz",
+                path.display()
+            ))),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Source for Parquet {
@@ -44,10 +58,12 @@ impl Source for Parquet {
     }
 
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+        Self::check_name(path)?;
         read::infer(path, options)
     }
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
+        Self::check_name(&request.path)?;
         let check = |(name, value): &(String, String)| options::check_read(name, value);
         request.options.iter().try_for_each(check)?;
         let open = |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
@@ -71,6 +87,7 @@ impl Sink for Parquet {
     }
 
     fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
+        Self::check_name(&request.path)?;
         Ok(Box::new(write::ParquetWriter::create(request, &Options::read(&request.options)?)?))
     }
 }

@@ -97,17 +97,18 @@ impl SourceReader for ParquetReader {
         let mut fit = Fit::new(&self.path, batch.num_rows(), &line);
         let defaults = self.defaults.columns().iter();
         let columns = self.schema.fields().iter().zip(&self.columns).zip(defaults);
-        let columns = columns.map(|((field, column), default)| match column {
-            Some(column) => fit.column(field, batch.column(*column)),
-            None => fit.default(default),
-        });
+        let columns =
+            columns.enumerate().map(|(number, ((field, column), default))| match column {
+                Some(column) => fit.column(field, batch.column(*column)),
+                None => fit.default(number, default),
+            });
         let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
         let fitted = columns.and_then(|columns| fit.finish(&self.schema, columns));
-        let (rows, refused) =
+        let mut portion =
             fitted.map_err(|error| failed("read", &self.path, &io::Error::other(error)))?;
         self.at += batch.num_rows() as u64;
-        let bytes = self.bytes();
-        Ok(Some(Portion { rows, refused, bytes }))
+        portion.bytes = self.bytes();
+        Ok(Some(portion))
     }
 }
 

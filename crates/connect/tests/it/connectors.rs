@@ -1,8 +1,12 @@
 //! Tables that are filled by connectors, and views that are written by them.
 
 use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 use alluvium::{OutputMode, SourceState};
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 
 use crate::workspace::Workspace;
 
@@ -242,4 +246,44 @@ fn dropping_a_table_ends_its_sources() {
     workspace.engine.wait_for_sources().unwrap();
     workspace.run("CREATE TABLE t (a INT)");
     assert!(workspace.query("SELECT * FROM t").is_empty());
+}
+
+/// They had the time at which their source was opened.
+#[test]
+fn rows_without_a_time_of_their_own_have_that_of_their_transaction() {
+    let seconds = AtomicU64::new(1_000_000);
+    let clock = move || UNIX_EPOCH + Duration::from_secs(seconds.fetch_add(1, Ordering::Relaxed));
+    let mut workspace = Workspace::with(|builder| builder.workers(2).batch_rows(2).clock(clock));
+    workspace.file("absent.csv", "id\n1\n2\n3\nno number\n5\n6\n7\n");
+    workspace.file(
+        "some.jsonl",
+        "{\"id\": 10, \"at\": \"2001-01-01T00:00:00\"}\n{\"id\": 11}\n{\"id\": 12, \"at\": null}\n{\"id\": 13}\n",
+    );
+    workspace.run("COPY (SELECT * FROM (VALUES (20), (21), (22)) AS v (id)) TO 'absent.parquet'");
+    let connectors = ["absent.csv", "some.jsonl", "absent.parquet"].map(|path| {
+        format!(r#"{{"transport": {{"name": "file_input", "config": {{"path": "{path}"}}}}}}"#)
+    });
+    workspace.run(&format!(
+        "CREATE TABLE t (id BIGINT, at TIMESTAMP DEFAULT LOCALTIMESTAMP, kind TEXT DEFAULT 'x')
+             WITH ('materialized' = 'true', 'connectors' = '[{}]');
+         CREATE VIEW fresh AS SELECT id FROM t WHERE at = LOCALTIMESTAMP;
+         CREATE MATERIALIZED VIEW times AS SELECT COUNT(DISTINCT at) AS n FROM t WHERE at < TIMESTAMP '2000-01-01'",
+        connectors.join(", ")
+    ));
+    let mut fresh = workspace.engine.subscribe("fresh").unwrap();
+    workspace.run("START");
+    workspace.engine.wait_for_sources().unwrap();
+    workspace.run("CREATE TABLE later (a INT); INSERT INTO later VALUES (1)");
+    assert_eq!(workspace.query("SELECT n FROM times"), ["8"]);
+    // Each row was in the view in its own epoch, and in no other one.
+    let mut seen = Vec::new();
+    while let Some(change) = fresh.try_next().unwrap() {
+        for (row, weight) in change.weights.iter().enumerate() {
+            if *weight > 0 {
+                seen.push(change.rows.column(0).as_primitive::<Int64Type>().value(row));
+            }
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, [1, 2, 3, 5, 6, 7, 11, 13, 20, 21, 22]);
 }

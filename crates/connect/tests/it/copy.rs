@@ -278,3 +278,23 @@ fn a_view_of_a_file_is_refused_where_the_file_is_named() {
     assert_eq!(error.position(), Some((2, 26)));
     workspace.run("CREATE TABLE t (a INT)");
 }
+
+#[test]
+fn parquet_inside_of_gzip_is_refused_by_name() {
+    let mut workspace = Workspace::new();
+    workspace.file("t.parquet.gz", b"\x1F\x8B");
+    workspace.run("CREATE TABLE t (a INT)");
+    let connected = "WITH (connector = 'file', path = 't.parquet.gz')";
+    for statement in [
+        "COPY t FROM 't.parquet.gz'".to_owned(),
+        "COPY t FROM '*.gz' (FORMAT parquet)".to_owned(),
+        "COPY t TO 'new.parquet.gz'".to_owned(),
+        "CREATE TABLE u FROM 't.parquet.gz'".to_owned(),
+        "SELECT * FROM 't.parquet.gz'".to_owned(),
+        format!("CREATE TABLE v (a INT) {connected}; START"),
+    ] {
+        let problem = workspace.problem(&statement);
+        assert!(problem.contains("a Parquet file inside of gzip is not supported"), "{problem}");
+    }
+    assert!(!workspace.path("new.parquet.gz").exists());
+}

@@ -4,7 +4,7 @@
 //! views wait for a writer that is far behind. An output of *contents* is written when the engine is told to
 //! finish. A view that is dropped ends its outputs of changes, which keep what they have written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 
@@ -67,6 +67,7 @@ pub(crate) struct Outputs {
 /// An output of changes that is being written.
 struct Running {
     relation: String,
+    path: PathBuf,
     subscription: DataflowId,
     thread: JoinHandle<Result<()>>,
 }
@@ -80,6 +81,13 @@ impl Running {
 }
 
 impl Outputs {
+    /// Whether there is an output of a relation to this path.
+    fn has(&self, relation: &str, path: &Path) -> bool {
+        let is_same = |name: &str, to: &Path| name == relation && to == path;
+        self.contents.lock().iter().any(|(name, output)| is_same(name, &output.path))
+            || self.changes.lock().iter().any(|running| is_same(&running.relation, &running.path))
+    }
+
     /// Waits until the outputs of a relation, whose subscriptions have been cut, are written.
     pub(crate) fn remove(&self, relation: &str) -> Result<()> {
         self.contents.lock().retain(|(name, _)| name != relation);
@@ -101,17 +109,25 @@ impl Outputs {
 }
 
 impl Instance {
-    /// Writes what a relation holds, or its changes from now on.
+    /// Writes what a relation holds, or its changes from now on. If there is an output of it to the same path,
+    /// that one stays instead.
     pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<()> {
         let entry = self.catalog.get(relation)?;
+        if self.outputs.has(relation, &output.path) {
+            return Ok(());
+        }
         if output.mode(&entry)? == OutputMode::Contents {
             self.outputs.contents.lock().push((relation.to_owned(), output));
             return Ok(());
         }
         let schema = changes::schema(relation, &entry.schema)?;
-        let visibility = Visibility::WhenFlushed;
         let Output { path, sink, options, .. } = output;
-        let request = SinkRequest { path, options, schema: schema.clone(), visibility };
+        let request = SinkRequest {
+            path: path.clone(),
+            options,
+            schema: schema.clone(),
+            visibility: Visibility::WhenFlushed,
+        };
         let mut writer = self.formats.create(&*sink, &request)?;
         let mut subscription = self.subscribe(relation)?;
         let id = subscription.id();
@@ -124,7 +140,7 @@ impl Instance {
             })
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
         let relation = relation.to_owned();
-        self.outputs.changes.lock().push(Running { relation, subscription: id, thread });
+        self.outputs.changes.lock().push(Running { relation, path, subscription: id, thread });
         Ok(())
     }
 

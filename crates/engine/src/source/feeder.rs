@@ -9,8 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
 
+use arrow::array::{RecordBatch, Scalar};
+use arrow::compute::kernels::zip::zip;
+
 use super::inputs::Input;
-use super::{Reader, SourceRequest};
+use super::{Defaulted, Reader, SourceRequest};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
@@ -99,7 +102,15 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Re
             return Ok(());
         }
         let rows = portion.rows.num_rows() as u64;
-        transaction.insert(&input.table, portion.rows)?;
+        let inserted = match portion.defaulted.is_empty() {
+            true => portion.rows,
+            false => {
+                let entry = instance.catalog.get(&input.table)?;
+                let defaults = instance.defaults(&entry, transaction.time())?;
+                with_defaults(&portion.rows, &portion.defaulted, &defaults)?
+            }
+        };
+        transaction.insert(&input.table, inserted)?;
         transaction.refuse(&input.table, &input.name, &portion.refused)?;
         in_flight.push_back(transaction.commit()?);
         input.count(rows, portion.bytes, portion.refused);
@@ -117,4 +128,18 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Re
         }
         _ => Ok(()),
     }
+}
+
+/// The rows with these defaults in place of those they have.
+fn with_defaults(
+    rows: &RecordBatch,
+    defaulted: &[Defaulted],
+    defaults: &RecordBatch,
+) -> Result<RecordBatch> {
+    let mut columns = rows.columns().to_vec();
+    for Defaulted { column, rows } in defaulted {
+        let default = Scalar::new(defaults.column(*column).clone());
+        columns[*column] = zip(rows, &default, &columns[*column])?;
+    }
+    Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }

@@ -20,7 +20,7 @@ mod registry;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 pub(crate) use inputs::{Input, Inputs};
@@ -107,6 +107,18 @@ pub struct Portion {
     pub refused: Vec<Refusal>,
     /// How many bytes were read for this portion, as they are stored.
     pub bytes: u64,
+    /// Where the rows have defaults of [`SourceRequest::defaults`]. A table's input puts others in their place if
+    /// these are of another time than the transaction that takes the rows in.
+    pub defaulted: Vec<Defaulted>,
+}
+
+/// The rows that have the default of a column, because the source has no value there.
+#[derive(Clone, Debug)]
+pub struct Defaulted {
+    /// Which column.
+    pub column: usize,
+    /// For each row of the portion whether it is one of them.
+    pub rows: BooleanArray,
 }
 
 /// A row that was refused.
