@@ -59,6 +59,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let elapsed = begun.elapsed().as_secs_f64();
     let processor = resources::processor_time()? - processor;
     let memory = resources::memory()?;
+    let state = engine.state();
     check(query, &engine)?;
     drop(engine);
 
@@ -75,8 +76,8 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         anonymous_bytes: memory.anonymous,
         file_bytes: memory.file,
         input_bytes: input.bytes() as u64,
-        state_rows: 0,
-        memory_bytes: 0,
+        state_rows: state.rows,
+        memory_bytes: state.bytes,
         disk_bytes: 0,
         spilled_bytes: 0,
         contents,

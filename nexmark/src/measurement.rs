@@ -28,9 +28,9 @@ pub struct Measurement {
     pub file_bytes: u64,
     /// Memory of the events that were there before the clock started; part of the figures above.
     pub input_bytes: u64,
-    /// Rows in the state of operators at the end; 0 as long as the engine does not tell.
+    /// Rows in the state of operators at the end.
     pub state_rows: u64,
-    /// Memory of that state; 0 as long as the engine does not tell.
+    /// Memory of that state.
     pub memory_bytes: u64,
     /// State on disk at the end; 0 as long as there is none.
     pub disk_bytes: u64,

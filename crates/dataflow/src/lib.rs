@@ -9,6 +9,7 @@
 //! [`sink`] and [`contents`].
 
 pub mod aggregate;
+mod answers;
 pub mod arrangement;
 pub mod codec;
 mod cogroup;

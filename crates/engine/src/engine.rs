@@ -14,6 +14,7 @@ use crate::instance::Instance;
 use crate::session::{Outcome, Session};
 use crate::sink::{Output, OutputMode};
 use crate::source::Progress;
+use crate::state::State;
 use crate::subscription::Subscription;
 use crate::transaction::Transaction;
 
@@ -114,6 +115,15 @@ impl Engine {
     /// How far everything has come. Waits for nothing that takes its time.
     pub fn progress(&self) -> Progress {
         self.instance.progress()
+    }
+
+    /// How much state the workers hold. Waits for nothing.
+    pub fn state(&self) -> State {
+        let gauges = self.instance.progress.gauges().iter();
+        gauges.fold(State::default(), |all, gauge| State {
+            rows: all.rows + gauge.rows() as u64,
+            bytes: all.bytes + gauge.bytes() as u64,
+        })
     }
 
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,

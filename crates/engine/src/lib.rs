@@ -53,6 +53,7 @@ mod session;
 mod settings;
 mod sink;
 mod source;
+mod state;
 mod subscription;
 mod transaction;
 mod worker;
@@ -72,6 +73,7 @@ pub use crate::source::{
     Defaulted, Inferred, Portion, Progress, Refusal, Source, SourceProgress, SourceReader,
     SourceRequest, SourceState,
 };
+pub use crate::state::State;
 pub use crate::subscription::{Change, Subscription};
 pub use crate::transaction::Transaction;
 

@@ -12,7 +12,8 @@
 //! - [`buffer`]: unsorted updates on their way into a batch;
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
-//! - [`spine`] and [`nothing`]: the traces, which keep a history of batches or none at all.
+//! - [`spine`] and [`nothing`]: the traces, which keep a history of batches or none at all;
+//! - [`gauge`]: how much all spines hold.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
 //! drivers, and tactics written for them, work on this state directly.
@@ -25,6 +26,7 @@ pub mod buffer;
 pub mod builder;
 pub mod cursor;
 pub mod cursors;
+pub mod gauge;
 pub mod merge;
 pub mod nothing;
 pub mod page;
@@ -39,6 +41,7 @@ pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;
 pub use cursors::Cursors;
+pub use gauge::Gauge;
 pub use merge::merge;
 pub use nothing::Nothing;
 pub use spine::Spine;

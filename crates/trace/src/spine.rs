@@ -34,6 +34,7 @@ use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
 use crate::batch::Batch;
+use crate::gauge::Share;
 use crate::merge::{merge, merged_description};
 use crate::time::PageTime;
 
@@ -48,6 +49,7 @@ pub struct Spine<T> {
     upper: Antichain<T>,
     logical: Antichain<T>,
     physical: Antichain<T>,
+    share: Share,
 }
 
 struct Layer<T> {
@@ -65,6 +67,7 @@ impl<T: PageTime> Default for Spine<T> {
             upper: minimum.clone(),
             logical: minimum.clone(),
             physical: minimum,
+            share: Share::default(),
         }
     }
 }
@@ -79,6 +82,10 @@ impl<T: PageTime> Spine<T> {
             self.admit(batch);
         }
         self.compact();
+        let held = self.batches().map(|batch| (batch.len(), batch.bytes()));
+        let (rows, bytes) =
+            held.fold((0, 0), |(rows, bytes), held| (rows + held.0, bytes + held.1));
+        self.share.set(rows, bytes);
     }
 
     /// Makes a batch the youngest layer.

@@ -3,14 +3,11 @@
 //! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
 //! is added to what the accumulators were, whatever its sign.
 
-use alluvium_trace::{Batch, Epoch, PageTime, Spine};
+use alluvium_trace::{Epoch, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::accumulator::{Accumulators, Inputs, State};
+use crate::answers::rows_and_errors;
 use crate::arrangement::{Gathered, Passing};
 use crate::codec::KeyCodec;
 use crate::delta::{Delta, DeltaStream};
@@ -43,38 +40,8 @@ pub(super) fn linear<'scope>(
     };
     let states = fold::<Epoch, _, Spine<Epoch>, _>(input.arranged, input.as_of, "Aggregate", logic);
     drop(states.trace);
-
-    let mut builder = OperatorBuilder::new("Finish".to_owned(), states.stream.scope());
-    let mut input = builder.new_input(states.stream, Pipeline);
-    let (rows_output, rows) = builder.new_output();
-    let mut rows_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(rows_output);
-    let (errors_output, errors) = builder.new_output();
-    let mut errors_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(errors_output);
-    builder.build(move |_capabilities| {
-        let mut finish =
-            Finish { keys, accumulators, schema, names, gathered: Gathered::default() };
-        move |_frontiers| {
-            let mut rows_output = rows_output.activate();
-            let mut errors_output = errors_output.activate();
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                let rows_capability = capability.retain(0);
-                let errors_capability = capability.retain(1);
-                for batch in batches.drain(..) {
-                    finish.batch(&batch, |mut rows, errors| {
-                        rows_output
-                            .session_with_builder(&rows_capability)
-                            .give_container(&mut rows);
-                        if let Some(mut errors) = errors {
-                            errors_output
-                                .session_with_builder(&errors_capability)
-                                .give_container(&mut errors);
-                        }
-                    });
-                }
-            });
-        }
-    });
-    (rows, errors)
+    let finish = Finish { keys, accumulators, schema, names };
+    rows_and_errors(states.stream, move |gathered| finish.finish(gathered))
 }
 
 /// Adds changes to accumulators.
@@ -140,26 +107,17 @@ impl<T: PageTime> Logic<T> for Linear {
 }
 
 /// Turns accumulators into results.
-struct Finish<T> {
+struct Finish {
     keys: KeyCodec,
     accumulators: Accumulators,
     schema: SchemaRef,
     names: Vec<String>,
-    gathered: Gathered<T>,
 }
 
-impl<T: PageTime> Finish<T> {
-    fn batch(&mut self, batch: &Batch<T>, mut give: impl FnMut(Delta<T>, Option<Delta<T>>)) {
-        let mut cursor = batch.cursor();
-        while self.gathered.fill(&mut cursor, |time| time) {
-            let (rows, errors) = self.take();
-            give(rows, errors);
-        }
-    }
-
-    fn take(&mut self) -> (Delta<T>, Option<Delta<T>>) {
+impl Finish {
+    fn finish(&self, gathered: &mut Gathered<Epoch>) -> (Delta<Epoch>, Option<Delta<Epoch>>) {
         let mut failures = Vec::new();
-        let mut delta = self.gathered.finish(|groups, states| {
+        let mut delta = gathered.finish(|groups, states| {
             let mut columns =
                 self.keys.decode(groups.iter()).expect("a batch holds what its layout encoded");
             let results;

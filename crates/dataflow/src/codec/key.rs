@@ -22,12 +22,20 @@ pub struct KeyCodec {
 
 #[derive(Debug)]
 struct Inner {
-    converter: RowConverter,
-    parser: RowParser,
     types: Vec<DataType>,
-    has_floats: bool,
-    /// Where there is a faster way to the same bytes.
-    fixed: Option<FixedCodec>,
+    way: Way,
+}
+
+/// How keys become bytes, and columns again.
+#[derive(Debug)]
+enum Way {
+    /// The faster one, to the same bytes.
+    Fixed(FixedCodec),
+    Any {
+        converter: RowConverter,
+        parser: RowParser,
+        has_floats: bool,
+    },
 }
 
 impl KeyCodec {
@@ -51,16 +59,19 @@ impl KeyCodec {
         }
         let is_ascending =
             fields.iter().all(|(_, options)| !options.descending && options.nulls_first);
-        let converter = RowConverter::new(
-            fields
-                .into_iter()
-                .map(|(data_type, options)| SortField::new_with_options(data_type, options))
-                .collect(),
-        )?;
-        let parser = converter.parser();
-        let has_floats = types.iter().any(has_floats);
         let fixed = if is_ascending { FixedCodec::new(&types) } else { None };
-        Ok(Self { inner: Arc::new(Inner { converter, parser, types, has_floats, fixed }) })
+        let way = match fixed {
+            Some(fixed) => Way::Fixed(fixed),
+            None => {
+                let fields = fields.into_iter();
+                let fields = fields
+                    .map(|(data_type, options)| SortField::new_with_options(data_type, options));
+                let converter = RowConverter::new(fields.collect())?;
+                let parser = converter.parser();
+                Way::Any { converter, parser, has_floats: types.iter().any(has_floats) }
+            }
+        };
+        Ok(Self { inner: Arc::new(Inner { types, way }) })
     }
 
     /// The types of the columns.
@@ -82,15 +93,16 @@ impl KeyCodec {
             out.ends.resize(out.ends.len() + rows, out.bytes.len());
             return Ok(());
         }
-        if let Some(fixed) = &self.inner.fixed {
-            fixed.encode(columns, rows, out);
-            return Ok(());
-        }
-        let encoded = if self.inner.has_floats {
-            let canonical = columns.iter().map(canonical_floats).collect::<Result<Vec<_>, _>>()?;
-            self.inner.converter.convert_columns(&canonical)?
-        } else {
-            self.inner.converter.convert_columns(columns)?
+        let encoded = match &self.inner.way {
+            Way::Fixed(fixed) => {
+                fixed.encode(columns, rows, out);
+                return Ok(());
+            }
+            Way::Any { converter, has_floats: true, .. } => {
+                let canonical = columns.iter().map(canonical_floats);
+                converter.convert_columns(&canonical.collect::<Result<Vec<_>, _>>()?)?
+            }
+            Way::Any { converter, .. } => converter.convert_columns(columns)?,
         };
         out.bytes.reserve(encoded.lengths().sum());
         out.ends.reserve(rows);
@@ -107,11 +119,12 @@ impl KeyCodec {
         &self,
         rows: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Vec<ArrayRef>, CodecError> {
-        if let Some(fixed) = &self.inner.fixed {
-            return fixed.decode(rows);
+        match &self.inner.way {
+            Way::Fixed(fixed) => fixed.decode(rows),
+            Way::Any { converter, parser, .. } => {
+                Ok(converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?)
+            }
         }
-        let parser = &self.inner.parser;
-        Ok(self.inner.converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?)
     }
 }
 

@@ -7,20 +7,17 @@
 
 use std::ops::ControlFlow;
 
-use alluvium_trace::{Batch, Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Epoch, Nothing, PageTime, Spine};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concatenate;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
 use super::entry::{EntryEncoder, length, push_entries, read_length, split};
-use crate::arrangement::{Gathered, arrange_encoded};
+use crate::answers;
+use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::DeltaStream;
 use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
@@ -68,25 +65,13 @@ pub fn extremes<'scope>(
         old: Vec::new(),
         new: Vec::new(),
     };
-    let answers = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Extremes", logic);
-    drop(answers.trace);
-    Ok(answers.stream.unary(Pipeline, "Answers", move |_, _| {
-        let mut gathered = Gathered::default();
-        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                let mut session = output.session_with_builder(&capability);
-                for batch in batches.drain(..) {
-                    let mut cursor = batch.cursor();
-                    while gathered.fill(&mut cursor, |time| time) {
-                        let mut delta = gathered.finish(|groups, answers| {
-                            let columns = decode(&layouts, keys, groups, answers);
-                            assemble(schema.clone(), columns, answers.len())
-                        });
-                        session.give_container(&mut delta);
-                    }
-                }
-            });
-        }
+    let first_rows = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Extremes", logic);
+    drop(first_rows.trace);
+    Ok(answers::rows(first_rows.stream, move |gathered| {
+        gathered.finish(|groups, answers| {
+            let columns = decode(&layouts, keys, groups, answers);
+            assemble(schema.clone(), columns, answers.len())
+        })
     }))
 }
 

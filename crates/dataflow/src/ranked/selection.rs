@@ -14,8 +14,10 @@ pub(super) struct Selection {
     entries: Encoded,
     /// Which entry, its number (zero if it is not asked for), and how often it comes out.
     items: Vec<(usize, u64, i64)>,
-    /// The first entry that does not come out because enough others do.
-    rejected: Option<Vec<u8>>,
+    /// The first entry that does not come out because enough others do; nothing if none was met.
+    rejected: Vec<u8>,
+    /// While it is made: the order of the last entry.
+    order: Vec<u8>,
 }
 
 /// A selection that is being made.
@@ -27,21 +29,20 @@ pub(super) struct Selecting<'a> {
     peers: u64,
     /// The number of those equal in order to the last entry.
     rank: u64,
-    order: Vec<u8>,
 }
 
 impl Selection {
     /// Starts to select.
     pub(super) fn select(&mut self, which: Top) -> Selecting<'_> {
         self.clear();
-        Selecting { which, selection: self, rows: 0, peers: 0, rank: 0, order: Vec::new() }
+        Selecting { which, selection: self, rows: 0, peers: 0, rank: 0 }
     }
 
     /// Selects nothing.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.items.clear();
-        self.rejected = None;
+        self.rejected.clear();
     }
 
     /// Adds an entry that is known to come out; [`Selection::sort`] when all are there.
@@ -68,7 +69,8 @@ impl Selection {
 
     /// The first entry that does not come out because enough others do, if it was met.
     pub(super) fn rejected(&self) -> Option<&[u8]> {
-        self.rejected.as_deref()
+        // An entry ends with the length of its order, and so is never empty.
+        Some(&self.rejected[..]).filter(|rejected| !rejected.is_empty())
     }
 
     /// The last entry that comes out, and how many rows do.
@@ -98,9 +100,9 @@ impl Selecting<'_> {
         let copies = weight.unsigned_abs();
         if which.numbering != Numbering::Row {
             let this = split(entry, 0).0;
-            if self.rows == 0 || self.order != this {
-                self.order.clear();
-                self.order.extend_from_slice(this);
+            if self.rows == 0 || selection.order != this {
+                selection.order.clear();
+                selection.order.extend_from_slice(this);
                 self.peers += 1;
                 self.rank = match which.numbering {
                     Numbering::Rank => self.rows + 1,
@@ -110,7 +112,7 @@ impl Selecting<'_> {
         }
         let first = if which.numbering == Numbering::Row { self.rows + 1 } else { self.rank };
         if first > last {
-            selection.rejected = Some(entry.to_vec());
+            selection.rejected.extend_from_slice(entry);
             return ControlFlow::Break(());
         }
         let at = selection.entries.len();

@@ -6,22 +6,18 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::{Batch, Cursors, Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Cursors, Epoch, Nothing, PageTime, Spine};
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
 use super::entry::{EntryEncoder, push_entries, split};
 use super::growing::Growing;
 use super::selection::{Selection, difference};
 use super::shortlist::shortlist;
-use crate::arrangement::{Gathered, arrange_encoded};
+use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded, KeyCodec};
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, all_columns, assemble, types_of};
@@ -120,29 +116,11 @@ fn on_workers<'scope>(
         };
         fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Top", logic).stream
     };
-    Ok(answers.unary(Pipeline, "Answers", move |_, _| {
-        let mut gathered = Gathered::default();
-        move |input,
-                  output_session: &mut OutputBuilderSession<
-                '_,
-                Epoch,
-                NoopBuilder<Delta<Epoch>>,
-            >| {
-                input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                    let mut session = output_session.session_with_builder(&capability);
-                    for batch in batches.drain(..) {
-                        let mut cursor = batch.cursor();
-                        while gathered.fill(&mut cursor, |time| time) {
-                            let mut delta = gathered.finish(|groups, answers| {
-                                let columns =
-                                    decode(&layout, which.numbered, grows, groups, answers);
-                                assemble(output.clone(), columns, answers.len())
-                            });
-                            session.give_container(&mut delta);
-                        }
-                    }
-                });
-            }
+    Ok(crate::answers::rows(answers, move |gathered| {
+        gathered.finish(|groups, answers| {
+            let columns = decode(&layout, which.numbered, grows, groups, answers);
+            assemble(output.clone(), columns, answers.len())
+        })
     }))
 }
 

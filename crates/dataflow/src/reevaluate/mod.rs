@@ -12,18 +12,14 @@ mod groups;
 
 use std::ops::Range;
 
-use alluvium_trace::{Batch, Cursors, Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Cursors, Epoch, Nothing, PageTime, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use timely::container::NoopBuilder;
-use timely::dataflow::Stream;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use self::groups::{Answered, answered, difference};
 pub(crate) use self::groups::{Groups, Results};
+use crate::answers::rows_and_errors;
 use crate::arrangement::{Gathered, Stamps};
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
@@ -67,7 +63,8 @@ pub(crate) fn reevaluate<'scope>(
     } else {
         fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", logic).stream
     };
-    decoded(stream, Decoder { layout, names, gathered: Gathered::default() })
+    let decoder = Decoder { layout, names };
+    rows_and_errors(stream, move |gathered| decoder.decode(gathered))
 }
 
 /// Evaluates groups anew.
@@ -184,83 +181,39 @@ impl<E: Evaluator, T: PageTime> Reevaluation<E, T> {
 }
 
 /// Turns answers into rows and errors.
-struct Decoder<T> {
+struct Decoder {
     layout: Layout,
     names: Vec<String>,
-    gathered: Gathered<T>,
 }
 
-impl<T: PageTime> Decoder<T> {
-    fn batch(&mut self, batch: &Batch<T>, mut give: impl FnMut(Delta<T>, Option<Delta<T>>)) {
-        let mut cursor = batch.cursor();
-        while self.gathered.fill(&mut cursor, |time| time) {
-            let (keys, answers, stamps) = self.gathered.parts();
-            let mut row_keys: Vec<&[u8]> = Vec::with_capacity(answers.len());
-            let mut rows: Vec<&[u8]> = Vec::with_capacity(answers.len());
-            let mut row_stamps = Stamps::default();
-            let mut errors = ErrorRows::default();
-            for (at, (key, answer)) in keys.iter().zip(answers.iter()).enumerate() {
-                let (time, weight) = (stamps.times[at], stamps.weights[at]);
-                match answered(answer) {
-                    Answered::Row(value) => {
-                        row_keys.push(key);
-                        rows.push(value);
-                        row_stamps.push(time, weight);
-                    }
-                    Answered::Error(number, message) => {
-                        let group = self
-                            .layout
-                            .decode_key(key)
-                            .expect("a batch holds what its layout encoded");
-                        errors.push(&self.names[number], &group, 0, message, time, weight);
-                    }
+impl Decoder {
+    fn decode(&self, gathered: &mut Gathered<Epoch>) -> (Delta<Epoch>, Option<Delta<Epoch>>) {
+        let (keys, answers, stamps) = gathered.parts();
+        let mut row_keys: Vec<&[u8]> = Vec::with_capacity(answers.len());
+        let mut rows: Vec<&[u8]> = Vec::with_capacity(answers.len());
+        let mut row_stamps = Stamps::default();
+        let mut errors = ErrorRows::default();
+        let expectation = "a batch holds what its layout encoded";
+        for (at, (key, answer)) in keys.iter().zip(answers.iter()).enumerate() {
+            let (time, weight) = (stamps.times[at], stamps.weights[at]);
+            match answered(answer) {
+                Answered::Row(value) => {
+                    row_keys.push(key);
+                    rows.push(value);
+                    row_stamps.push(time, weight);
+                }
+                Answered::Error(number, message) => {
+                    let group = self.layout.decode_key(key).expect(expectation);
+                    errors.push(&self.names[number], &group, 0, message, time, weight);
                 }
             }
-            let columns = self
-                .layout
-                .decode(row_keys, rows.iter().copied(), &all_columns(self.layout.schema()))
-                .expect("a batch holds what its layout encoded");
-            let rows = assemble(self.layout.schema().clone(), columns, rows.len());
-            give(row_stamps.take(rows), (!errors.is_empty()).then(|| errors.finish()));
-            self.gathered.clear();
         }
+        let all = all_columns(self.layout.schema());
+        let columns = self.layout.decode(row_keys, rows.iter().copied(), &all).expect(expectation);
+        let rows = assemble(self.layout.schema().clone(), columns, rows.len());
+        gathered.clear();
+        (row_stamps.take(rows), (!errors.is_empty()).then(|| errors.finish()))
     }
-}
-
-/// The rows and the errors of answers.
-fn decoded<'scope>(
-    answers: Stream<'scope, Epoch, Vec<Batch<Epoch>>>,
-    mut decoder: Decoder<Epoch>,
-) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let mut builder = OperatorBuilder::new("Answers".to_owned(), answers.scope());
-    let mut input = builder.new_input(answers, Pipeline);
-    let (rows_output, rows) = builder.new_output();
-    let mut rows_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(rows_output);
-    let (errors_output, errors) = builder.new_output();
-    let mut errors_output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(errors_output);
-    builder.build(move |_capabilities| {
-        move |_frontiers| {
-            let mut rows_output = rows_output.activate();
-            let mut errors_output = errors_output.activate();
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                let rows_capability = capability.retain(0);
-                let errors_capability = capability.retain(1);
-                for batch in batches.drain(..) {
-                    decoder.batch(&batch, |mut rows, errors| {
-                        rows_output
-                            .session_with_builder(&rows_capability)
-                            .give_container(&mut rows);
-                        if let Some(mut errors) = errors {
-                            errors_output
-                                .session_with_builder(&errors_capability)
-                                .give_container(&mut errors);
-                        }
-                    });
-                }
-            });
-        }
-    });
-    (rows, errors)
 }
 
 /// The rows of groups as often as they are there, and where those of each group lie.

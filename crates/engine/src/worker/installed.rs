@@ -1,5 +1,7 @@
 //! A dataflow as its worker holds it.
 
+use std::sync::Arc;
+
 use alluvium_dataflow::contents::Contents;
 use alluvium_sql::lower::{StreamInput, TableDataflow, ViewDataflow};
 use alluvium_trace::Epoch;
@@ -21,8 +23,8 @@ pub(super) struct Installed {
 
 enum Kind {
     Table(Box<TableDataflow>),
-    /// A table that keeps nothing.
-    Stream,
+    /// A table that keeps nothing, by its name.
+    Stream(Arc<str>),
     View(Box<ViewDataflow>),
 }
 
@@ -32,7 +34,8 @@ impl Installed {
     }
 
     pub(super) fn stream(id: DataflowId, as_of: Epoch, name: String) -> Self {
-        Self { id, name: Some(name), as_of, ready: false, kind: Kind::Stream }
+        let kind = Kind::Stream(name.as_str().into());
+        Self { id, name: Some(name), as_of, ready: false, kind }
     }
 
     pub(super) fn view(
@@ -48,14 +51,14 @@ impl Installed {
     pub(super) fn as_table(&mut self) -> Option<&mut TableDataflow> {
         match &mut self.kind {
             Kind::Table(table) => Some(table),
-            Kind::Stream | Kind::View(_) => None,
+            Kind::Stream(_) | Kind::View(_) => None,
         }
     }
 
     /// The name of the table that keeps nothing, if it is one.
-    pub(super) fn as_stream(&self) -> Option<&str> {
+    pub(super) fn as_stream(&self) -> Option<Arc<str>> {
         match &self.kind {
-            Kind::Stream => self.name.as_deref(),
+            Kind::Stream(name) => Some(name.clone()),
             Kind::Table(_) | Kind::View(_) => None,
         }
     }
@@ -64,7 +67,7 @@ impl Installed {
     pub(super) fn stream_inputs(&mut self) -> &mut [StreamInput] {
         match &mut self.kind {
             Kind::View(view) => &mut view.streams,
-            Kind::Table(_) | Kind::Stream => &mut [],
+            Kind::Table(_) | Kind::Stream(_) => &mut [],
         }
     }
 
@@ -72,7 +75,7 @@ impl Installed {
     pub(super) fn contents(&self) -> Option<&Contents> {
         match &self.kind {
             Kind::Table(table) => Some(&table.contents),
-            Kind::Stream => None,
+            Kind::Stream(_) => None,
             Kind::View(view) => view.contents.as_ref(),
         }
     }
@@ -80,7 +83,7 @@ impl Installed {
     fn probe(&self) -> Option<&Probe<Epoch>> {
         match &self.kind {
             Kind::Table(table) => Some(&table.probe),
-            Kind::Stream => None,
+            Kind::Stream(_) => None,
             Kind::View(view) => Some(&view.probe),
         }
     }
@@ -88,7 +91,7 @@ impl Installed {
     fn kept(&mut self) -> impl Iterator<Item = &mut Contents> {
         let (contents, errors) = match &mut self.kind {
             Kind::Table(table) => (Some(&mut table.contents), None),
-            Kind::Stream => (None, None),
+            Kind::Stream(_) => (None, None),
             Kind::View(view) => (view.contents.as_mut(), view.errors.as_mut()),
         };
         contents.into_iter().chain(errors)
@@ -125,7 +128,7 @@ impl Installed {
     pub(super) fn publish(&self) -> Published {
         let (contents, errors, refused) = match &self.kind {
             Kind::Table(table) => (Some(&table.contents), None, Some(table.refused.clone())),
-            Kind::Stream => (None, None, None),
+            Kind::Stream(_) => (None, None, None),
             Kind::View(view) => (view.contents.as_ref(), view.errors.as_ref(), None),
         };
         Published {

@@ -25,6 +25,7 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 ) {
+    progress.gauges()[index].attach();
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
@@ -129,7 +130,7 @@ impl Worker {
                 for Portion { rows, weights, sequence } in portions {
                     table.input.send(epoch, rows, weights, sequence);
                 }
-            } else if let Some(stream) = self.installed[at].as_stream().map(str::to_owned) {
+            } else if let Some(stream) = self.installed[at].as_stream() {
                 self.pass(epoch, &stream, &portions);
             }
         }
@@ -147,7 +148,7 @@ impl Worker {
     /// Sends the rows of a table that keeps none to all that read it.
     fn pass(&mut self, epoch: Epoch, stream: &str, portions: &[Portion]) {
         for installed in &mut self.installed {
-            for input in installed.stream_inputs().iter_mut().filter(|it| it.relation == stream) {
+            for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
                 for portion in portions {
                     debug_assert!(portion.weights.is_none(), "rows only enter such a table");
                     input.send(epoch, &portion.rows);

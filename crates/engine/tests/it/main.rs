@@ -8,6 +8,7 @@ mod parameters;
 mod poison;
 mod sessions;
 mod sharing;
+mod state;
 mod streams;
 mod subscriptions;
 mod support;
