@@ -1,5 +1,6 @@
 //! A blob whose bytes are on the heap: every blob in memory, and small files.
 
+use std::fmt::{self, Debug, Formatter};
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -7,7 +8,6 @@ use bytes::Bytes;
 use crate::blob::{Advice, Blob, within};
 use crate::error::Result;
 
-#[derive(Debug)]
 pub(crate) struct HeapBlob {
     name: String,
     place: String,
@@ -17,6 +17,14 @@ pub(crate) struct HeapBlob {
 impl HeapBlob {
     pub(crate) fn new(name: &str, place: String, bytes: Bytes) -> HeapBlob {
         HeapBlob { name: name.to_owned(), place, bytes }
+    }
+}
+
+/// Without the bytes: they may be many.
+impl Debug for HeapBlob {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let length = self.bytes.len();
+        f.debug_struct("HeapBlob").field("length", &length).field("place", &self.place).finish()
     }
 }
 

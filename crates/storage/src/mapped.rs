@@ -3,6 +3,7 @@
 //! The mapping is advised `MADV_RANDOM` for life: what reads in sequence uses [`Blob::read`], and what knows
 //! ahead which pages it visits says so with [`Advice::WillNeed`].
 
+use std::fmt::{self, Debug, Formatter};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -16,15 +17,16 @@ use memmap2::{Mmap, UncheckedAdvice};
 use crate::blob::{Advice, Blob, within};
 use crate::error::{Error, Result};
 
-#[derive(Debug)]
 pub(crate) struct MappedBlob {
     name: String,
     path: PathBuf,
     file: File,
     map: Arc<Mmap>,
+    /// The same mapping, as readers hold it.
+    bytes: Bytes,
 }
 
-/// What the `Bytes` of a blob hold on to.
+/// What the bytes of a blob hold on to.
 struct Mapping(Arc<Mmap>);
 
 impl AsRef<[u8]> for Mapping {
@@ -43,7 +45,9 @@ impl MappedBlob {
         let map = unsafe { Mmap::map(&file) }?;
         // This is for speed alone, so a system that does not know it is none the worse.
         let _ = map.advise(memmap2::Advice::Random);
-        Ok(MappedBlob { name: name.to_owned(), path: path.to_owned(), file, map: Arc::new(map) })
+        let map = Arc::new(map);
+        let bytes = Bytes::from_owner(Mapping(map.clone()));
+        Ok(MappedBlob { name: name.to_owned(), path: path.to_owned(), file, map, bytes })
     }
 
     /// Advises one range, which is not empty and within the mapping. The mapping starts at a page and the file is
@@ -63,6 +67,13 @@ impl MappedBlob {
     }
 }
 
+impl Debug for MappedBlob {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        f.debug_struct("MappedBlob").field("length", &self.map.len()).field("path", &path).finish()
+    }
+}
+
 impl Blob for MappedBlob {
     fn name(&self) -> &str {
         &self.name
@@ -77,7 +88,7 @@ impl Blob for MappedBlob {
     }
 
     fn bytes(&self) -> Bytes {
-        Bytes::from_owner(Mapping(self.map.clone()))
+        self.bytes.clone()
     }
 
     fn is_mapped(&self) -> bool {

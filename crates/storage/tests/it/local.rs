@@ -1,10 +1,12 @@
 //! What only files do.
 
+use std::env;
 use std::fs;
+use std::io::ErrorKind;
 
-use alluvium_storage::{LocalStorage, Storage};
+use alluvium_storage::{Advice, Blob, Error, LocalStorage, Storage};
 
-use crate::twins::{MIB, assert_reads, bytes, write};
+use crate::twins::{MIB, assert_reads, bytes, test_process, write};
 
 #[test]
 fn files_above_a_mebibyte_are_mapped_and_others_are_not() {
@@ -66,4 +68,77 @@ fn a_blob_written_elsewhere_is_read() {
     let all = bytes(3 * MIB, 0);
     fs::write(directory.path().join("a"), &all).unwrap();
     assert_reads(&*LocalStorage::open(directory.path()).unwrap().open("a").unwrap(), &all);
+}
+
+/// The resident bytes of a file's only mapping in this process, and its flags.
+#[cfg(target_os = "linux")]
+fn resident(blob: &dyn Blob) -> (usize, String) {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut lines = maps.lines().skip_while(|line| !line.ends_with(&blob.place()));
+    let mut field = |name| lines.find_map(|line| line.strip_prefix(name)).unwrap().trim();
+    let resident: usize = field("Rss:").strip_suffix(" kB").unwrap().parse().unwrap();
+    (resident << 10, field("VmFlags:").to_owned())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn advice_reaches_the_pages_it_is_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let blob = write(&storage, "a", &bytes(4 * MIB + 1, 0));
+    let touch = || blob.bytes().chunks(512).map(|chunk| u64::from(chunk[0])).sum::<u64>();
+    let end = blob.len();
+    // Random for life.
+    assert!(resident(&*blob).1.split(' ').any(|flag| flag == "rr"));
+    touch();
+    let all = resident(&*blob).0;
+    assert!(all > 4 * MIB);
+    let mib = MIB as u64;
+    // The second and the fourth, neither end at a page's. At most so much stays: where the system maps 2 MiB at
+    // once it gives them back at once, and this was once seen with the first beside the second.
+    blob.advise(&[mib + 1..2 * mib - 1, 3 * mib + 5..4 * mib - 7], Advice::DontNeed).unwrap();
+    assert!(resident(&*blob).0 <= all - 2 * MIB);
+    // The last page, of which the file has one byte.
+    touch();
+    blob.advise(&[end - 1..end, end..end], Advice::DontNeed).unwrap();
+    assert!(resident(&*blob).0 < all);
+    touch();
+    blob.advise(&[0..mib, mib..end], Advice::DontNeed).unwrap();
+    assert_eq!(resident(&*blob).0, 0);
+    assert!(blob.read(0..end).unwrap() == bytes(4 * MIB + 1, 0));
+    assert_eq!(resident(&*blob).0, 0, "a read goes through the mapping");
+}
+
+/// A limit to the size of files, in a process of its own, stands for a disk that takes part of a write.
+#[test]
+fn an_append_that_was_cut_off_has_appended_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    // Some 2 MB or 4 MB, as the shell counts in units of 512 or 1024 bytes.
+    let mut process = test_process("trap '' XFSZ; ulimit -f 4000;", "local::an_append_is_cut_off");
+    let output = process.env("ALLUVIUM_TEST_DIRECTORY", directory.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    let expected = [bytes(MIB + 10, 1), bytes(100, 3)].concat();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    assert_reads(&*storage.open("a").unwrap(), &expected);
+    assert_eq!(storage.list("").unwrap(), ["a"]);
+}
+
+#[test]
+#[ignore = "needs a limit to the size of files"]
+fn an_append_is_cut_off() {
+    let Some(directory) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
+    let storage = LocalStorage::open(&directory).unwrap();
+    let mut writer = storage.create("a").unwrap();
+    writer.append(&bytes(MIB + 10, 1)).unwrap();
+    for _ in 0..2 {
+        let error = writer.append(&bytes(6 * MIB, 2)).unwrap_err();
+        let Error::Io { cause, .. } = &error else { panic!("{error}") };
+        assert_eq!(cause.kind(), ErrorKind::FileTooLarge);
+        assert_eq!(writer.len(), MIB as u64 + 10);
+    }
+    let unsealed = fs::metadata(std::path::Path::new(&directory).join(".a.unsealed")).unwrap();
+    assert!(unsealed.len() > MIB as u64 + 110, "nothing of the append was written");
+    writer.append(&bytes(100, 3)).unwrap();
+    writer.seal().unwrap();
 }

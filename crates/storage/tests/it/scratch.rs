@@ -1,12 +1,16 @@
 //! Scratch directories: what is removed, and what is left alone.
 
+use std::env;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use alluvium_storage::{Scratch, Storage};
 
-use crate::twins::{MIB, assert_reads, bytes, write};
+use crate::twins::{MIB, assert_reads, bytes, test_process, write};
 
 const LOCK: &str = ".alluvium-scratch.lock";
 
@@ -122,4 +126,37 @@ fn many_scratch_directories_come_and_go_at_once() {
 fn the_default_parent_is_the_systems_temporary_directory() {
     let scratch = Scratch::create().unwrap();
     assert_eq!(scratch.storage().directory().parent().unwrap(), std::env::temp_dir());
+}
+
+#[test]
+fn the_directory_of_another_process_is_removed_when_that_was_killed() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut process = test_process("", "scratch::a_process_that_is_killed")
+        .env("ALLUVIUM_TEST_DIRECTORY", parent.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    lines.map(Result::unwrap).find(|line| line.contains("it has a blob")).unwrap();
+    let theirs = names(parent.path());
+    assert_eq!(theirs.len(), 1);
+
+    drop(Scratch::create_in(parent.path()).unwrap());
+    assert_eq!(names(parent.path()), theirs);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(names(parent.path()), theirs);
+    drop(Scratch::create_in(parent.path()).unwrap());
+    assert!(names(parent.path()).is_empty());
+}
+
+#[test]
+#[ignore = "is to be killed"]
+fn a_process_that_is_killed() {
+    let Some(parent) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
+    let scratch = Scratch::create_in(parent).unwrap();
+    let _blob = write(&scratch, "a", &bytes(2 * MIB, 0));
+    let _unsealed = scratch.create("b").unwrap();
+    println!("it has a blob");
+    std::thread::sleep(Duration::from_secs(60));
 }

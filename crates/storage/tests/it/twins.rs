@@ -1,5 +1,6 @@
 //! All storages there are, and bytes to put there.
 
+use std::process::Command;
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, Failing, LocalStorage, MemoryStorage, Scratch, Storage};
@@ -27,16 +28,11 @@ pub fn each(test: impl Fn(Arc<dyn Storage>)) {
 
 /// Bytes that differ between seeds, and between pages of one seed.
 pub fn bytes(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let words = std::iter::repeat_with(|| {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)).to_le_bytes()
-    });
-    words.flatten().take(length).collect()
+    let mut bytes = vec![seed as u8; length];
+    for (number, chunk) in bytes.chunks_exact_mut(64).enumerate() {
+        chunk[..8].copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
 }
 
 /// Writes a blob with one append.
@@ -53,4 +49,13 @@ pub fn assert_reads(blob: &dyn Blob, bytes: &[u8]) {
     // Not `assert_eq`, which would print megabytes.
     assert!(blob.bytes() == bytes, "{} has other bytes", blob.place());
     assert!(blob.read(0..blob.len()).unwrap() == bytes, "{} reads other bytes", blob.place());
+}
+
+/// A command that runs one test of this binary, which is marked as ignored, in a process of its own.
+pub fn test_process(shell: &str, test: &str) -> Command {
+    let mut command = Command::new("sh");
+    let exec = r#"exec "$0" --exact "$1" --ignored --nocapture --test-threads 1"#;
+    command.arg("-c").arg(format!("{shell} {exec}"));
+    command.arg(std::env::current_exe().unwrap()).arg(test);
+    command
 }
