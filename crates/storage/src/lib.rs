@@ -16,6 +16,25 @@
 //!
 //! All twins pass the same tests, so a program that runs on one of them runs on all.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use alluvium_storage::{Blob, Scratch, Storage, TemporaryBlob};
+//!
+//! # fn main() -> alluvium_storage::Result<()> {
+//! let scratch: Arc<dyn Storage> = Arc::new(Scratch::create()?);
+//! let mut writer = scratch.create("batch-1")?;
+//! writer.append(b"some ")?;
+//! writer.append(b"bytes")?;
+//! let blob = TemporaryBlob::new(scratch, writer.seal()?);
+//! assert_eq!(blob.bytes(), "some bytes");
+//! assert_eq!(blob.read(5..10)?, "bytes");
+//! // The blob goes here, and with it, as nobody else has it, the scratch directory.
+//! drop(blob);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Known limitation
 //!
 //! Sealing makes a blob visible, not durable: nothing here survives a crash of the system by promise. Local

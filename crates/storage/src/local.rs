@@ -167,6 +167,9 @@ impl Writer {
             .and_then(|()| self.write(pieces, self.written + PIECE as u64));
         if let Err(cause) = written {
             self.waiting.truncate(waiting);
+            // The room is of more use to others. What cannot be given back now is written over, or cut off at the
+            // end.
+            let _ = self.file.set_len(self.written);
             return Err(cause);
         }
         self.written += (PIECE + pieces.len()) as u64;
@@ -178,7 +181,7 @@ impl Writer {
     /// Writes what waits, opens the file as a blob, and only when that has worked gives it its name.
     fn finish(&mut self) -> io::Result<Arc<dyn Blob>> {
         self.write(&self.waiting, self.written)?;
-        // A write that failed may have left more behind.
+        // A failed write may have left more behind.
         self.file.set_len(self.len())?;
         let blob = read_or_map(&self.name, &self.path, File::open(&self.unsealed)?)?;
         fs::rename(&self.unsealed, &self.path)?;

@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 
 use alluvium_storage::{Advice, Blob, Error, LocalStorage, Storage};
 
@@ -68,6 +69,18 @@ fn a_blob_written_elsewhere_is_read() {
     let all = bytes(3 * MIB, 0);
     fs::write(directory.path().join("a"), &all).unwrap();
     assert_reads(&*LocalStorage::open(directory.path()).unwrap().open("a").unwrap(), &all);
+}
+
+#[test]
+fn files_grow_by_whole_mebibytes_until_they_are_sealed() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let written = || fs::metadata(directory.path().join(".a.unsealed")).unwrap().len();
+    let mut writer = storage.create("a").unwrap();
+    for size in [1, 4097, MIB - 1, 3 * MIB + 1, 10, MIB, 2 * MIB - 3] {
+        writer.append(&bytes(size, 0)).unwrap();
+        assert_eq!(written(), writer.len() / MIB as u64 * MIB as u64);
+    }
 }
 
 /// The resident bytes of a file's only mapping in this process, and its flags.
@@ -137,8 +150,40 @@ fn an_append_is_cut_off() {
         assert_eq!(cause.kind(), ErrorKind::FileTooLarge);
         assert_eq!(writer.len(), MIB as u64 + 10);
     }
-    let unsealed = fs::metadata(std::path::Path::new(&directory).join(".a.unsealed")).unwrap();
-    assert!(unsealed.len() > MIB as u64 + 110, "nothing of the append was written");
+    // What was written of it is given back.
+    assert_eq!(fs::metadata(Path::new(&directory).join(".a.unsealed")).unwrap().len(), MIB as u64);
     writer.append(&bytes(100, 3)).unwrap();
     writer.seal().unwrap();
+}
+
+/// Run it as
+/// `unshare -rm sh -c 'mount -t tmpfs -o size=5m none /mnt; ALLUVIUM_TEST_DIRECTORY=/mnt cargo test … -- --ignored full'`.
+#[test]
+#[ignore = "needs a file system of 5 MiB"]
+fn a_full_disk_is_told_apart_and_what_is_deleted_makes_room() {
+    let Some(directory) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
+    let full = |error: Error| assert!(matches!(error, Error::Full { .. }), "{error}");
+    let storage = LocalStorage::open(&directory).unwrap();
+    write(&storage, "old", &bytes(5 * MIB - (64 << 10), 0));
+
+    let mut writer = storage.create("new").unwrap();
+    writer.append(&bytes(MIB / 2, 1)).unwrap();
+    full(writer.append(&bytes(2 * MIB, 2)).unwrap_err());
+    // What was written of it is given back.
+    assert_eq!(fs::metadata(Path::new(&directory).join(".new.unsealed")).unwrap().len(), 0);
+    // This fits into what waits in memory.
+    writer.append(&bytes(MIB / 4, 3)).unwrap();
+    let mut small = storage.create("small").unwrap();
+    small.append(&bytes(MIB / 4, 4)).unwrap();
+    full(small.seal().unwrap_err());
+    assert_eq!(storage.list("").unwrap(), ["old"]);
+
+    storage.delete("old").unwrap();
+    writer.append(&bytes(2 * MIB, 2)).unwrap();
+    let all = [bytes(MIB / 2, 1), bytes(MIB / 4, 3), bytes(2 * MIB, 2)].concat();
+    assert_reads(&*writer.seal().unwrap(), &all);
+    write(&storage, "small", &bytes(MIB / 4, 4));
+    storage.delete("new").unwrap();
+    storage.delete("small").unwrap();
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
 }
