@@ -1,0 +1,218 @@
+//! Blobs as files of a directory.
+//!
+//! A sealed blob `name` is the file `name`. While it is written it is the file `.name.unsealed`, which no blob
+//! can be called, and sealing renames it. So whoever finds a file under the name of a blob finds all of it, and
+//! the file system decides which of several writers gets a name, also between processes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::blob::Blob;
+use crate::error::{Error, Result};
+use crate::heap::HeapBlob;
+use crate::mapped::MappedBlob;
+use crate::name;
+use crate::storage::{BlobWriter, Storage};
+
+/// Files of more bytes than this are mapped, others read to the heap: mappings are a limited resource.
+const LARGEST_ON_HEAP: u64 = 1 << 20;
+
+/// Bytes are written in multiples of this, but for the last of a blob, so that the page cache holds them in large
+/// folios.
+const PIECE: usize = 1 << 20;
+
+/// A directory whose files are blobs.
+///
+/// Several of them, also in several processes, may have the same directory. Files that no blob can be called are
+/// left alone and not listed.
+///
+/// Large blobs are mapped to memory. Other programs must not write to the files or cut them short, which would
+/// change bytes that are taken to be constant, or end the process with a signal; to delete them does no harm to those
+/// who have them open.
+///
+/// A process that ends while it writes a blob leaves the file `.name.unsealed`, and with it the name stays taken.
+#[derive(Clone, Debug)]
+pub struct LocalStorage {
+    directory: PathBuf,
+}
+
+impl LocalStorage {
+    /// Opens a directory, which is created if it does not exist.
+    pub fn open(directory: impl AsRef<Path>) -> Result<LocalStorage> {
+        let given = directory.as_ref();
+        let directory = std::path::absolute(given)
+            .and_then(|directory| fs::create_dir_all(&directory).map(|()| directory))
+            .map_err(|cause| Error::path("open", given, cause))?;
+        Ok(LocalStorage { directory })
+    }
+
+    /// The directory, as an absolute path.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The path of a blob, if a blob can have this name.
+    fn path(&self, name: &str) -> Result<PathBuf> {
+        name::check(name)?;
+        Ok(self.directory.join(name))
+    }
+}
+
+impl Storage for LocalStorage {
+    fn create(&self, name: &str) -> Result<Box<dyn BlobWriter>> {
+        let path = self.path(name)?;
+        let unsealed = self.directory.join(format!(".{name}.unsealed"));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&unsealed)
+            .map_err(|cause| named("create", &path, cause))?;
+        let writer = Writer {
+            name: name.to_owned(),
+            path,
+            unsealed,
+            file,
+            written: 0,
+            waiting: Vec::new(),
+            sealed: false,
+        };
+        // Only now: the unsealed file keeps others from sealing a blob of this name in between.
+        match writer.path.try_exists() {
+            Ok(false) => Ok(Box::new(writer)),
+            Ok(true) => Err(Error::Exists { place: writer.path.display().to_string() }),
+            Err(cause) => Err(Error::path("create", &writer.path, cause)),
+        }
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<dyn Blob>> {
+        let path = self.path(name)?;
+        let file = File::open(&path).map_err(|cause| named("open", &path, cause))?;
+        read_or_map(name, &path, file).map_err(|cause| Error::path("open", &path, cause))
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        let error = |cause| Error::path("list", &self.directory, cause);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            if let Some(name) = entry.file_name().to_str()
+                && name.starts_with(prefix)
+                && name::is_valid(name)
+                && entry.file_type().map_err(error)?.is_file()
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn delete(&self, name: &str) -> Result<()> {
+        let path = self.path(name)?;
+        fs::remove_file(&path).map_err(|cause| named("delete", &path, cause))
+    }
+}
+
+/// What the operating system said of a blob's file.
+fn named(operation: &'static str, path: &Path, cause: io::Error) -> Error {
+    let place = path.display().to_string();
+    match cause.kind() {
+        io::ErrorKind::NotFound if operation != "create" => Error::Missing { place, operation },
+        io::ErrorKind::AlreadyExists => Error::Exists { place },
+        _ => Error::io(operation, place, cause),
+    }
+}
+
+/// The blob that a complete file is.
+fn read_or_map(name: &str, path: &Path, mut file: File) -> io::Result<Arc<dyn Blob>> {
+    let length = file.metadata()?.len();
+    if length > LARGEST_ON_HEAP {
+        return Ok(Arc::new(MappedBlob::new(name, path, file)?));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.read_to_end(&mut bytes)?;
+    Ok(Arc::new(HeapBlob::new(name, path.display().to_string(), bytes.into())))
+}
+
+struct Writer {
+    name: String,
+    path: PathBuf,
+    unsealed: PathBuf,
+    file: File,
+    /// How many bytes are in the file.
+    written: u64,
+    /// The bytes that come after those, less than a piece.
+    waiting: Vec<u8>,
+    sealed: bool,
+}
+
+impl Writer {
+    /// Writes at a position, not at the end: what a failed write has left behind is written over.
+    fn write(&self, bytes: &[u8], position: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, position)
+    }
+
+    /// Writes all whole pieces of what waits and these bytes, and lets the rest wait.
+    fn write_pieces(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (head, rest) = bytes.split_at(PIECE - self.waiting.len());
+        let (pieces, tail) = rest.split_at(rest.len() / PIECE * PIECE);
+        let waiting = self.waiting.len();
+        self.waiting.extend_from_slice(head);
+        let written = self
+            .write(&self.waiting, self.written)
+            .and_then(|()| self.write(pieces, self.written + PIECE as u64));
+        if let Err(cause) = written {
+            self.waiting.truncate(waiting);
+            // The room is of more use to others. What cannot be given back now is written over, or cut off at the
+            // end.
+            let _ = self.file.set_len(self.written);
+            return Err(cause);
+        }
+        self.written += (PIECE + pieces.len()) as u64;
+        self.waiting.clear();
+        self.waiting.extend_from_slice(tail);
+        Ok(())
+    }
+
+    /// Writes what waits, opens the file as a blob, and only when that has worked gives it its name.
+    fn finish(&mut self) -> io::Result<Arc<dyn Blob>> {
+        self.write(&self.waiting, self.written)?;
+        // A failed write may have left more behind.
+        self.file.set_len(self.len())?;
+        let blob = read_or_map(&self.name, &self.path, File::open(&self.unsealed)?)?;
+        fs::rename(&self.unsealed, &self.path)?;
+        self.sealed = true;
+        Ok(blob)
+    }
+}
+
+impl BlobWriter for Writer {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() < PIECE - self.waiting.len() {
+            self.waiting.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.write_pieces(bytes).map_err(|cause| Error::path("append to", &self.path, cause))
+    }
+
+    fn len(&self) -> u64 {
+        self.written + self.waiting.len() as u64
+    }
+
+    fn seal(mut self: Box<Self>) -> Result<Arc<dyn Blob>> {
+        self.finish().map_err(|cause| Error::path("seal", &self.path, cause))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.sealed {
+            // Nobody can be told.
+            let _ = fs::remove_file(&self.unsealed);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A blob whose bytes are a mapped file.
+//!
+//! The mapping is advised `MADV_RANDOM` for life: what reads in sequence uses [`Blob::read`], and what knows
+//! ahead which pages it visits says so with [`Advice::WillNeed`].
+
+use std::fmt::{self, Debug, Formatter};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use memmap2::{Mmap, UncheckedAdvice};
+
+use crate::blob::{Advice, Blob, within};
+use crate::error::{Error, Result};
+
+pub(crate) struct MappedBlob {
+    name: String,
+    path: PathBuf,
+    file: File,
+    map: Arc<Mmap>,
+    /// The same mapping, as readers hold it.
+    bytes: Bytes,
+}
+
+/// What the bytes of a blob hold on to.
+struct Mapping(Arc<Mmap>);
+
+impl AsRef<[u8]> for Mapping {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl MappedBlob {
+    /// Maps all of a file that nobody will write to any more.
+    pub(crate) fn new(name: &str, path: &Path, file: File) -> io::Result<MappedBlob> {
+        // SAFETY: the bytes of a mapping must not change while it is borrowed. The file belongs to a directory
+        // whose blobs are written only before they are sealed, under a name of their own, and afterwards only
+        // unlinked, never written or cut short, and what is unlinked stays until the mapping goes. That no other
+        // program does otherwise is what `LocalStorage` asks of its directory.
+        let map = unsafe { Mmap::map(&file) }?;
+        // This is for speed alone, so a system that does not know it is none the worse.
+        let _ = map.advise(memmap2::Advice::Random);
+        let map = Arc::new(map);
+        let bytes = Bytes::from_owner(Mapping(map.clone()));
+        Ok(MappedBlob { name: name.to_owned(), path: path.to_owned(), file, map, bytes })
+    }
+
+    /// Advises one range, which is not empty and within the mapping. The mapping starts at a page and the file is
+    /// mapped to its end, so to align the start downwards, as memmap2 does, and the end upwards, as the system
+    /// does, stays within it.
+    fn advise_range(&self, range: &Range<usize>, advice: Advice) -> io::Result<()> {
+        match advice {
+            Advice::WillNeed => {
+                self.map.advise_range(memmap2::Advice::WillNeed, range.start, range.len())
+            }
+            // SAFETY: this is dangerous where pages have contents that no file has. The mapping is shared and
+            // read-only, so the pages come back from the file with the bytes they had.
+            Advice::DontNeed => unsafe {
+                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
+            },
+        }
+    }
+}
+
+impl Debug for MappedBlob {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        f.debug_struct("MappedBlob").field("length", &self.map.len()).field("path", &path).finish()
+    }
+}
+
+impl Blob for MappedBlob {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn len(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    fn is_mapped(&self) -> bool {
+        true
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let mut bytes = vec![0; within(self, &range)?.len()];
+        self.file
+            .read_exact_at(&mut bytes, range.start)
+            .map_err(|cause| Error::path("read", &self.path, cause))?;
+        Ok(bytes.into())
+    }
+
+    fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()> {
+        let ranges: Vec<Range<usize>> =
+            ranges.iter().map(|range| within(self, range)).collect::<Result<_>>()?;
+        for range in ranges.iter().filter(|range| !range.is_empty()) {
+            self.advise_range(range, advice)
+                .map_err(|cause| Error::path("advise on", &self.path, cause))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! What only files do.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use alluvium_storage::{Advice, Blob, Error, LocalStorage, Storage};
+
+use crate::twins::{MIB, assert_reads, bytes, test_process, write};
+
+#[test]
+fn files_above_a_mebibyte_are_mapped_and_others_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    for (length, mapped) in [(0, false), (MIB, false), (MIB + 1, true), (4 * MIB, true)] {
+        let name = format!("b{length}");
+        assert_eq!(write(&storage, &name, &bytes(length, 0)).is_mapped(), mapped);
+        assert_eq!(storage.open(&name).unwrap().is_mapped(), mapped);
+    }
+}
+
+#[test]
+fn blobs_are_files_of_the_directory_and_writers_leave_no_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let all = bytes(2 * MIB + 9, 0);
+    write(&storage, "a", &all);
+    let mut dropped = storage.create("b").unwrap();
+    dropped.append(&all).unwrap();
+    drop(dropped);
+    storage.create("a").map(drop).unwrap_err();
+    let files: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    assert_eq!(files, ["a"]);
+    assert!(fs::read(directory.path().join("a")).unwrap() == all);
+}
+
+#[test]
+fn what_one_handle_of_a_directory_seals_another_sees() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = LocalStorage::open(directory.path().join("not/yet/there")).unwrap();
+    let other = LocalStorage::open(one.directory()).unwrap();
+    let writer = one.create("a").unwrap();
+    other.create("a").map(drop).unwrap_err();
+    writer.seal().unwrap();
+    assert_eq!(other.list("").unwrap(), ["a"]);
+    other.delete("a").unwrap();
+    one.open("a").unwrap_err();
+}
+
+#[test]
+fn files_and_directories_that_are_no_blobs_are_not_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    fs::write(directory.path().join(".hidden"), "").unwrap();
+    fs::write(directory.path().join("with space"), "").unwrap();
+    fs::create_dir(directory.path().join("directory")).unwrap();
+    assert!(storage.list("").unwrap().is_empty());
+    storage.create("directory").map(drop).unwrap_err();
+    storage.open("directory").unwrap_err();
+    storage.delete("directory").unwrap_err();
+    assert!(directory.path().join("directory").exists());
+}
+
+#[test]
+fn a_blob_written_elsewhere_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let all = bytes(3 * MIB, 0);
+    fs::write(directory.path().join("a"), &all).unwrap();
+    assert_reads(&*LocalStorage::open(directory.path()).unwrap().open("a").unwrap(), &all);
+}
+
+#[test]
+fn files_grow_by_whole_mebibytes_until_they_are_sealed() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let written = || fs::metadata(directory.path().join(".a.unsealed")).unwrap().len();
+    let mut writer = storage.create("a").unwrap();
+    for size in [1, 4097, MIB - 1, 3 * MIB + 1, 10, MIB, 2 * MIB - 3] {
+        writer.append(&bytes(size, 0)).unwrap();
+        assert_eq!(written(), writer.len() / MIB as u64 * MIB as u64);
+    }
+}
+
+/// The resident bytes of a file's only mapping in this process, and its flags.
+#[cfg(target_os = "linux")]
+fn resident(blob: &dyn Blob) -> (usize, String) {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut lines = maps.lines().skip_while(|line| !line.ends_with(&blob.place()));
+    let mut field = |name| lines.find_map(|line| line.strip_prefix(name)).unwrap().trim();
+    let resident: usize = field("Rss:").strip_suffix(" kB").unwrap().parse().unwrap();
+    (resident << 10, field("VmFlags:").to_owned())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn advice_reaches_the_pages_it_is_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let blob = write(&storage, "a", &bytes(4 * MIB + 1, 0));
+    let touch = || blob.bytes().chunks(512).map(|chunk| u64::from(chunk[0])).sum::<u64>();
+    let end = blob.len();
+    // Random for life.
+    assert!(resident(&*blob).1.split(' ').any(|flag| flag == "rr"));
+    touch();
+    let all = resident(&*blob).0;
+    assert!(all > 4 * MIB);
+    let mib = MIB as u64;
+    // The second and the fourth, neither end at a page's. At most so much stays: where the system maps 2 MiB at
+    // once it gives them back at once, and this was once seen with the first beside the second.
+    blob.advise(&[mib + 1..2 * mib - 1, 3 * mib + 5..4 * mib - 7], Advice::DontNeed).unwrap();
+    assert!(resident(&*blob).0 <= all - 2 * MIB);
+    // The last page, of which the file has one byte.
+    touch();
+    blob.advise(&[end - 1..end, end..end], Advice::DontNeed).unwrap();
+    assert!(resident(&*blob).0 < all);
+    touch();
+    blob.advise(&[0..mib, mib..end], Advice::DontNeed).unwrap();
+    assert_eq!(resident(&*blob).0, 0);
+    assert!(blob.read(0..end).unwrap() == bytes(4 * MIB + 1, 0));
+    assert_eq!(resident(&*blob).0, 0, "a read goes through the mapping");
+}
+
+/// A limit to the size of files, in a process of its own, stands for a disk that takes part of a write.
+#[test]
+fn an_append_that_was_cut_off_has_appended_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    // Some 2 MB or 4 MB, as the shell counts in units of 512 or 1024 bytes.
+    let mut process = test_process("trap '' XFSZ; ulimit -f 4000;", "local::an_append_is_cut_off");
+    let output = process.env("ALLUVIUM_TEST_DIRECTORY", directory.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    let expected = [bytes(MIB + 10, 1), bytes(100, 3)].concat();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    assert_reads(&*storage.open("a").unwrap(), &expected);
+    assert_eq!(storage.list("").unwrap(), ["a"]);
+}
+
+#[test]
+#[ignore = "needs a limit to the size of files"]
+fn an_append_is_cut_off() {
+    let Some(directory) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
+    let storage = LocalStorage::open(&directory).unwrap();
+    let mut writer = storage.create("a").unwrap();
+    writer.append(&bytes(MIB + 10, 1)).unwrap();
+    for _ in 0..2 {
+        let error = writer.append(&bytes(6 * MIB, 2)).unwrap_err();
+        let Error::Io { cause, .. } = &error else { panic!("{error}") };
+        assert_eq!(cause.kind(), ErrorKind::FileTooLarge);
+        assert_eq!(writer.len(), MIB as u64 + 10);
+    }
+    // What was written of it is given back.
+    assert_eq!(fs::metadata(Path::new(&directory).join(".a.unsealed")).unwrap().len(), MIB as u64);
+    writer.append(&bytes(100, 3)).unwrap();
+    writer.seal().unwrap();
+}
+
+/// Run it as
+/// `unshare -rm sh -c 'mount -t tmpfs -o size=5m none /mnt; ALLUVIUM_TEST_DIRECTORY=/mnt cargo test … -- --ignored full'`.
+#[test]
+#[ignore = "needs a file system of 5 MiB"]
+fn a_full_disk_is_told_apart_and_what_is_deleted_makes_room() {
+    let Some(directory) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
+    let full = |error: Error| assert!(matches!(error, Error::Full { .. }), "{error}");
+    let storage = LocalStorage::open(&directory).unwrap();
+    write(&storage, "old", &bytes(5 * MIB - (64 << 10), 0));
+
+    let mut writer = storage.create("new").unwrap();
+    writer.append(&bytes(MIB / 2, 1)).unwrap();
+    full(writer.append(&bytes(2 * MIB, 2)).unwrap_err());
+    // What was written of it is given back.
+    assert_eq!(fs::metadata(Path::new(&directory).join(".new.unsealed")).unwrap().len(), 0);
+    // This fits into what waits in memory.
+    writer.append(&bytes(MIB / 4, 3)).unwrap();
+    let mut small = storage.create("small").unwrap();
+    small.append(&bytes(MIB / 4, 4)).unwrap();
+    full(small.seal().unwrap_err());
+    assert_eq!(storage.list("").unwrap(), ["old"]);
+
+    storage.delete("old").unwrap();
+    writer.append(&bytes(2 * MIB, 2)).unwrap();
+    let all = [bytes(MIB / 2, 1), bytes(MIB / 4, 3), bytes(2 * MIB, 2)].concat();
+    assert_reads(&*writer.seal().unwrap(), &all);
+    write(&storage, "small", &bytes(MIB / 4, 4));
+    storage.delete("new").unwrap();
+    storage.delete("small").unwrap();
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+}

@@ -1,0 +1,14 @@
+//! Tests of blobs. What every storage must do is tested on every twin.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod blobs;
+mod concurrency;
+mod errors;
+mod failing;
+mod local;
+mod names;
+mod scratch;
+mod temporary;
+mod twins;
+mod writing;

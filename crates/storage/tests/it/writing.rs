@@ -1,0 +1,69 @@
+//! Writing blobs.
+
+use alluvium_storage::Error;
+
+use crate::twins::{MIB, assert_reads, bytes, each};
+
+#[test]
+fn appends_of_any_size_come_out_as_they_went_in() {
+    let runs: &[&[usize]] = &[
+        &[],
+        &[0],
+        &[1],
+        &[MIB - 1],
+        &[MIB],
+        &[MIB + 1],
+        &[MIB, 1],
+        &[1, MIB],
+        &[MIB - 1, 1, 1],
+        &[3, MIB - 4, 0, 2, 5 * MIB + 7, 11],
+        &[2 * MIB, MIB, 3 * MIB],
+        &[4097; 700],
+    ];
+    each(|storage| {
+        for (run, sizes) in runs.iter().enumerate() {
+            let name = format!("run-{run}");
+            let all = bytes(sizes.iter().sum(), run as u64);
+            let mut writer = storage.create(&name).unwrap();
+            assert!(writer.is_empty());
+            let mut rest = &all[..];
+            for &size in *sizes {
+                let piece;
+                (piece, rest) = rest.split_at(size);
+                writer.append(piece).unwrap();
+                assert_eq!(writer.len(), (all.len() - rest.len()) as u64);
+            }
+            assert_reads(&*writer.seal().unwrap(), &all);
+            assert_reads(&*storage.open(&name).unwrap(), &all);
+        }
+    });
+}
+
+#[test]
+fn a_blob_is_not_there_before_it_is_sealed() {
+    each(|storage| {
+        let mut writer = storage.create("a").unwrap();
+        writer.append(&bytes(3 * MIB, 0)).unwrap();
+        assert!(storage.list("").unwrap().is_empty());
+        assert!(matches!(storage.open("a"), Err(Error::Missing { .. })));
+        assert!(matches!(storage.delete("a"), Err(Error::Missing { .. })));
+        writer.seal().unwrap();
+        assert_eq!(storage.list("").unwrap(), ["a"]);
+        storage.delete("a").unwrap();
+        assert!(storage.list("").unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_writer_that_is_dropped_leaves_nothing() {
+    each(|storage| {
+        for length in [0, 10, 3 * MIB] {
+            let mut writer = storage.create("a").unwrap();
+            writer.append(&bytes(length, 0)).unwrap();
+            drop(writer);
+            assert!(storage.list("").unwrap().is_empty());
+            assert!(matches!(storage.open("a"), Err(Error::Missing { .. })));
+        }
+        storage.create("a").unwrap().seal().unwrap();
+    });
+}
