@@ -43,6 +43,8 @@ pub struct Options {
     pub workers: NonZeroUsize,
     /// Where the events come from.
     pub source: Source,
+    /// How many bytes of memory state may take; see [`alluvium::Builder::memory`].
+    pub memory: Option<usize>,
 }
 
 /// Measures a query.
@@ -51,7 +53,7 @@ pub struct Options {
 /// the query's own.
 pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
-    let engine = start(query, options.workers)?;
+    let engine = start(query, options.workers, options.memory)?;
 
     let begun = Instant::now();
     let processor = resources::processor_time()?;
@@ -65,7 +67,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
 
     let mut contents = Checksum::default();
     let mut add = |change: Change| contents.add(&change.rows, &change.weights);
-    changes(query, &input, options.workers, &mut add)?;
+    changes(query, &input, options.workers, options.memory, &mut add)?;
     Ok(Measurement {
         query: query.name.to_owned(),
         events: options.extent.events,
@@ -77,9 +79,9 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         file_bytes: memory.file,
         input_bytes: input.bytes() as u64,
         state_rows: state.rows,
-        memory_bytes: state.bytes,
-        disk_bytes: 0,
-        spilled_bytes: 0,
+        memory_bytes: state.memory_bytes,
+        disk_bytes: state.disk_bytes,
+        spilled_bytes: state.spilled_bytes,
         contents,
         latency,
     })
@@ -90,9 +92,10 @@ pub fn changes(
     query: &Query,
     input: &Input,
     workers: NonZeroUsize,
+    memory: Option<usize>,
     take: &mut dyn FnMut(Change) -> Result<()>,
 ) -> Result<()> {
-    let engine = start(query, workers)?;
+    let engine = start(query, workers, memory)?;
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
@@ -110,8 +113,12 @@ pub fn changes(
 }
 
 /// An engine with the tables, the side input and the query's view.
-fn start(query: &Query, workers: NonZeroUsize) -> Result<Engine> {
-    let engine = Engine::builder().workers(workers.get()).open_in_memory()?;
+fn start(query: &Query, workers: NonZeroUsize, memory: Option<usize>) -> Result<Engine> {
+    let mut builder = Engine::builder().workers(workers.get());
+    if let Some(memory) = memory {
+        builder = builder.memory(memory);
+    }
+    let engine = builder.open_in_memory()?;
     execute(&engine, "tables.sql", TABLES)?;
     let mut transaction = engine.begin()?;
     transaction.insert("side_input", side_input()?)?;

@@ -9,6 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
 use crate::program::is_name;
+use crate::size;
 
 /// Runs SQL programs whose views are always up to date.
 ///
@@ -63,6 +64,9 @@ pub struct RunArgs {
     /// Writes how much was read, how fast and with how much memory, as JSON
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    /// How much memory state may take, as in 512M; what goes beyond is kept in files [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub memory: Option<usize>,
     /// Stops at the first row that is refused or has an error
     #[arg(long)]
     pub strict: bool,
@@ -116,6 +120,9 @@ struct Shell {
     /// The number of threads that keep the views up to date
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
+    /// How much memory state may take, as in 512M; what goes beyond is kept in files [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    memory: Option<usize>,
     /// How results are written
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -139,6 +146,8 @@ pub struct ShellArgs {
     /// Nothing stands for standard input.
     pub origins: Vec<Origin>,
     pub workers: NonZeroUsize,
+    /// How many bytes of memory state may take; `None` without a limit.
+    pub memory: Option<usize>,
     pub format: Format,
     pub null: Option<String>,
 }
@@ -198,6 +207,7 @@ fn args(matches: ArgMatches) -> Args {
     Args::Shell(ShellArgs {
         origins,
         workers: shell.workers,
+        memory: shell.memory,
         format: shell.format,
         null: shell.null,
     })

@@ -15,6 +15,7 @@ mod progress;
 mod prompt;
 mod run;
 mod shell;
+mod size;
 
 use std::process::ExitCode;
 

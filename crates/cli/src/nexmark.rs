@@ -12,6 +12,8 @@ use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
 use clap::ValueEnum;
 
+use crate::size;
+
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 pub struct NexmarkArgs {
@@ -37,9 +39,9 @@ pub struct NexmarkArgs {
     /// Writes the report to a file, `-` being the standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// How much memory may be used: not supported yet
-    #[arg(long, value_name = "SIZE", value_parser = no_budget)]
-    memory: Option<u64>,
+    /// How much memory state may take, as in 512M; what goes beyond is kept in files [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    memory: Option<usize>,
 }
 
 /// The ways of [`Source`].
@@ -75,10 +77,6 @@ fn count(text: &str) -> Result<u64, String> {
     number
         .filter(|&number| number > 0)
         .ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
-}
-
-fn no_budget(_: &str) -> Result<u64, String> {
-    Err("there is no memory budget yet".to_owned())
 }
 
 /// Measures. The status is 0 if all queries could be measured, else 1.
@@ -150,7 +148,7 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        Ok(Options { extent, workers: self.workers, source })
+        Ok(Options { extent, workers: self.workers, source, memory: self.memory })
     }
 
     /// Measures one of several queries.
@@ -168,6 +166,9 @@ impl NexmarkArgs {
             .stderr(Stdio::inherit());
         if let Some(folder) = &self.directory {
             command.arg("--directory").arg(folder);
+        }
+        if let Some(memory) = self.memory {
+            command.args(["--memory", &memory.to_string()]);
         }
         let output = command.output().map_err(|error| here(&error))?;
         match output.status.code() {

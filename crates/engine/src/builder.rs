@@ -4,6 +4,9 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use alluvium_storage::Scratch;
+use alluvium_trace::memory::{MemoryBudget, Surroundings};
+
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -20,6 +23,7 @@ pub struct Builder {
     batch_rows: usize,
     strict: bool,
     clock: Clock,
+    memory: Option<usize>,
 }
 
 /// How many rows an input's transaction has if nobody says otherwise.
@@ -34,6 +38,7 @@ impl Builder {
             batch_rows: BATCH_ROWS,
             strict: false,
             clock: Clock::default(),
+            memory: None,
         }
     }
 
@@ -78,7 +83,19 @@ impl Builder {
         self
     }
 
-    /// Starts an engine that keeps everything in memory.
+    /// How many bytes of memory state may take, that of all workers together. What goes beyond is kept in files,
+    /// in a folder of its own under the system's one for temporary files, which is removed when the engine ends.
+    /// Results do not depend on it. Without it, all state is in memory.
+    ///
+    /// Counted are the pages of state and rows that wait to become some, and of mapped files what was touched;
+    /// not counted are rows between operators, and what an operator needs while it runs. The smaller the budget,
+    /// the more is written, down to files for single epochs.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Starts an engine that keeps nothing once it has ended.
     pub fn open_in_memory(self) -> Result<Engine> {
         let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let workers = self.workers.unwrap_or_else(available);
@@ -86,6 +103,16 @@ impl Builder {
             return Err(Error::Start { message: "at least one worker is needed".to_owned() });
         }
         let settings = Settings { workers, batch_rows: self.batch_rows, strict: self.strict };
-        Ok(Engine { instance: Instance::start(settings, self.sources, self.sinks, self.clock)? })
+        let surroundings = self.surroundings()?;
+        let instance =
+            Instance::start(settings, self.sources, self.sinks, self.clock, surroundings)?;
+        Ok(Engine { instance })
+    }
+
+    fn surroundings(&self) -> Result<Surroundings> {
+        let Some(bytes) = self.memory else { return Ok(Surroundings::default()) };
+        let scratch =
+            Scratch::create().map_err(|error| Error::Start { message: error.to_string() })?;
+        Ok(Surroundings { budget: MemoryBudget::new(bytes), storage: Some(Arc::new(scratch)) })
     }
 }

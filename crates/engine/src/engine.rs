@@ -120,9 +120,18 @@ impl Engine {
     /// How much state the workers hold. Waits for nothing.
     pub fn state(&self) -> State {
         let gauges = self.instance.progress.gauges().iter();
-        gauges.fold(State::default(), |all, gauge| State {
+        let budget = &self.instance.budget;
+        let state = State {
+            memory_bytes: budget.used() as u64,
+            memory_peak_bytes: budget.peak() as u64,
+            disk_bytes: budget.files(),
+            spilled_bytes: budget.written(),
+            ..State::default()
+        };
+        gauges.fold(state, |all, gauge| State {
             rows: all.rows + gauge.rows() as u64,
             bytes: all.bytes + gauge.bytes() as u64,
+            ..all
         })
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alluvium_sql::plan::IncrementalPlan;
 use alluvium_sql::planner::Planner;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::{MemoryBudget, Surroundings};
 use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Indexes, RelationInfo, Uses};
@@ -44,6 +45,8 @@ pub(crate) struct Instance {
     pub(crate) progress: Arc<Progress>,
     pub(crate) poison: Arc<Poison>,
     pub(crate) sequencer: Sequencer,
+    /// What state is counted in.
+    pub(crate) budget: MemoryBudget,
 }
 
 /// What a subscription's dataflow reads, and where its changes go.
@@ -59,10 +62,11 @@ impl Instance {
         sources: Vec<Arc<dyn Source>>,
         sinks: Vec<Arc<dyn Sink>>,
         clock: Clock,
+        surroundings: Surroundings,
     ) -> Result<Arc<Self>> {
         let poison = Arc::new(Poison::default());
         let progress = Progress::new(settings.workers, clock.now()?, poison.clone());
-        let pool = Pool::start(settings.workers, &progress, &poison)?;
+        let pool = Pool::start(settings.workers, &surroundings, &progress, &poison)?;
         Ok(Arc::new(Self {
             catalog: Catalog::default(),
             indexes: Indexes::default(),
@@ -80,6 +84,7 @@ impl Instance {
             sequencer: Sequencer::new(pool, progress.clone(), poison.clone()),
             progress,
             poison,
+            budget: surroundings.budget,
         }))
     }
 

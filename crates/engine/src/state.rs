@@ -6,6 +6,15 @@ pub struct State {
     /// How many rows: those of the tables and views, and what operators keep to maintain them. A change that is
     /// not compacted yet counts beside the row it changes.
     pub rows: u64,
-    /// How many bytes they take.
+    /// How many bytes they take, in memory or in files.
     pub bytes: u64,
+    /// How many bytes of memory are counted against the budget: what is not in files, and rows on their way into
+    /// state.
+    pub memory_bytes: u64,
+    /// The most that ever was.
+    pub memory_peak_bytes: u64,
+    /// How many bytes the files with state take.
+    pub disk_bytes: u64,
+    /// How many bytes were ever written to such files.
+    pub spilled_bytes: u64,
 }

@@ -17,8 +17,9 @@ use crate::mapped::MappedBlob;
 use crate::name;
 use crate::storage::{BlobWriter, Storage};
 
-/// Files of more bytes than this are mapped, others read to the heap: mappings are a limited resource.
-const LARGEST_ON_HEAP: u64 = 1 << 20;
+/// Files of more bytes than this are mapped, others read to the heap: mappings are a limited resource, and a
+/// small file costs more to map than to read.
+const LARGEST_ON_HEAP: u64 = 32 << 10;
 
 /// Bytes are written in multiples of this, but for the last of a blob, so that the page cache holds them in large
 /// folios.

@@ -3,18 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
+use alluvium_storage::Blob;
 use differential_dataflow::trace::{self, BatchReader, Description};
 use timely::progress::{Antichain, Timestamp};
 
-use crate::builder::BatchBuilder;
+use crate::builder::{BatchBuilder, written};
 use crate::cursor::Cursor;
+use crate::file::{FileError, FilePages, FileWriter};
+use crate::memory::{MemoryBudget, Surroundings};
 use crate::merge::BatchMerger;
 use crate::page::view::gallop;
 use crate::page::{Page, PageLimits};
 use crate::prefix::prefix;
 use crate::time::PageTime;
 
-/// An immutable run of updates, sorted by key, value and time, in pages.
+/// An immutable run of updates, sorted by key, value and time, in pages on the heap or in a file.
 ///
 /// The description says which interval of times the updates come from, and since when their times may have
 /// been advanced. A clone shares the pages.
@@ -25,13 +28,19 @@ pub struct Batch<T> {
 
 /// What a batch holds, whatever interval it is said to describe.
 struct Contents {
-    pages: Vec<Page>,
+    pages: Pages,
     /// For each page the first eight bytes of its first key: most of a search needs no more.
     fences: Vec<u64>,
     updates: usize,
     retractions: usize,
     bytes: usize,
     limits: PageLimits,
+}
+
+/// Where the pages are.
+enum Pages {
+    Heap(Vec<Page>),
+    File(FilePages),
 }
 
 impl<T> Clone for Batch<T> {
@@ -77,9 +86,44 @@ impl<T> Batch<T> {
         self.contents.bytes
     }
 
-    /// The pages, in order.
-    pub fn pages(&self) -> &[Page] {
-        &self.contents.pages
+    /// The number of pages.
+    pub fn pages(&self) -> usize {
+        match &self.contents.pages {
+            Pages::Heap(pages) => pages.len(),
+            Pages::File(pages) => pages.len(),
+        }
+    }
+
+    /// A page.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such page, or if it lies in a file that is damaged there: the message says where.
+    #[inline]
+    pub fn page(&self, index: usize) -> &Page {
+        match &self.contents.pages {
+            Pages::Heap(pages) => &pages[index],
+            Pages::File(pages) => pages.page(index),
+        }
+    }
+
+    /// The page of this number, if there is one.
+    #[inline]
+    pub(crate) fn get_page(&self, index: usize) -> Option<&Page> {
+        (index < self.pages()).then(|| self.page(index))
+    }
+
+    /// The file that the pages are in, if they are not on the heap.
+    pub(crate) fn file(&self) -> Option<&FilePages> {
+        match &self.contents.pages {
+            Pages::Heap(_) => None,
+            Pages::File(pages) => Some(pages),
+        }
+    }
+
+    /// Whether the pages are in a file.
+    pub fn is_file(&self) -> bool {
+        self.file().is_some()
     }
 
     /// How large the pages of this batch were allowed to grow.
@@ -104,8 +148,27 @@ impl<T> Batch<T> {
             updates: pages.iter().map(Page::updates).sum(),
             retractions: pages.iter().map(Page::retractions).sum(),
             bytes: held + pages.len() * (size_of::<Page>() + size_of::<u64>()),
-            pages,
+            pages: Pages::Heap(pages),
             fences,
+            limits,
+        };
+        Batch { description: Arc::new(description), contents: Arc::new(contents) }
+    }
+
+    /// A batch of the pages of a file, which have so many updates and retractions.
+    pub(crate) fn from_file(
+        pages: FilePages,
+        updates: usize,
+        retractions: usize,
+        limits: PageLimits,
+        description: Description<T>,
+    ) -> Batch<T> {
+        let contents = Contents {
+            fences: pages.fences().collect(),
+            updates,
+            retractions,
+            bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
+            pages: Pages::File(pages),
             limits,
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
@@ -113,10 +176,10 @@ impl<T> Batch<T> {
 
     /// The first of the pages `from..` whose first key is not below `target`, or the number of pages.
     pub(crate) fn seek_page(&self, from: usize, target: &[u8]) -> usize {
-        let Contents { pages, fences, .. } = &*self.contents;
+        let fences = &self.contents.fences;
         let target_prefix = prefix(target);
-        gallop(from..pages.len(), |page| match fences[page] {
-            fence if fence == target_prefix => pages[page].key(0) < target,
+        gallop(from..fences.len(), |page| match fences[page] {
+            fence if fence == target_prefix => self.page(page).key(0) < target,
             fence => fence < target_prefix,
         })
     }
@@ -128,10 +191,44 @@ impl<T: PageTime> Batch<T> {
         Cursor::new(self.clone())
     }
 
+    /// The batch in a file, which stays there when nobody reads it any more.
+    ///
+    /// Pages are looked at when they are needed; until then what is wrong with one is not known.
+    pub fn open(blob: Arc<dyn Blob>, budget: &MemoryBudget) -> Result<Batch<T>, FileError> {
+        let place = blob.place();
+        let (pages, metadata) = FilePages::open(blob, budget)?;
+        if metadata.lanes as usize != T::LANES {
+            let reason = "its times are of another kind";
+            return Err(FileError::Damaged { place, offset: 0, reason });
+        }
+        let frontier =
+            |lanes: &[u64]| -> Antichain<T> { lanes.chunks(T::LANES).map(T::load).collect() };
+        let since = frontier(&metadata.since);
+        let description =
+            Description::new(frontier(&metadata.lower), frontier(&metadata.upper), since);
+        let limits = PageLimits {
+            bytes: metadata.page_bytes as usize,
+            updates: metadata.page_updates as usize,
+        };
+        let (updates, retractions) = (metadata.updates as usize, metadata.retractions as usize);
+        Ok(Batch::from_file(pages, updates, retractions, limits, description))
+    }
+
+    /// The same updates in a file of the storage of these surroundings, which have one.
+    pub(crate) fn spilled(&self, surroundings: &Surroundings) -> Batch<T> {
+        let mut file = written(FileWriter::new(surroundings.clone()));
+        for page in 0..self.pages() {
+            written(file.push(self.page(page)));
+        }
+        let pages = written(file.finish(self.limits(), self.description()));
+        let description = Description::clone(self.description());
+        Batch::from_file(pages, self.len(), self.retractions(), self.limits(), description)
+    }
+
     /// Whether all updates are at one time; so it is if there are none.
     pub(crate) fn has_one_time(&self) -> bool {
         let time = |page: &Page| page.time::<T>(0);
-        let mut pages = self.pages().iter();
+        let mut pages = (0..self.pages()).map(|page| self.page(page));
         match pages.next() {
             Some(first) => {
                 first.layout().times == 1

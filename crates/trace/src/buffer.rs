@@ -5,6 +5,7 @@ use timely::progress::Antichain;
 
 use crate::batch::Batch;
 use crate::builder::BatchBuilder;
+use crate::memory::{Charge, surroundings};
 use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
 use crate::time::PageTime;
@@ -19,6 +20,8 @@ pub struct RowBuffer<T> {
     arena: Vec<u8>,
     updates: Vec<Update<T>>,
     limits: PageLimits,
+    /// Of what is allocated for the two.
+    charge: Charge,
 }
 
 /// One update: its key and then its value lie in the arena from `start` on.
@@ -58,7 +61,8 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// An empty buffer that seals batches whose pages stay within these limits.
     pub fn with_limits(limits: PageLimits) -> Self {
-        RowBuffer { arena: Vec::new(), updates: Vec::new(), limits }
+        let charge = surroundings::current().budget.charge(0);
+        RowBuffer { arena: Vec::new(), updates: Vec::new(), limits, charge }
     }
 
     /// Adds an update.
@@ -68,6 +72,7 @@ impl<T: PageTime> RowBuffer<T> {
     /// If a key or a value is longer than four gigabytes.
     #[inline]
     pub fn push(&mut self, key: &[u8], val: &[u8], time: &T, weight: i64) {
+        let allocated = (self.arena.capacity(), self.updates.capacity());
         self.updates.push(Update {
             start: self.arena.len(),
             key: length(key),
@@ -77,6 +82,15 @@ impl<T: PageTime> RowBuffer<T> {
         });
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(val);
+        if allocated != (self.arena.capacity(), self.updates.capacity()) {
+            self.count();
+        }
+    }
+
+    /// Counts what is allocated.
+    fn count(&mut self) {
+        let updates = self.updates.capacity() * size_of::<Update<T>>();
+        self.charge.set(self.arena.capacity() + updates);
     }
 
     /// The number of updates.
@@ -129,6 +143,7 @@ impl<T: PageTime> RowBuffer<T> {
         }
         self.arena.shrink_to(RETAINED);
         self.updates.shrink_to(RETAINED / size_of::<Update<T>>());
+        self.count();
         builder.finish(description)
     }
 

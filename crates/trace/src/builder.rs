@@ -1,8 +1,13 @@
 //! Making a batch from sorted updates.
+//!
+//! A batch begins on the heap. When a page is full and there is more on the heap than there should be, the
+//! builder goes on in a file: it writes what it has, lets go of it, and writes each further page as it is.
 
 use differential_dataflow::trace::Description;
 
 use crate::batch::Batch;
+use crate::file::{FileError, FileWriter};
+use crate::memory::{Surroundings, surroundings};
 use crate::page::{Page, PageBuilder, PageLimits};
 use crate::time::PageTime;
 
@@ -11,8 +16,23 @@ use crate::time::PageTime;
 /// Neighbours equal in all three are added up, and what comes to zero is left out.
 pub struct BatchBuilder<T> {
     open: PageBuilder<T>,
-    full: Vec<Page>,
+    full: Full,
     limits: PageLimits,
+    surroundings: Surroundings,
+}
+
+/// The pages that are full.
+enum Full {
+    /// On the heap, with the sum of their bytes.
+    Heap(Vec<Page>, usize),
+    /// In a file.
+    File(Box<FileWriter>),
+}
+
+impl Default for Full {
+    fn default() -> Self {
+        Full::Heap(Vec::new(), 0)
+    }
 }
 
 impl<T: PageTime> Default for BatchBuilder<T> {
@@ -34,7 +54,12 @@ impl<T: PageTime> BatchBuilder<T> {
 
     /// A builder of pages within these limits.
     pub fn with_limits(limits: PageLimits) -> Self {
-        BatchBuilder { open: PageBuilder::new(limits), full: Vec::new(), limits }
+        BatchBuilder {
+            open: PageBuilder::new(limits),
+            full: Full::default(),
+            limits,
+            surroundings: surroundings::current(),
+        }
     }
 
     /// Adds an update, which must not sort before the last one.
@@ -45,7 +70,7 @@ impl<T: PageTime> BatchBuilder<T> {
     #[inline]
     pub fn push(&mut self, key: &[u8], val: &[u8], time: &T, weight: i64) {
         if let Some(page) = self.open.push(key, val, time, weight) {
-            self.full.push(page);
+            self.place(page);
         }
     }
 
@@ -58,15 +83,67 @@ impl<T: PageTime> BatchBuilder<T> {
         if is_small || self.open.is_small() {
             return false;
         }
-        self.full.extend(self.open.finish());
-        self.full.push(page.clone());
+        if let Some(page) = self.open.finish() {
+            self.place(page);
+        }
+        match &mut self.full {
+            // What is on the heap must not hold on to a file.
+            Full::Heap(..) => self.place(page.on_heap(&self.surroundings.budget)),
+            Full::File(file) => written(file.push(page)),
+        }
         true
+    }
+
+    /// Adds a full page.
+    fn place(&mut self, page: Page) {
+        match &mut self.full {
+            Full::Heap(pages, bytes) => {
+                *bytes += page.bytes().len();
+                pages.push(page);
+                self.consider_file();
+            }
+            Full::File(file) => written(file.push(&page)),
+        }
+    }
+
+    /// Goes on in a file if that is due.
+    fn consider_file(&mut self) {
+        let Full::Heap(pages, bytes) = &mut self.full else { return };
+        let Surroundings { budget, storage } = &self.surroundings;
+        let is_due = storage.is_some()
+            && budget.is_over()
+            && *bytes >= budget.smallest_file()
+            && !pages.is_empty();
+        if is_due {
+            let pages = std::mem::take(pages);
+            let mut file = written(FileWriter::new(self.surroundings.clone()));
+            for page in pages {
+                written(file.push(&page));
+            }
+            self.full = Full::File(Box::new(file));
+        }
     }
 
     /// Completes the batch. All times pushed must lie in the interval that `description` says.
     pub fn finish(mut self, description: Description<T>) -> Batch<T> {
-        self.full.extend(self.open.finish());
-        self.full.shrink_to_fit();
-        Batch::from_pages(self.full, self.limits, description)
+        if let Some(page) = self.open.finish() {
+            self.place(page);
+        }
+        match self.full {
+            Full::Heap(mut pages, _) => {
+                pages.shrink_to_fit();
+                Batch::from_pages(pages, self.limits, description)
+            }
+            Full::File(file) => {
+                let (updates, retractions) = file.counts();
+                let pages = written(file.finish(self.limits, &description));
+                Batch::from_file(pages, updates, retractions, self.limits, description)
+            }
+        }
     }
+}
+
+/// What was written; ends the work at hand, with the reason, if it could not be.
+pub(crate) fn written<R>(result: Result<R, FileError>) -> R {
+    result.unwrap_or_else(|error| panic!("state cannot be written to a file: {error}"))
 }

@@ -35,7 +35,7 @@ impl<T: PageTime> Cursor<T> {
     /// The current key; `None` past the last one.
     #[inline]
     pub fn key(&self) -> Option<&[u8]> {
-        let page = self.batch.pages().get(self.key_page)?;
+        let page = self.batch.get_page(self.key_page)?;
         Some(page.key(self.key))
     }
 
@@ -44,12 +44,12 @@ impl<T: PageTime> Cursor<T> {
         let Some(key) = self.key() else {
             return;
         };
-        let pages = self.batch.pages();
+        let batch = &self.batch;
         let mut page = self.page;
         let mut next = self.key_on(page) + 1;
-        while next == pages[page].keys() {
+        while next == batch.page(page).keys() {
             page += 1;
-            next = match pages.get(page) {
+            next = match batch.get_page(page) {
                 Some(page) if page.key(0) == key => 1,
                 _ => 0,
             };
@@ -66,18 +66,18 @@ impl<T: PageTime> Cursor<T> {
             Some(current) if current < key => {}
             _ => return,
         }
-        let pages = self.batch.pages();
+        let batch = &self.batch;
         let from = self.key_on(self.page);
-        let here = pages[self.page].seek_key(from, key);
-        if here < pages[self.page].keys() {
+        let here = batch.page(self.page).seek_key(from, key);
+        if here < batch.page(self.page).keys() {
             let page = self.page;
             return self.place(page, here);
         }
         // The key is on the last page that starts below it, or else it is where the page behind that starts.
         let page = self.batch.seek_page(self.page + 1, key);
         if page - 1 > self.page {
-            let before = pages[page - 1].seek_key(0, key);
-            if before < pages[page - 1].keys() {
+            let before = batch.page(page - 1).seek_key(0, key);
+            if before < batch.page(page - 1).keys() {
                 return self.place(page - 1, before);
             }
         }
@@ -87,13 +87,13 @@ impl<T: PageTime> Cursor<T> {
     /// The page whose first update is the current one, if its last row does not go on behind it.
     #[inline]
     pub(crate) fn page_ahead(&self) -> Option<&Page> {
-        let pages = self.batch.pages();
-        let page = pages.get(self.key_page)?;
+        let batch = &self.batch;
+        let page = batch.get_page(self.key_page)?;
         if self.key > 0 || self.page != self.key_page || self.values != page.values_of(0) {
             return None;
         }
         let last = |page: &Page| (page.keys() - 1, page.values() - 1);
-        let goes_on = pages.get(self.page + 1).is_some_and(|next| {
+        let goes_on = batch.get_page(self.page + 1).is_some_and(|next| {
             let (key, value) = last(page);
             next.key(0) == page.key(key) && next.value(0) == page.value(value)
         });
@@ -111,7 +111,7 @@ impl<T: PageTime> Cursor<T> {
         if self.values.is_empty() {
             return None;
         }
-        Some(self.batch.pages()[self.page].value(self.values.start))
+        Some(self.batch.page(self.page).value(self.values.start))
     }
 
     /// Moves to the next value of the current key.
@@ -123,11 +123,11 @@ impl<T: PageTime> Cursor<T> {
             self.values.start += 1;
             return;
         }
-        let value = self.batch.pages()[self.page].value(self.values.start);
+        let value = self.batch.page(self.page).value(self.values.start);
         let mut page = self.page;
         while let Some(mut values) = self.continued(page) {
             page += 1;
-            if self.batch.pages()[page].value(values.start) == value {
+            if self.batch.page(page).value(values.start) == value {
                 values.start += 1;
             }
             if !values.is_empty() {
@@ -149,7 +149,7 @@ impl<T: PageTime> Cursor<T> {
         let mut page = self.page;
         let mut values = self.values.clone();
         loop {
-            values.start = self.batch.pages()[page].seek_value(values.clone(), val);
+            values.start = self.batch.page(page).seek_value(values.clone(), val);
             if !values.is_empty() {
                 break;
             }
@@ -180,7 +180,7 @@ impl<T: PageTime> Cursor<T> {
     #[inline]
     pub(crate) fn visit_updates(&self, visit: &mut impl FnMut(T, i64)) {
         if self.values.len() > 1 {
-            let page = &self.batch.pages()[self.page];
+            let page = self.batch.page(self.page);
             for update in page.updates_of(self.values.start) {
                 visit(page.time(update), page.weight(update));
             }
@@ -196,14 +196,14 @@ impl<T: PageTime> Cursor<T> {
     /// The updates of the current key and value, page by page.
     #[inline]
     fn runs(&self) -> impl Iterator<Item = (&Page, Range<usize>)> + '_ {
-        let pages = self.batch.pages();
+        let batch = &self.batch;
         let mut next = (!self.values.is_empty()).then(|| (self.page, self.values.clone()));
         std::iter::from_fn(move || {
             let (page, values) = next.take()?;
-            let (this, value) = (&pages[page], values.start);
+            let (this, value) = (batch.page(page), values.start);
             if values.len() == 1
                 && let Some(more) = self.continued(page)
-                && pages[page + 1].value(more.start) == this.value(value)
+                && batch.page(page + 1).value(more.start) == this.value(value)
             {
                 next = Some((page + 1, more));
             }
@@ -217,7 +217,7 @@ impl<T: PageTime> Cursor<T> {
         self.key_page = page;
         self.key = key;
         self.page = page;
-        self.values = match self.batch.pages().get(page) {
+        self.values = match self.batch.get_page(page) {
             Some(page) => page.values_of(key),
             None => 0..0,
         };
@@ -232,11 +232,11 @@ impl<T: PageTime> Cursor<T> {
     /// The values of the current key on the page behind this one, if it goes on there.
     #[inline]
     fn continued(&self, page: usize) -> Option<Range<usize>> {
-        let pages: &[Page] = self.batch.pages();
-        if self.key_on(page) + 1 < pages[page].keys() {
+        let batch = &self.batch;
+        if self.key_on(page) + 1 < batch.page(page).keys() {
             return None;
         }
-        let next = pages.get(page + 1)?;
+        let next = batch.get_page(page + 1)?;
         (next.key(0) == self.key()?).then(|| next.values_of(0))
     }
 }

@@ -9,6 +9,8 @@
 //! - [`time`]: which times a page can hold;
 //! - [`page`]: a sorted run of updates as one self-contained block of bytes;
 //! - [`batch`] and [`builder`]: an immutable run of pages, and how one is made from sorted updates;
+//! - [`file`]: a batch as a file;
+//! - [`memory`]: how much memory state takes, and how much it may;
 //! - [`buffer`]: unsorted updates on their way into a batch;
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
@@ -26,7 +28,9 @@ pub mod buffer;
 pub mod builder;
 pub mod cursor;
 pub mod cursors;
+pub mod file;
 pub mod gauge;
+pub mod memory;
 pub mod merge;
 pub mod nothing;
 pub mod page;

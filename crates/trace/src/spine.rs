@@ -19,6 +19,10 @@
 //! ordered time holds one update per row. That copies at most three updates for each fresh one, and a spine
 //! holds little more than three times what it could hold at least, but for what its readers hold back, and
 //! for equal rows that were only ever inserted: these meet as layers do.
+//!
+//! Layers are on the heap or in files. What a merge makes goes to a file if there is too much on the heap by
+//! then; where that is not enough, a spine moves its own layers there, the largest first. Nothing is ever moved
+//! back but by merges.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -34,7 +38,9 @@ use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
 use crate::batch::Batch;
+use crate::file::FilePages;
 use crate::gauge::Share;
+use crate::memory::{Surroundings, surroundings};
 use crate::merge::{merge, merged_description};
 use crate::time::PageTime;
 
@@ -50,6 +56,7 @@ pub struct Spine<T> {
     logical: Antichain<T>,
     physical: Antichain<T>,
     share: Share,
+    surroundings: Surroundings,
 }
 
 struct Layer<T> {
@@ -68,6 +75,7 @@ impl<T: PageTime> Default for Spine<T> {
             logical: minimum.clone(),
             physical: minimum,
             share: Share::default(),
+            surroundings: surroundings::current(),
         }
     }
 }
@@ -82,10 +90,34 @@ impl<T: PageTime> Spine<T> {
             self.admit(batch);
         }
         self.compact();
+        self.relieve();
         let held = self.batches().map(|batch| (batch.len(), batch.bytes()));
         let (rows, bytes) =
             held.fold((0, 0), |(rows, bytes), held| (rows + held.0, bytes + held.1));
         self.share.set(rows, bytes);
+    }
+
+    /// Moves layers to files, the largest first, until there is no more on the heap than there should be, and
+    /// gives back what of its files was touched if that has become too much.
+    fn relieve(&mut self) {
+        let Surroundings { budget, storage } = &self.surroundings;
+        if storage.is_none() {
+            return;
+        }
+        // Who reads a layer just now holds on to it a little longer.
+        let mut moved = 0;
+        while budget.is_over_by(moved) {
+            let on_heap = self.layers.iter_mut().filter(|layer| {
+                let bytes = layer.batch.bytes();
+                !layer.batch.is_empty() && !layer.batch.is_file() && bytes >= budget.smallest_file()
+            });
+            let Some(largest) = on_heap.max_by_key(|layer| layer.batch.bytes()) else { break };
+            moved += largest.batch.bytes();
+            largest.batch = largest.batch.spilled(&self.surroundings);
+        }
+        if budget.is_over_touched() {
+            self.batches().filter_map(Batch::file).for_each(FilePages::give_back);
+        }
     }
 
     /// Makes a batch the youngest layer.

@@ -107,7 +107,9 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
             }
             added
         };
-        if let Err(error) = changes(query, input, NonZeroUsize::new(workers).unwrap(), &mut take) {
+        if let Err(error) =
+            changes(query, input, NonZeroUsize::new(workers).unwrap(), None, &mut take)
+        {
             panic!("{}: {error}", query.name);
         }
         found.retain(|_, copies| *copies != 0);

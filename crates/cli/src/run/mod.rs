@@ -41,7 +41,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder).map_err(|error| failed(Some(&folder.display()), error))?;
     }
-    let engine = shell::engine(args.workers.get())
+    let engine = shell::engine(args.workers.get(), args.memory)
         .strict(args.strict)
         .open_in_memory()
         .map_err(|error| failed(None, error))?;

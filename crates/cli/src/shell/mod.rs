@@ -50,8 +50,9 @@ pub fn run(args: ShellArgs) -> ExitCode {
 }
 
 fn start(args: ShellArgs) -> Result<(Shell<BufWriter<Stdout>>, Vec<Origin>), Stop> {
-    let engine =
-        engine(args.workers.get()).open_in_memory().map_err(|error| failed(None, error))?;
+    let engine = engine(args.workers.get(), args.memory)
+        .open_in_memory()
+        .map_err(|error| failed(None, error))?;
     let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);
     Ok((Shell::new(engine, output)?, args.origins))
 }
@@ -62,9 +63,13 @@ pub fn write(text: &[u8]) -> ExitCode {
     status(to.write_all(text).and_then(|()| to.flush()).map_err(unwritten))
 }
 
-/// An engine with all that it can be used with here.
-pub fn engine(workers: usize) -> Builder {
-    alluvium_connect::formats(Engine::builder().workers(workers))
+/// An engine with all that it can be used with here, and with so much memory, if there is a limit.
+pub fn engine(workers: usize, memory: Option<usize>) -> Builder {
+    let builder = alluvium_connect::formats(Engine::builder().workers(workers));
+    match memory {
+        Some(memory) => builder.memory(memory),
+        None => builder,
+    }
 }
 
 /// The status that tells how things ended.

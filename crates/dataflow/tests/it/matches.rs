@@ -27,7 +27,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Column, Litera
 use timely::dataflow::operators::probe::{Handle, Probe};
 
 use crate::model::{Collected, History, Row, Rows, at, collect, numbers};
-use crate::schedule::{Run, Script, play, script};
+use crate::schedule::{Run, Script, play, script, surround};
 
 type Expression = Arc<dyn PhysicalExpr>;
 
@@ -168,6 +168,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
         let run = &settings;
         fault::arm(run.fault);
         fault::tile(run.tiled);
+        surround(run.seed);
         let probe = Handle::new();
         let (left_input, right_input, holder) = worker.dataflow(|scope| {
             let schema = numbers(&["key", "value"]);

@@ -27,7 +27,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use timely::dataflow::operators::probe::{Handle, Probe};
 
 use crate::model::{Collected, History, Row, Rows, at, collect, numbers};
-use crate::schedule::{Run, Script, play, script};
+use crate::schedule::{Run, Script, play, script, surround};
 
 const VIEWS: [&str; 8] =
     ["join", "self join", "totals", "extremes", "top", "regrouped", "distinct", "everything"];
@@ -56,6 +56,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
         let run = &settings;
         fault::arm(run.fault);
         fault::tile(run.tiled);
+        surround(run.seed);
         let probe = Handle::new();
         let (left_input, right_input, holder) = worker.dataflow(|scope| {
             let schema = numbers(&["key", "value"]);

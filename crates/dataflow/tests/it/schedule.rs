@@ -1,8 +1,12 @@
 //! Random changes to two inputs, and a random way to feed them.
 
+use std::sync::Arc;
+
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::Input;
+use alluvium_storage::MemoryStorage;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
 use timely::dataflow::operators::probe::Handle;
 use timely::worker::Worker;
 
@@ -50,6 +54,13 @@ pub struct Script {
     pub left: History,
     /// Of the right input.
     pub right: History,
+}
+
+/// Keeps the state of a worker, depending on the run, in memory, in files, or where there happens to be room.
+pub fn surround(seed: u64) {
+    let memory = [usize::MAX, 1, 20_000][(seed % 3) as usize];
+    let storage = Arc::new(MemoryStorage::new());
+    surroundings::enter(Surroundings { budget: MemoryBudget::new(memory), storage: Some(storage) });
 }
 
 /// Draws changes: rows come, come again, and go, but never more often than they came.

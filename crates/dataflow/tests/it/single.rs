@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use timely::dataflow::operators::probe::{Handle, Probe};
 
 use crate::model::{Collected, History, Random, Row, Rows, at, collect, delta, numbers};
+use crate::schedule::surround;
 
 /// One random run.
 #[derive(Clone, Debug)]
@@ -104,6 +105,7 @@ impl Run {
         let guards = timely::execute(timely::Config::process(self.workers), move |worker| {
             fault::arm(run.fault);
             fault::tile(run.tiled);
+            surround(run.seed);
             let index = worker.index();
             let mut random = Random::new(run.seed ^ 0x5eed);
             let probe = Handle::new();

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
+use alluvium_trace::memory::{Surroundings, surroundings};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
 use timely::communication::Allocator;
@@ -36,9 +37,10 @@ impl Waited for Alarm {
 }
 
 impl Pool {
-    /// Starts `workers` threads, which must be at least one.
+    /// Starts `workers` threads, which must be at least one, whose state has these surroundings.
     pub(crate) fn start(
         workers: usize,
+        surroundings: &Surroundings,
         progress: &Arc<Progress>,
         poison: &Arc<Poison>,
     ) -> Result<Self> {
@@ -53,7 +55,9 @@ impl Pool {
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
+            let surroundings = surroundings.clone();
             let run = move || {
+                surroundings::enter(surroundings);
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));
                 match ran {
                     Ok(allocator) => thread::run(index, allocator, received, progress, poison),

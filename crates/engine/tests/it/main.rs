@@ -3,6 +3,7 @@
 mod copy;
 mod definitions;
 mod judge;
+mod memory;
 mod now;
 mod parameters;
 mod poison;

@@ -10,10 +10,11 @@ use alluvium_storage::{Advice, Blob, Error, LocalStorage, Storage};
 use crate::twins::{MIB, assert_reads, bytes, test_process, write};
 
 #[test]
-fn files_above_a_mebibyte_are_mapped_and_others_are_not() {
+fn files_above_32_kibibytes_are_mapped_and_others_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let storage = LocalStorage::open(directory.path()).unwrap();
-    for (length, mapped) in [(0, false), (MIB, false), (MIB + 1, true), (4 * MIB, true)] {
+    for (length, mapped) in [(0, false), (32 << 10, false), ((32 << 10) + 1, true), (4 * MIB, true)]
+    {
         let name = format!("b{length}");
         assert_eq!(write(&storage, &name, &bytes(length, 0)).is_mapped(), mapped);
         assert_eq!(storage.open(&name).unwrap().is_mapped(), mapped);

@@ -2,6 +2,7 @@
 
 use super::layout::{HEADER, Layout, PageLimits};
 use super::view::Page;
+use crate::memory::{MemoryBudget, surroundings};
 use crate::time::{MAXIMUM_LANES, PageTime};
 use crate::weight;
 
@@ -14,6 +15,7 @@ use crate::weight;
 /// in becomes the page. All else is put behind them when the page is closed, from memory that the builder keeps.
 pub struct PageBuilder<T> {
     limits: PageLimits,
+    budget: MemoryBudget,
     keys: Strings,
     values: Strings,
     /// For each key, the number of values before it.
@@ -49,7 +51,7 @@ enum Shared {
 }
 
 impl<T: PageTime> PageBuilder<T> {
-    /// A builder with an empty page.
+    /// A builder with an empty page. Pages are counted by the budget of the thread's surroundings.
     pub fn new(limits: PageLimits) -> Self {
         assert!(
             (1..=MAXIMUM_LANES).contains(&T::LANES),
@@ -60,6 +62,7 @@ impl<T: PageTime> PageBuilder<T> {
                 bytes: limits.bytes,
                 updates: limits.updates.clamp(1, PageLimits::MAXIMUM_UPDATES),
             },
+            budget: surroundings::current().budget,
             keys: Strings::new(0),
             values: Strings::new(HEADER),
             value_starts: Vec::new(),
@@ -224,7 +227,7 @@ impl<T: PageTime> PageBuilder<T> {
         self.weights.clear();
         self.one_time = true;
         self.unit_weights = true;
-        Some(Page::built(bytes, layout))
+        Some(Page::built(bytes, layout, &self.budget))
     }
 
     /// Gives each column that has to be there its place.

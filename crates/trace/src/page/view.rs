@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::layout::Layout;
+use crate::memory::{Charge, MemoryBudget};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// A sorted run of updates: the bytes of a page, and its header decoded beside them.
@@ -16,13 +17,43 @@ pub struct Page {
     /// Shared by clones.
     bytes: Bytes,
     layout: Layout,
+    /// Whether the bytes are a file's.
+    is_mapped: bool,
+}
+
+/// Bytes on the heap that are counted.
+struct Counted {
+    bytes: Box<[u8]>,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Page {
-    /// A page of bytes just written to this layout.
-    pub(super) fn built(bytes: Box<[u8]>, layout: Layout) -> Page {
+    /// A page of bytes just written to this layout, counted by `budget` as long as they are held.
+    pub(crate) fn built(bytes: Box<[u8]>, layout: Layout, budget: &MemoryBudget) -> Page {
         debug_assert_eq!(Layout::read(&bytes), Ok(layout));
-        Page { bytes: bytes.into(), layout }
+        let charge = budget.charge(bytes.len() + size_of::<Page>());
+        let bytes = Bytes::from_owner(Counted { bytes, _charge: charge });
+        Page { bytes, layout, is_mapped: false }
+    }
+
+    /// A page of a file, of this layout.
+    pub(crate) fn mapped(bytes: Bytes, layout: Layout) -> Page {
+        Page { bytes, layout, is_mapped: true }
+    }
+
+    /// The same page, on the heap.
+    pub(crate) fn on_heap(&self, budget: &MemoryBudget) -> Page {
+        if self.is_mapped {
+            Page::built(Box::from(self.bytes()), self.layout, budget)
+        } else {
+            self.clone()
+        }
     }
 
     /// The bytes of the page; nothing outside of them is needed to read it.

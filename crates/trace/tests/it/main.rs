@@ -6,6 +6,7 @@ mod batch;
 mod buffer;
 mod cursor;
 mod cursors;
+mod file;
 mod gauge;
 mod merge;
 mod nothing;

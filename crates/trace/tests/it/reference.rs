@@ -1,7 +1,10 @@
 //! The reference, and the small worlds that tests are drawn from.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use alluvium_storage::MemoryStorage;
+use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
 use differential_dataflow::trace::Description;
@@ -82,13 +85,26 @@ pub fn any_updates<T: TestTime>(most: usize) -> impl Strategy<Value = Vec<Update
     prop::collection::vec(any_update::<T>(), 0..most)
 }
 
-/// Pages from one update to more than a test has.
+/// Pages from one update to more than a test has; what is made of them stays in memory, goes to files, or
+/// does either, as it happens to be.
 pub fn any_limits() -> impl Strategy<Value = PageLimits> {
     (
         prop_oneof![Just(1usize), Just(120), Just(256), Just(16 << 10)],
         prop_oneof![Just(1usize), Just(2), Just(3), Just(65_536)],
+        prop_oneof![Just(usize::MAX), Just(1), 500..30_000usize],
     )
-        .prop_map(|(bytes, updates)| PageLimits { bytes, updates })
+        .prop_map(|(bytes, updates, memory)| {
+            surround(memory);
+            PageLimits { bytes, updates }
+        })
+}
+
+/// Gives the batches that this thread makes from now on so many bytes of memory, and a storage for the rest.
+pub fn surround(memory: usize) -> Surroundings {
+    let budget = MemoryBudget::new(memory);
+    let around = Surroundings { budget, storage: Some(Arc::new(MemoryStorage::new())) };
+    surroundings::enter(around.clone());
+    around
 }
 
 pub fn reference<T: TestTime>(updates: &[Update<T>]) -> Reference<T> {

@@ -1,0 +1,32 @@
+//! What is wrong with a batch file.
+
+use alluvium_storage::Error as StorageError;
+use thiserror::Error;
+
+/// A batch file that cannot be written or read.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The bytes are not those that were written.
+    #[error("the batch file {place} is damaged at byte {offset}: {reason}")]
+    Damaged {
+        /// The file.
+        place: String,
+        /// Where what is wrong begins.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The file was written by a version that knows more.
+    #[error(
+        "the batch file {place} needs feature {bit} of the format, which this version does not have"
+    )]
+    Feature {
+        /// The file.
+        place: String,
+        /// The number of the lowest unknown bit.
+        bit: u32,
+    },
+}

@@ -1,0 +1,102 @@
+//! Writing a batch file.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alluvium_storage::BlobWriter;
+use differential_dataflow::trace::Description;
+use timely::progress::Antichain;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::error::FileError;
+use super::format::{self, Metadata, PageEntry, Trailer};
+use super::reader::FilePages;
+use crate::memory::Surroundings;
+use crate::page::{Page, PageLimits};
+use crate::prefix::prefix;
+use crate::time::{MAXIMUM_LANES, PageTime};
+
+/// A batch file being written, page by page.
+pub(crate) struct FileWriter {
+    writer: Box<dyn BlobWriter>,
+    surroundings: Surroundings,
+    entries: Vec<PageEntry>,
+    updates: u64,
+    retractions: u64,
+}
+
+/// Numbers the files of a process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl FileWriter {
+    /// A file of its own name in the storage of these surroundings, which have one.
+    pub(crate) fn new(surroundings: Surroundings) -> Result<Self, FileError> {
+        let storage =
+            surroundings.storage.as_ref().expect("batches go to files where there is storage");
+        let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut writer = storage.create(&name)?;
+        writer.append(&format::header())?;
+        Ok(Self { writer, surroundings, entries: Vec::new(), updates: 0, retractions: 0 })
+    }
+
+    /// Adds a page, as it is.
+    pub(crate) fn push(&mut self, page: &Page) -> Result<(), FileError> {
+        let bytes = page.bytes();
+        self.entries.push(PageEntry {
+            offset: self.writer.len(),
+            checksum: xxh3_64(bytes),
+            fence: prefix(page.key(0)),
+            length: page.layout().length,
+            updates: page.layout().updates,
+        });
+        self.updates += page.updates() as u64;
+        self.retractions += page.retractions() as u64;
+        self.writer.append(bytes)?;
+        Ok(())
+    }
+
+    /// How many updates there are, and how many of them take copies of rows away.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.updates as usize, self.retractions as usize)
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish<T: PageTime>(
+        mut self,
+        limits: PageLimits,
+        description: &Description<T>,
+    ) -> Result<FilePages, FileError> {
+        let metadata = Metadata {
+            lanes: T::LANES as u32,
+            lower: lanes(description.lower()),
+            upper: lanes(description.upper()),
+            since: lanes(description.since()),
+            updates: self.updates,
+            retractions: self.retractions,
+            page_bytes: limits.bytes as u64,
+            page_updates: limits.updates as u64,
+            pages: self.entries,
+        };
+        let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&metadata)
+            .expect("numbers and lists of them are archived without an error");
+        let trailer = Trailer {
+            offset: self.writer.len(),
+            length: bytes.len() as u64,
+            checksum: xxh3_64(&bytes),
+        };
+        self.writer.append(&bytes)?;
+        self.writer.append(&trailer.bytes())?;
+        let blob = self.writer.seal()?;
+        Ok(FilePages::written(blob, self.surroundings, &metadata.pages))
+    }
+}
+
+/// The elements of a frontier, lane by lane.
+fn lanes<T: PageTime>(frontier: &Antichain<T>) -> Vec<u64> {
+    let mut all = Vec::with_capacity(frontier.len() * T::LANES);
+    let mut lanes = [0; MAXIMUM_LANES];
+    for time in frontier.iter() {
+        time.store(&mut lanes[..T::LANES]);
+        all.extend_from_slice(&lanes[..T::LANES]);
+    }
+    all
+}

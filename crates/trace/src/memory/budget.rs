@@ -1,0 +1,155 @@
+//! One limit for all state of a process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// A count of bytes, and the most it should be. Clones are of the same count.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limit: usize,
+    /// Bytes on the heap.
+    used: AtomicUsize,
+    /// The most bytes there were on the heap.
+    peak: AtomicUsize,
+    /// Bytes of mapped files that were touched.
+    touched: AtomicUsize,
+    /// Bytes of files that hold state.
+    files: AtomicU64,
+    /// Bytes ever written to such files.
+    written: AtomicU64,
+}
+
+/// Batches smaller than this are not worth a file, where the limit leaves room for them.
+const SMALL: usize = 64 << 10;
+
+impl MemoryBudget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                limit,
+                used: AtomicUsize::new(0),
+                peak: AtomicUsize::new(0),
+                touched: AtomicUsize::new(0),
+                files: AtomicU64::new(0),
+                written: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// A budget that counts and never limits.
+    pub fn unlimited() -> Self {
+        Self::new(usize::MAX)
+    }
+
+    /// The most bytes there should be; `usize::MAX` for no limit.
+    pub fn limit(&self) -> usize {
+        self.shared.limit
+    }
+
+    /// The bytes on the heap now.
+    pub fn used(&self) -> usize {
+        self.shared.used.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes there were on the heap.
+    pub fn peak(&self) -> usize {
+        self.shared.peak.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of mapped files that were touched since they were last given back.
+    pub fn touched(&self) -> usize {
+        self.shared.touched.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of the files that hold state now.
+    pub fn files(&self) -> u64 {
+        self.shared.files.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that were ever written to files.
+    pub fn written(&self) -> u64 {
+        self.shared.written.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is more on the heap than there should be: an eighth of the limit is left to mapped files.
+    pub fn is_over(&self) -> bool {
+        self.is_over_by(0)
+    }
+
+    /// Whether there would be more on the heap than there should be without `bytes` of it.
+    pub(crate) fn is_over_by(&self, bytes: usize) -> bool {
+        self.used().saturating_sub(bytes) > self.limit() - self.limit() / 8
+    }
+
+    /// Whether more of the mapped files was touched than should stay in memory.
+    pub fn is_over_touched(&self) -> bool {
+        self.touched() > self.limit() / 8
+    }
+
+    /// The fewest bytes that are worth a file.
+    pub fn smallest_file(&self) -> usize {
+        SMALL.min(self.limit() / 256)
+    }
+
+    /// Counts `bytes` until what is returned is dropped.
+    pub fn charge(&self, bytes: usize) -> Charge {
+        let mut charge = Charge { budget: self.clone(), bytes: 0 };
+        charge.set(bytes);
+        charge
+    }
+
+    /// Counts a file that was written.
+    pub(crate) fn add_file(&self, bytes: u64) {
+        self.shared.files.fetch_add(bytes, Ordering::Relaxed);
+        self.shared.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// No longer counts a file.
+    pub(crate) fn remove_file(&self, bytes: u64) {
+        self.shared.files.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn touch(&self, bytes: usize) {
+        self.shared.touched.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.shared.touched.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that are counted.
+#[derive(Debug)]
+pub struct Charge {
+    budget: MemoryBudget,
+    bytes: usize,
+}
+
+impl Charge {
+    /// Counts `bytes` instead of what was counted before.
+    pub fn set(&mut self, bytes: usize) {
+        let Shared { used, peak, .. } = &*self.budget.shared;
+        if bytes >= self.bytes {
+            let more = bytes - self.bytes;
+            let now = used.fetch_add(more, Ordering::Relaxed) + more;
+            if now > peak.load(Ordering::Relaxed) {
+                peak.fetch_max(now, Ordering::Relaxed);
+            }
+        } else {
+            used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}

@@ -1,0 +1,40 @@
+//! What the state of a thread is surrounded by.
+//!
+//! Traces are made by operators that know nothing of budgets and files, so each thread is told once, before
+//! its first dataflow is built.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use alluvium_storage::Storage;
+
+use super::MemoryBudget;
+
+/// The budget of a thread's state, and where it puts what goes beyond.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// What all state is counted in.
+    pub budget: MemoryBudget,
+    /// Where batches are kept that are not kept in memory. Without it all are, whatever the limit.
+    pub storage: Option<Arc<dyn Storage>>,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self { budget: MemoryBudget::unlimited(), storage: None }
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Surroundings> = RefCell::default();
+}
+
+/// Makes these the surroundings of all state that this thread makes from now on.
+pub fn enter(surroundings: Surroundings) {
+    CURRENT.with(|current| *current.borrow_mut() = surroundings);
+}
+
+/// The surroundings of this thread's state: unlimited and without storage until it [`enter`]s others.
+pub fn current() -> Surroundings {
+    CURRENT.with(|current| current.borrow().clone())
+}
