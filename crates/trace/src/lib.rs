@@ -9,7 +9,7 @@
 //! - [`time`]: which times a page can hold;
 //! - [`page`]: a sorted run of updates as one self-contained block of bytes;
 //! - [`batch`] and [`builder`]: an immutable run of pages, and how one is made from sorted updates;
-//! - [`file`]: a batch as a file;
+//! - [`mod@file`]: a batch as a file;
 //! - [`memory`]: how much memory state takes, and how much it may;
 //! - [`buffer`]: unsorted updates on their way into a batch;
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;

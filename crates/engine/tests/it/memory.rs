@@ -1,5 +1,7 @@
 //! State in files: the same answers in whatever memory.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use alluvium::{Engine, State};
 
 const PROGRAM: &str = "

@@ -205,7 +205,8 @@ impl FilePages {
         }
         self.budget.give_back(self.touched.swap(0, Ordering::Relaxed));
         // Advice: without it the pages stay a little longer.
-        let _ = self.blob.advise(&[0..self.blob.len()], Advice::DontNeed);
+        let all = 0..self.blob.len();
+        let _ = self.blob.advise(std::slice::from_ref(&all), Advice::DontNeed);
     }
 
     /// The length of the file.
