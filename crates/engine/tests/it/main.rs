@@ -2,7 +2,6 @@
 
 mod copy;
 mod definitions;
-mod judge;
 mod now;
 mod parameters;
 mod poison;

@@ -7,9 +7,9 @@ use alluvium::Change;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium_sql::statement::parse;
 
-use super::deltas::Ledger;
-use super::evidence::{Answer, Evidence};
-use super::row::{Cell, Row};
+use crate::answers::deltas::Ledger;
+use crate::answers::evidence::{Answer, Evidence};
+use crate::answers::row::{Cell, Row};
 use super::suite::run_text;
 use super::trial::Trial;
 

@@ -8,12 +8,12 @@ use alluvium::{Outcome, Session};
 use alluvium_sql::statement::parse;
 use sqllogictest::{ColumnType, DB, DBOutput};
 
-use super::row::rows;
+use crate::answers::row::rows;
 use super::trial::Trial;
 
 /// The type of a column, as one letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Letter {
+pub(crate) enum Letter {
     Boolean,
     Integer,
     Real,
@@ -73,23 +73,23 @@ impl From<&DataType> for Letter {
 /// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Failure(String);
+pub(crate) struct Failure(String);
 
 /// One client of an engine on trial.
-pub(super) struct Client {
+pub(crate) struct Client {
     trial: Arc<Mutex<Trial>>,
     session: Session,
 }
 
 impl Client {
-    pub(super) fn new(trial: &Arc<Mutex<Trial>>) -> Self {
+    pub(crate) fn new(trial: &Arc<Mutex<Trial>>) -> Self {
         let session = locked(trial).engine().session();
         Self { trial: trial.clone(), session }
     }
 }
 
 /// A trial that was interrupted is still a trial.
-pub(super) fn locked(trial: &Mutex<Trial>) -> MutexGuard<'_, Trial> {
+pub(crate) fn locked(trial: &Mutex<Trial>) -> MutexGuard<'_, Trial> {
     trial.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -10,24 +10,24 @@ use super::batch::{column_list, quoted};
 use super::row::{Cell, Row};
 
 /// A database of SQLite's in memory.
-pub(super) struct Sqlite {
+pub(crate) struct Sqlite {
     connection: Connection,
 }
 
 impl Sqlite {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let connection = Connection::open_in_memory().expect("a database in memory can be opened");
         connection.execute_batch("PRAGMA case_sensitive_like = ON").expect("the pragma is known");
         Self { connection }
     }
 
     /// Runs a statement as it stands.
-    pub(super) fn execute(&self, sql: &str) -> Result<(), String> {
+    pub(crate) fn execute(&self, sql: &str) -> Result<(), String> {
         self.connection.execute_batch(sql).map_err(|error| format!("{error}, in: {sql}"))
     }
 
     /// Makes a table whose keys replace each other, and whose columns keep what they are given.
-    pub(super) fn create_table(&self, table: &TableDefinition) -> Result<(), String> {
+    pub(crate) fn create_table(&self, table: &TableDefinition) -> Result<(), String> {
         let mut items = Vec::new();
         for (field, default) in table.schema.fields().iter().zip(&table.defaults) {
             let mut item = format!("{} {}", quoted(field.name()), affinity(field.data_type()));
@@ -51,7 +51,7 @@ impl Sqlite {
         self.execute(&format!("CREATE TABLE {} ({})", quoted(&table.name), items.join(", ")))
     }
 
-    pub(super) fn create_view(
+    pub(crate) fn create_view(
         &self,
         name: &str,
         columns: &[String],
@@ -62,16 +62,16 @@ impl Sqlite {
         self.answer(name).map(drop)
     }
 
-    pub(super) fn drop_table(&self, name: &str) -> Result<(), String> {
+    pub(crate) fn drop_table(&self, name: &str) -> Result<(), String> {
         self.execute(&format!("DROP TABLE {}", quoted(name)))
     }
 
-    pub(super) fn drop_view(&self, name: &str) -> Result<(), String> {
+    pub(crate) fn drop_view(&self, name: &str) -> Result<(), String> {
         self.execute(&format!("DROP VIEW {}", quoted(name)))
     }
 
     /// What a view holds.
-    pub(super) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
+    pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
         self.rows(view).map_err(|error| format!("{error}, in view {view}"))
     }
 

@@ -10,7 +10,7 @@ use alluvium::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// One value of a row. Text types are one, and so are integers of all widths.
 #[derive(Clone, Debug)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Null,
     Boolean(bool),
     Integer(i128),
@@ -24,7 +24,7 @@ pub(super) enum Cell {
 }
 
 /// The values of a row, column by column.
-pub(super) type Row = Vec<Cell>;
+pub(crate) type Row = Vec<Cell>;
 
 /// Equal when they are the same bits: -0.0 is not 0.0, and 1.0 is not 1.
 impl Ord for Cell {
@@ -92,12 +92,12 @@ impl fmt::Display for Cell {
 }
 
 /// All rows of some batches.
-pub(super) fn rows(batches: &[RecordBatch]) -> Vec<Row> {
+pub(crate) fn rows(batches: &[RecordBatch]) -> Vec<Row> {
     batches.iter().flat_map(rows_of).collect()
 }
 
 /// The rows of a batch.
-pub(super) fn rows_of(batch: &RecordBatch) -> Vec<Row> {
+pub(crate) fn rows_of(batch: &RecordBatch) -> Vec<Row> {
     let columns: Vec<Vec<Cell>> = batch.columns().iter().map(cells).collect();
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
     (0..batch.num_rows())
@@ -174,6 +174,6 @@ fn printed(column: &ArrayRef) -> Vec<String> {
 }
 
 /// A row as one line of text.
-pub(super) fn line(row: &Row) -> String {
+pub(crate) fn line(row: &Row) -> String {
     row.iter().map(Cell::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -4,28 +4,28 @@ use super::compare::{Measure, difference};
 use super::row::Row;
 
 /// An answer, or why there is none.
-pub(super) type Answer = Result<Vec<Row>, String>;
+pub(crate) type Answer = Result<Vec<Row>, String>;
 
 /// What a view holds according to everybody who can say; `None` is who cannot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence {
+pub(crate) struct Evidence {
     /// What reading it gives.
-    pub(super) contents: Option<Answer>,
+    pub(crate) contents: Option<Answer>,
     /// Whether it is kept; if not, reading it evaluates its query.
-    pub(super) kept: bool,
+    pub(crate) kept: bool,
     /// The sum of all its changes since it was created.
-    pub(super) deltas: Option<Answer>,
+    pub(crate) deltas: Option<Answer>,
     /// A snapshot taken later, and the sum of all changes since.
-    pub(super) late_deltas: Option<Answer>,
+    pub(crate) late_deltas: Option<Answer>,
     /// DataFusion's answer over the tables.
-    pub(super) batch: Option<Answer>,
+    pub(crate) batch: Option<Answer>,
     /// SQLite's answer.
-    pub(super) sqlite: Option<Answer>,
+    pub(crate) sqlite: Option<Answer>,
 }
 
 impl Evidence {
     /// What is wrong; nothing if all agree.
-    pub(super) fn objections(&self) -> Vec<String> {
+    pub(crate) fn objections(&self) -> Vec<String> {
         let mut objections = Vec::new();
         // What is kept up to date step by step is held against all others; where a view is not kept, that is
         // the sum of its changes.

@@ -7,30 +7,30 @@ use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Outcome};
 use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
 
-use super::batch::{Batch, quoted};
-use super::deltas::Watch;
-use super::evidence::Evidence;
-use super::row::rows;
-use super::sqlite::Sqlite;
+use crate::answers::batch::{Batch, quoted};
+use crate::answers::deltas::Watch;
+use crate::answers::evidence::Evidence;
+use crate::answers::row::rows;
+use crate::answers::sqlite::Sqlite;
 
 /// Who is not asked about a statement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Skips {
-    pub(super) sqlite: bool,
-    pub(super) datafusion: bool,
+pub(crate) struct Skips {
+    pub(crate) sqlite: bool,
+    pub(crate) datafusion: bool,
 }
 
 /// How often who has judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// Views looked at after a transaction.
-    pub(super) looks: usize,
+    pub(crate) looks: usize,
     /// Of these, held against DataFusion.
-    pub(super) batch: usize,
+    pub(crate) batch: usize,
     /// Of these, held against SQLite.
-    pub(super) sqlite: usize,
+    pub(crate) sqlite: usize,
     /// Of these, with errors: then the others have no comparable answer.
-    pub(super) failing: usize,
+    pub(crate) failing: usize,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -53,7 +53,7 @@ struct View {
 }
 
 /// An engine on trial.
-pub(super) struct Trial {
+pub(crate) struct Trial {
     engine: Engine,
     batch: Batch,
     sqlite: Option<Sqlite>,
@@ -66,13 +66,13 @@ pub(super) struct Trial {
     /// The last epoch that was committed.
     epoch: u64,
     /// Who is not asked about the next statement.
-    pub(super) skips: Skips,
-    pub(super) tally: Tally,
+    pub(crate) skips: Skips,
+    pub(crate) tally: Tally,
     objections: Vec<String>,
 }
 
 impl Trial {
-    pub(super) fn new(workers: usize, with_sqlite: bool) -> Self {
+    pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
         let engine = Engine::builder()
             .workers(workers)
             .open_in_memory()
@@ -92,17 +92,17 @@ impl Trial {
         }
     }
 
-    pub(super) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
     /// What has been found wrong since the last call.
-    pub(super) fn objections(&mut self) -> Vec<String> {
+    pub(crate) fn objections(&mut self) -> Vec<String> {
         std::mem::take(&mut self.objections)
     }
 
     /// Has DataFusion take a query for a view's, because it does not know what the view's own says.
-    pub(super) fn datafusion_only(&mut self, sql: &str) {
+    pub(crate) fn datafusion_only(&mut self, sql: &str) {
         for statement in parse(sql) {
             let result = match statement.map(|statement| statement.kind) {
                 Ok(StatementKind::CreateView(ViewDefinition { name, columns, query, .. })) => {
@@ -117,13 +117,13 @@ impl Trial {
     }
 
     /// Has SQLite run what is for SQLite only.
-    pub(super) fn sqlite_only(&mut self, sql: &str) {
+    pub(crate) fn sqlite_only(&mut self, sql: &str) {
         let result = self.sqlite.as_ref().map_or(Ok(()), |sqlite| sqlite.execute(sql));
         self.object("SQLite", result);
     }
 
     /// Takes note of a statement that has succeeded: the other engines do the same.
-    pub(super) fn follow(&mut self, statement: &Statement) {
+    pub(crate) fn follow(&mut self, statement: &Statement) {
         match statement.kind {
             StatementKind::Begin => self.open += 1,
             StatementKind::Commit | StatementKind::Rollback => self.open -= 1,
@@ -252,7 +252,7 @@ impl Trial {
     }
 
     /// Opens a second subscription to every view, in the middle of things.
-    pub(super) fn watch_again(&mut self) {
+    pub(crate) fn watch_again(&mut self) {
         let views: Vec<_> = self.views.iter().map(|view| (view.name.clone(), view.kind)).collect();
         for (place, (name, kind)) in views.into_iter().enumerate() {
             self.views[place].late_watch = self.watch(&name, kind);
@@ -261,7 +261,7 @@ impl Trial {
 
     /// Holds every view against what others say of it, as of the last transaction; while one is open, does
     /// nothing.
-    pub(super) fn judge(&mut self) {
+    pub(crate) fn judge(&mut self) {
         if self.open > 0 {
             return;
         }
@@ -329,7 +329,7 @@ impl Trial {
 
     /// All that is known of a view. Only a view that none of its expressions fails in can be held against
     /// engines that fail as a whole.
-    pub(super) fn evidence(&mut self, place: usize, failing: &HashSet<String>) -> Evidence {
+    pub(crate) fn evidence(&mut self, place: usize, failing: &HashSet<String>) -> Evidence {
         let epoch = self.epoch;
         let fails = self.fails(place, failing);
         let view = &mut self.views[place];

@@ -17,14 +17,14 @@ use tokio::runtime::{Builder, Runtime};
 use super::row::{Row, rows};
 
 /// A database of DataFusion's that knows the tables and views of a file.
-pub(super) struct Batch {
+pub(crate) struct Batch {
     runtime: Runtime,
     context: SessionContext,
     tables: HashMap<String, Arc<MemTable>>,
 }
 
 impl Batch {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let config = SessionConfig::new()
             .with_target_partitions(1)
             .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
@@ -45,14 +45,14 @@ impl Batch {
         }
     }
 
-    pub(super) fn create_table(&mut self, name: &str, schema: SchemaRef) -> Result<(), String> {
+    pub(crate) fn create_table(&mut self, name: &str, schema: SchemaRef) -> Result<(), String> {
         let table = Arc::new(MemTable::try_new(schema, vec![Vec::new()]).map_err(text)?);
         self.context.register_table(quoted(name), table.clone()).map_err(text)?;
         self.tables.insert(name.to_owned(), table);
         Ok(())
     }
 
-    pub(super) fn create_view(
+    pub(crate) fn create_view(
         &mut self,
         name: &str,
         columns: &[String],
@@ -63,33 +63,33 @@ impl Batch {
         Ok(())
     }
 
-    pub(super) fn drop(&mut self, name: &str) -> Result<(), String> {
+    pub(crate) fn drop(&mut self, name: &str) -> Result<(), String> {
         self.tables.remove(name);
         self.context.deregister_table(quoted(name)).map_err(text)?;
         Ok(())
     }
 
     /// Replaces what a table holds. Views see it: they keep the table, not its rows.
-    pub(super) fn fill(&mut self, name: &str, batches: Vec<RecordBatch>) {
+    pub(crate) fn fill(&mut self, name: &str, batches: Vec<RecordBatch>) {
         if let Some(table) = self.tables.get(name) {
             *self.runtime.block_on(table.batches[0].write()) = batches;
         }
     }
 
     /// What a view ought to hold.
-    pub(super) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
+    pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
         let answer = async { self.context.table(quoted(view)).await?.collect().await };
         self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
     }
 }
 
 /// A name as SQL text, as it is.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A view's list of columns as SQL text; nothing if there is none.
-pub(super) fn column_list(columns: &[String]) -> String {
+pub(crate) fn column_list(columns: &[String]) -> String {
     if columns.is_empty() {
         return String::new();
     }

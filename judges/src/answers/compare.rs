@@ -7,7 +7,7 @@ const TOLERANCE: f64 = 1e-9;
 
 /// When two values count as the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(crate) enum Measure {
     /// Bit by bit.
     Identical,
     /// Floats to within 1e-9 of the larger one, all else exactly.
@@ -18,7 +18,7 @@ pub(super) enum Measure {
 }
 
 /// What tells two multisets of rows apart; `None` if nothing does.
-pub(super) fn difference(expected: &[Row], actual: &[Row], measure: Measure) -> Option<String> {
+pub(crate) fn difference(expected: &[Row], actual: &[Row], measure: Measure) -> Option<String> {
     let expected = prepared(expected, measure);
     let actual = prepared(actual, measure);
     let in_order = expected.len() == actual.len()

@@ -8,7 +8,7 @@ use sqllogictest::{Condition, Record, Runner, parse_with_name, strict_column_val
 use super::database::{Client, Letter, locked};
 use super::trial::{Skips, Tally, Trial};
 
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sql/tests/slt");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/tests/slt");
 
 /// How many faults of one file are told.
 const TOLD: usize = 5;
@@ -17,7 +17,7 @@ const TOLD: usize = 5;
 const WITHOUT_SQLITE: &str = "sqlite: none";
 
 /// Runs every file on an engine with `workers` workers. Panics with all faults there are.
-pub(super) fn run(workers: usize) {
+pub fn run(workers: usize) {
     let only = std::env::var("ALLUVIUM_SLT").unwrap_or_default();
     let mut files = Vec::new();
     find(Path::new(FILES), &mut files);
@@ -71,14 +71,14 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// What became of a file.
-pub(super) struct Report {
-    pub(super) queries: usize,
-    pub(super) tally: Tally,
-    pub(super) faults: Vec<String>,
+pub(crate) struct Report {
+    pub(crate) queries: usize,
+    pub(crate) tally: Tally,
+    pub(crate) faults: Vec<String>,
 }
 
 /// Runs the text of a file on an engine of its own.
-pub(super) fn run_text(place: &str, text: &str, workers: usize) -> Report {
+pub(crate) fn run_text(place: &str, text: &str, workers: usize) -> Report {
     let records: Vec<Record<Letter>> = parse_with_name(text, place)
         .unwrap_or_else(|error| panic!("not a file of records: {error}"));
     let with_sqlite =

@@ -8,14 +8,14 @@ use super::row::{Row, line, rows_of};
 
 /// The sum of the changes so far.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     sum: BTreeMap<Row, i64>,
     epoch: Option<u64>,
 }
 
 impl Ledger {
     /// Adds a change, and says what is wrong with it.
-    pub(super) fn enter(&mut self, change: &Change) -> Result<(), String> {
+    pub(crate) fn enter(&mut self, change: &Change) -> Result<(), String> {
         let epoch = change.epoch;
         match self.epoch {
             Some(last) if epoch <= last => {
@@ -50,12 +50,12 @@ impl Ledger {
     }
 
     /// The last epoch that was entered.
-    pub(super) fn epoch(&self) -> Option<u64> {
+    pub(crate) fn epoch(&self) -> Option<u64> {
         self.epoch
     }
 
     /// Each row as often as its weight says.
-    pub(super) fn rows(&self) -> Vec<Row> {
+    pub(crate) fn rows(&self) -> Vec<Row> {
         let copies =
             |(row, weight): (&Row, &i64)| std::iter::repeat_n(row.clone(), *weight as usize);
         self.sum.iter().flat_map(copies).collect()
@@ -63,18 +63,18 @@ impl Ledger {
 }
 
 /// A subscription and the sum of what it has delivered.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     subscription: Subscription,
-    pub(super) ledger: Ledger,
+    pub(crate) ledger: Ledger,
 }
 
 impl Watch {
-    pub(super) fn new(subscription: Subscription) -> Self {
+    pub(crate) fn new(subscription: Subscription) -> Self {
         Self { subscription, ledger: Ledger::default() }
     }
 
     /// Enters what has been delivered. All of `epoch` has been, and nothing later.
-    pub(super) fn catch_up(&mut self, epoch: u64) -> Result<(), String> {
+    pub(crate) fn catch_up(&mut self, epoch: u64) -> Result<(), String> {
         while let Some(change) = self.subscription.try_next().map_err(|error| error.to_string())? {
             self.ledger.enter(&change)?;
         }

@@ -1,4 +1,4 @@
-//! The judge: SQL files, and what they say held against other engines.
+//! SQL files, and what they say held against other engines.
 //!
 //! The files under `sql/tests/slt` are written for `sqllogictest`. Each runs on 1, 2 and 3 workers, and what
 //! a file says itself is only a part of what is checked. After every transaction, for every view:
@@ -11,9 +11,7 @@
 //! ```
 //!
 //! In reading order: [`suite`] finds files and runs them; [`database`] is what `sqllogictest` talks to;
-//! [`trial`] is one file on one engine; [`batch`], [`sqlite`] and [`deltas`] are the three other answers;
-//! [`evidence`] holds the answers against each other, by [`compare`], on [`row`]s. [`tampering`] shows that
-//! each check does object, and [`random`] makes up programs that are judged in the same way.
+//! [`trial`] is one file on one engine; `tampering` shows that each check does object.
 //!
 //! What a file says to the judge, besides the records of `sqllogictest`:
 //! - `skipif sqlite` before a statement that SQLite cannot do or means differently; a view that is skipped is
@@ -25,29 +23,11 @@
 //!
 //! `ALLUVIUM_SLT=joins/` runs only files whose path contains that text.
 
-mod batch;
-mod compare;
-mod database;
-mod deltas;
-mod evidence;
-mod random;
-mod row;
-mod sqlite;
+pub(crate) mod database;
 mod suite;
+pub(crate) mod trial;
+
+#[cfg(test)]
 mod tampering;
-mod trial;
 
-#[test]
-fn every_file_holds_on_one_worker() {
-    suite::run(1);
-}
-
-#[test]
-fn every_file_holds_on_two_workers() {
-    suite::run(2);
-}
-
-#[test]
-fn every_file_holds_on_three_workers() {
-    suite::run(3);
-}
+pub use suite::run;

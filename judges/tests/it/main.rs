@@ -1,0 +1,3 @@
+//! What Alluvium answers, judged.
+
+mod files;
