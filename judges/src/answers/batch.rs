@@ -76,6 +76,12 @@ impl Batch {
         }
     }
 
+    /// What a query answers.
+    pub(crate) fn ask(&self, query: &str) -> Result<Vec<Row>, String> {
+        let answer = async { self.context.sql(query).await?.collect().await };
+        self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
+    }
+
     /// What a view ought to hold.
     pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
         let answer = async { self.context.table(quoted(view)).await?.collect().await };

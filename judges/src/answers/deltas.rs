@@ -10,6 +10,8 @@ use super::row::{Row, line, rows_of};
 #[derive(Default)]
 pub(crate) struct Ledger {
     sum: BTreeMap<Row, i64>,
+    /// What has changed since it was last asked.
+    last: BTreeMap<Row, i64>,
     epoch: Option<u64>,
 }
 
@@ -38,6 +40,7 @@ impl Ledger {
             if !seen.insert(row.clone()) {
                 return Err(format!("[{}] is twice in the change of epoch {epoch}", line(&row)));
             }
+            *self.last.entry(row.clone()).or_default() += weight;
             let sum = self.sum.entry(row).or_default();
             *sum += weight;
         }
@@ -47,6 +50,13 @@ impl Ledger {
         }
         self.sum.retain(|_, weight| *weight != 0);
         Ok(())
+    }
+
+    /// What has changed since the last call.
+    pub(crate) fn take_last(&mut self) -> BTreeMap<Row, i64> {
+        let mut last = std::mem::take(&mut self.last);
+        last.retain(|_, weight| *weight != 0);
+        last
     }
 
     /// The last epoch that was entered.

@@ -21,6 +21,10 @@ pub(crate) struct Evidence {
     pub(crate) batch: Option<Answer>,
     /// SQLite's answer.
     pub(crate) sqlite: Option<Answer>,
+    /// The naive evaluator's answer.
+    pub(crate) naive: Option<Answer>,
+    /// DuckDB's answer.
+    pub(crate) duckdb: Option<Answer>,
 }
 
 impl Evidence {
@@ -50,6 +54,8 @@ impl Evidence {
             ),
             ("the batch answer", self.batch.as_ref(), Measure::Typed),
             ("SQLite's answer", self.sqlite.as_ref(), Measure::Untyped),
+            ("the naive answer", self.naive.as_ref(), Measure::Typed),
+            ("DuckDB's answer", self.duckdb.as_ref(), Measure::Untyped),
         ];
         for (name, answer, measure) in others {
             let objection = match answer {

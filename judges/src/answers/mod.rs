@@ -7,6 +7,7 @@
 pub(crate) mod batch;
 pub(crate) mod compare;
 pub(crate) mod deltas;
+pub(crate) mod duckdb;
 pub(crate) mod evidence;
 pub(crate) mod row;
 pub(crate) mod sqlite;

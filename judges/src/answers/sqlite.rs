@@ -8,6 +8,7 @@ use rusqlite::types::ValueRef;
 
 use super::batch::{column_list, quoted};
 use super::row::{Cell, Row};
+use crate::query::{Kind, Value};
 
 /// A database of SQLite's in memory.
 pub(crate) struct Sqlite {
@@ -75,8 +76,50 @@ impl Sqlite {
         self.rows(view).map_err(|error| format!("{error}, in view {view}"))
     }
 
+    /// What a query answers.
+    pub(crate) fn ask(&self, query: &str) -> Result<Vec<Row>, String> {
+        self.rows_of(query).map_err(|error| error.to_string())
+    }
+
+    /// Makes a table of these columns.
+    pub(crate) fn declare(&self, name: &str, columns: &[(String, Kind)]) -> Result<(), String> {
+        let columns = columns.iter().map(|(name, kind)| {
+            let affinity = match kind {
+                Kind::Boolean => "BOOLEAN",
+                kind if kind.is_whole() => "BIGINT",
+                Kind::Float | Kind::Real => "REAL",
+                Kind::Decimal => "NUMERIC",
+                Kind::Bytes => "BLOB",
+                _ => "TEXT",
+            };
+            format!("{} {affinity}", quoted(name))
+        });
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        self.execute(&format!("CREATE TABLE {} ({columns})", quoted(name)))
+    }
+
+    /// Replaces what a table holds.
+    pub(crate) fn refill(&self, name: &str, rows: &[Vec<Value>]) -> Result<(), String> {
+        let refill = || -> rusqlite::Result<()> {
+            self.connection.execute_batch(&format!("DELETE FROM {}", quoted(name)))?;
+            let Some(first) = rows.first() else { return Ok(()) };
+            let places = vec!["?"; first.len()].join(", ");
+            let insert = format!("INSERT INTO {} VALUES ({places})", quoted(name));
+            let mut insert = self.connection.prepare(&insert)?;
+            for row in rows {
+                insert.execute(rusqlite::params_from_iter(row.iter().map(parameter)))?;
+            }
+            Ok(())
+        };
+        refill().map_err(|error| format!("{error}, filling {name}"))
+    }
+
     fn rows(&self, view: &str) -> rusqlite::Result<Vec<Row>> {
-        let mut statement = self.connection.prepare(&format!("SELECT * FROM {}", quoted(view)))?;
+        self.rows_of(&format!("SELECT * FROM {}", quoted(view)))
+    }
+
+    fn rows_of(&self, query: &str) -> rusqlite::Result<Vec<Row>> {
+        let mut statement = self.connection.prepare(query)?;
         let columns = statement.column_count();
         let mut rows = statement.query([])?;
         let mut answer = Vec::new();
@@ -97,6 +140,19 @@ fn affinity(data_type: &DataType) -> &'static str {
         decimal if decimal.is_decimal() => "NUMERIC",
         DataType::Binary => "BLOB",
         _ => "TEXT",
+    }
+}
+
+fn parameter(value: &Value) -> rusqlite::types::Value {
+    use rusqlite::types::Value as Parameter;
+    match value {
+        Value::Null => Parameter::Null,
+        Value::Boolean(value) => Parameter::Integer((*value).into()),
+        Value::Whole(value) => Parameter::Integer(*value as i64),
+        Value::Float(value) => Parameter::Real(*value),
+        Value::Decimal(..) => Parameter::Real(value.number().unwrap_or_default()),
+        Value::Bytes(bytes) => Parameter::Blob(bytes.clone()),
+        other => Parameter::Text(other.plain()),
     }
 }
 

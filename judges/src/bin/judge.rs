@@ -1,0 +1,77 @@
+//! Random programs before the judges, from a seed.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use alluvium_judges::Judges;
+use alluvium_judges::tally::{Tally, shrunk};
+use clap::Parser;
+
+/// Runs random programs and holds every view against other engines.
+#[derive(Parser)]
+struct Arguments {
+    /// How many pairs of a view and a change script.
+    #[arg(long, default_value_t = 2_000)]
+    pairs: u64,
+    /// What programs are made from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The number of the first program.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Who judges: datafusion, sqlite, naive, duckdb.
+    #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive")]
+    judges: Vec<String>,
+    /// Shows why views were refused.
+    #[arg(long)]
+    refusals: bool,
+    /// Makes the program of this number as small as it can be while it goes wrong, and writes it as an SQL file.
+    #[arg(long)]
+    shrink: Option<u64>,
+    /// Stops after so many wrong programs.
+    #[arg(long, default_value_t = 20)]
+    most: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // What panics is an engine's worker, and is told as an error.
+    std::panic::set_hook(Box::new(|_| {}));
+    let asks = |name: &str| arguments.judges.iter().any(|judge| judge == name);
+    let judges = Judges {
+        datafusion: asks("datafusion"),
+        sqlite: asks("sqlite"),
+        naive: asks("naive"),
+        duckdb: asks("duckdb"),
+    };
+    if let Some(number) = arguments.shrink {
+        return match shrunk(arguments.seed, number, judges) {
+            Some((file, what)) => {
+                println!("{file}\n# {}", what.replace('\n', "\n# "));
+                ExitCode::FAILURE
+            }
+            None => ExitCode::SUCCESS,
+        };
+    }
+    let start = Instant::now();
+    let mut told = 0;
+    let tally = Tally::run(arguments.seed, arguments.first.., judges, |tally| {
+        for (number, what) in &tally.wrong[told..] {
+            println!("program {number}: {what}\n");
+        }
+        told = tally.wrong.len();
+        if tally.pairs.is_multiple_of(800) {
+            eprintln!("{} pairs, {} s", tally.pairs, start.elapsed().as_secs());
+        }
+        tally.pairs < arguments.pairs && told < arguments.most
+    });
+    if arguments.refusals {
+        for (reason, times) in &tally.refusals {
+            println!("refused {times} times: {reason}");
+        }
+    }
+    print!("{tally}");
+    let rate = tally.pairs as f64 / start.elapsed().as_secs_f64();
+    println!("{rate:>8.1} pairs a second");
+    if tally.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
