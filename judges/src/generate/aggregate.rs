@@ -1,5 +1,7 @@
 //! Groups and what is computed of them.
 
+use crate::query::visit::{self, Visitor};
+
 use super::{Maker, Sight, keys, named, sorts};
 use crate::query::{Aggregate, Expr, From, Group, Kind, Op, Order, Query, Select, Sets, Value};
 
@@ -13,7 +15,7 @@ impl Maker {
                 false => self.column(sight, keys).unwrap_or_else(|| self.constant(Kind::Integer)),
             };
             // A constant would be the place of a column.
-            if !matches!(key, Expr::Literal(..)) && !group_keys.contains(&key) {
+            if has_column(&key) && !group_keys.contains(&key) {
                 group_keys.push(key);
             }
         }
@@ -215,11 +217,12 @@ impl Maker {
             }
             "corr" | "covar_samp" | "regr_slope" | "regr_count" => {
                 let cast = |expr: Expr| Expr::Cast(Box::new(expr), Kind::Real, false);
-                let mut aggregate = plain(function, cast(real), Kind::Real);
+                let kind = if function == "regr_count" { Kind::Unsigned } else { Kind::Real };
+                let mut aggregate = plain(function, cast(real), kind);
                 aggregate.arguments.push(cast(whole));
                 aggregate
             }
-            "approx_distinct" => plain(function, whole, Kind::Big),
+            "approx_distinct" => plain(function, whole, Kind::Unsigned),
             "percentile_cont" => {
                 let number = Expr::Cast(Box::new(real), Kind::Real, false);
                 let mut aggregate = plain(function, number, Kind::Real);
@@ -229,6 +232,20 @@ impl Maker {
             _ => plain(function, Expr::Cast(Box::new(real), Kind::Real, false), Kind::Real),
         }
     }
+}
+
+struct Columns(bool);
+
+impl Visitor for Columns {
+    fn expr(&mut self, expr: &Expr) {
+        self.0 |= matches!(expr, Expr::Column(..));
+    }
+}
+
+fn has_column(expr: &Expr) -> bool {
+    let mut columns = Columns(false);
+    visit::expr(expr, &mut columns);
+    columns.0
 }
 
 pub(super) fn count() -> Aggregate {

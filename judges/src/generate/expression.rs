@@ -108,7 +108,10 @@ impl Maker {
             11 => Expr::Minus(boxed(a)),
             12 if kind == Kind::Big => {
                 let list = self.column(sight, |kind| kind == Kind::List);
-                list.map_or(a, |list| Expr::Call(Function::Cardinality, vec![list]))
+                list.map_or(a, |list| {
+                    let length = Expr::Call(Function::Cardinality, vec![list]);
+                    Expr::Cast(boxed(length), Kind::Big, false)
+                })
             }
             12 => {
                 let text = self.scalar(sight, Kind::Text, 0);

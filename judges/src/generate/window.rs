@@ -33,9 +33,14 @@ impl Maker {
 
     /// Some columns, without any that do not sort.
     fn shown(&mut self, sight: &Sight) -> Vec<Expr> {
-        let mut columns = Self::columns(sight, sorts);
+        // DataFusion has no ranges of bytes and times of day.
+        let ranges = |kind| sorts(kind) && !matches!(kind, Kind::Bytes | Kind::Clock);
+        let mut columns = Self::columns(sight, ranges);
         self.rng.shuffle(&mut columns);
         columns.truncate(4);
+        if columns.is_empty() {
+            columns.push(Expr::whole(1));
+        }
         columns
     }
 
@@ -86,7 +91,10 @@ impl Maker {
             partition: Vec::new(),
             order: Vec::new(),
             frame: None,
-            kind: Kind::Big,
+            kind: match function {
+                "row_number" | "rank" | "dense_rank" | "ntile" => Kind::Unsigned,
+                _ => Kind::Big,
+            },
         };
         match function {
             "percent_rank" | "cume_dist" => window.kind = Kind::Real,
@@ -199,7 +207,7 @@ impl Maker {
                     partition,
                     order,
                     frame: None,
-                    kind: Kind::Big,
+                    kind: Kind::Unsigned,
                 };
                 exprs.push(Expr::Window(Box::new(window.clone())));
                 let number = Expr::whole(1 + self.below(3) as i64);

@@ -84,7 +84,7 @@ pub(super) fn summarise(function: &str, kind: Kind, inputs: &[Vec<Value>]) -> Ou
             let counted = inputs.iter().filter(|input| !input.iter().any(Value::is_null));
             Value::Whole(counted.count() as i128)
         }
-        "approx_distinct" => return Err(Fault::Unknown("an estimate")),
+        "approx_distinct" | "regr_count" => return Err(Fault::Unknown("an estimate")),
         _ if count == 0
             && !matches!(function, "array_agg" | "first_value" | "last_value" | "nth_value") =>
         {

@@ -20,7 +20,7 @@ use crate::answers::duckdb;
 use crate::answers::evidence::{Answer, Evidence};
 use crate::answers::row::{Cell, Row, rows};
 use crate::answers::sqlite::Sqlite;
-use crate::generate::may_fail;
+use crate::generate::{may_fail, reads};
 use crate::naive::{Fault, Relation, World};
 use crate::query::{Dialect, Value, construct, sql};
 
@@ -124,10 +124,14 @@ struct Bench<'a> {
     views: BTreeMap<usize, Seen>,
     batch: Option<Batch>,
     sqlite: Option<Sqlite>,
+    /// The relations of which DataFusion has what they hold now.
+    batched: HashSet<String>,
     /// What SQLite has of each relation.
     filled: BTreeMap<String, Vec<Vec<Value>>>,
     epoch: u64,
     now: i64,
+    /// When the last transaction began.
+    begun: i64,
     place: usize,
     transactions: usize,
     report: Report,
@@ -159,9 +163,11 @@ impl<'a> Bench<'a> {
             views: BTreeMap::new(),
             batch: judges.datafusion.then(Batch::new),
             sqlite,
+            batched: HashSet::new(),
             filled: BTreeMap::new(),
             epoch: 0,
             now: BEGIN as i64,
+            begun: BEGIN as i64,
             place: 0,
             transactions: 0,
             report: Report {
@@ -187,7 +193,7 @@ impl<'a> Bench<'a> {
             sqlite.declare(name, columns)?;
         }
         if self.batch.is_some() {
-            let (schema, _) = self.read(name)?;
+            let (schema, _) = self.read(&format!("{name} LIMIT 0"))?;
             if let Some(batch) = &mut self.batch {
                 batch.create_table(name, schema)?;
             }
@@ -224,7 +230,10 @@ impl<'a> Bench<'a> {
                 }
                 return Ok(());
             }
-            Step::Begin => self.before = Some(self.model.clone()),
+            Step::Begin => {
+                self.begun = self.clock.load(Ordering::Relaxed) as i64;
+                self.before = Some(self.model.clone());
+            }
             Step::Commit => self.before = None,
             Step::Rollback => {
                 if let Some(before) = self.before.take() {
@@ -238,6 +247,9 @@ impl<'a> Bench<'a> {
                 };
             }
             Step::Write(write) => {
+                if self.before.is_none() {
+                    self.begun = self.clock.load(Ordering::Relaxed) as i64;
+                }
                 self.model
                     .write(self.program, write)
                     .map_err(|fault| format!("the model cannot follow: {fault:?}"))?;
@@ -293,7 +305,7 @@ impl<'a> Bench<'a> {
         self.engine.wait(last).map_err(text)?;
         if last != self.epoch {
             self.epoch = last;
-            self.now = self.clock.load(Ordering::Relaxed) as i64;
+            self.now = self.begun;
         }
         Ok(())
     }
@@ -317,6 +329,7 @@ impl<'a> Bench<'a> {
         let is_last = self.place + 1 == self.program.steps.len();
         let thorough = is_last || self.place == self.program.steps.len() * 2 / 3;
         let failing = self.failing()?;
+        self.batched = self.program.tables.iter().map(|table| table.name.clone()).collect();
         if thorough {
             for table in &self.program.tables {
                 let (_, batches) = self.read(&table.name)?;
@@ -390,16 +403,19 @@ impl<'a> Bench<'a> {
             self.wrong(view, format!("{told}, but {failures} rows fail"));
         }
         let quiet = !fails && failures == 0;
-        let may_fail = may_fail(&definition.query);
 
+        let may_fail = may_fail(&definition.query);
         let fails_now = fails || failures > 0;
         let name = definition.name.clone();
         let mut read: Option<Answer> = None;
         let kept = definition.keeping == Keeping::Materialized;
         let told = kept || !construct::of(&definition.query).contains("in no order");
-        if (thorough || deltas.is_none()) && (!fails_now || kept) && told {
+        // What may fail, and is evaluated when it is asked, then fails as a whole.
+        let whole = kept || !may_fail || naive.is_some() && !fails_now;
+        if (thorough || deltas.is_none()) && whole && told {
             let found = self.read(&name);
             if let (Some(batch), Ok((_, batches))) = (&mut self.batch, &found) {
+                self.batched.insert(name.clone());
                 batch.fill(&name, batches.clone());
             }
             read = Some(found.map(|(_, batches)| rows(&batches)));
@@ -430,7 +446,15 @@ impl<'a> Bench<'a> {
             evidence.contents = evidence.deltas.clone();
         }
         let nothing_large = held.len() < 5_000;
-        if thorough && quiet && nothing_large
+        let read_by = |known: &dyn Fn(&str) -> bool| {
+            let read = self.program.views.iter().filter(|other| reads(&definition.query, &other.name));
+            read.fold(true, |all, other| all && known(&other.name))
+        };
+        let in_batch = read_by(&|name| self.batched.contains(name));
+        let in_sqlite = read_by(&|name| {
+            self.model.relations.get(name).is_some_and(|relation| relation.rows.is_some())
+        });
+        if thorough && quiet && nothing_large && in_batch
             && let Some(batch) = &self.batch
             && let Some(query) = sql(&definition.query, Dialect::DataFusion, self.now)
         {
@@ -438,7 +462,7 @@ impl<'a> Bench<'a> {
                 Some(batch.ask(&query).map_err(|error| format!("DataFusion: {error}\n{query}")));
             self.report.fates[view].judged[2] += 1;
         }
-        if quiet && !may_fail && nothing_large
+        if quiet && !may_fail && nothing_large && in_sqlite
             && let Some(sqlite) = &self.sqlite
             && let Some(query) = sql(&definition.query, Dialect::Sqlite, self.now)
         {

@@ -193,7 +193,7 @@ impl Expr {
                 | Function::Replace
                 | Function::ArrayToString => Kind::Text,
                 Function::Length | Function::Minute => Kind::Integer,
-                Function::Cardinality => Kind::Big,
+                Function::Cardinality => Kind::Unsigned,
                 Function::ArrayHas => Kind::Boolean,
                 Function::Coalesce | Function::Greatest | Function::Least => {
                     let kinds = arguments.iter().map(Expr::kind);

@@ -63,7 +63,8 @@ impl Text {
         self.push(if is_tree { "(" } else { "" });
         self.from(&join.right);
         self.push(if is_tree { ")" } else { "" });
-        if !join.using.is_empty() {
+        // SQLite has no names for what several of these have in common.
+        if !join.using.is_empty() && self.dialect != Dialect::Sqlite {
             self.push(&format!(" USING ({})", join.using.join(", ")));
         } else if let Some(on) = &join.on {
             self.push(" ON ");

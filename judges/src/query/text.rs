@@ -346,11 +346,21 @@ impl Text {
                 self.push(")");
             }
             Expr::Among(inner, query, negated) => {
+                // DataFusion takes a NULL among the values for none where this is not all that is asked.
+                if *negated {
+                    self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+                }
                 self.with_operand("", inner, &format!(" {}IN (", word(*negated)));
                 self.query(query);
                 self.push(")");
             }
             Expr::Scalar(query, _) => {
+                // DataFusion takes a constant of a subquery for never NULL, and refuses a correlated one.
+                let is_aggregate = matches!(&query.body, Body::Select(select)
+                    if matches!(select.items[0].expr, Expr::Aggregate(_)));
+                if !is_aggregate {
+                    self.only(&[]);
+                }
                 self.push("(");
                 self.query(query);
                 self.push(")");
