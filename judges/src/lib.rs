@@ -6,11 +6,14 @@
 //! - `naive`: what a query means, evaluated in the plainest way;
 //! - `generate`: programs made up from numbers;
 //! - `program`: a program on an engine, judged, varied and shrunk;
-//! - [`tally`]: many programs, and what was seen in them.
+//! - [`tally`]: many programs, and what was seen in them;
+//! - `mutants`: the engine with faults, and after how many pairs they are found.
 
 mod answers;
 pub mod files;
 mod generate;
+#[cfg(feature = "faults")]
+pub mod mutants;
 mod naive;
 mod program;
 mod query;

@@ -7,6 +7,7 @@ use crate::generate::program;
 use crate::program::file::file;
 use crate::program::run::{Fate, Judges, run};
 use crate::program::shrink::shrink;
+use crate::program::variation::Variation;
 use crate::program::{Keeping, Program, Step, Write};
 use crate::query::construct;
 
@@ -29,6 +30,8 @@ pub struct Tally {
     pub constructs: BTreeMap<String, u64>,
     /// Why views were refused, with how often.
     pub refusals: BTreeMap<String, u64>,
+    /// Programs run in another way that must not matter.
+    pub varied: u64,
     /// What went wrong: the program, and what.
     pub wrong: Vec<(u64, String)>,
 }
@@ -57,6 +60,11 @@ impl Tally {
             if let Some((step, view, what)) = report.wrong() {
                 let view = view.map_or(String::new(), |view| program.views[view].sql());
                 tally.wrong.push((number, format!("step {step}: {view}\n{what}")));
+            } else if judges.variations {
+                tally.varied += 1;
+                if let Some(what) = Variation::of(number).difference(&program, &report) {
+                    tally.wrong.push((number, what));
+                }
             }
             if !each(&tally) {
                 break;
@@ -147,6 +155,7 @@ impl fmt::Display for Tally {
             "{:>8} looks by the naive evaluator, {sqlite} by SQLite, {datafusion} by DataFusion, {duckdb} by DuckDB",
             naive
         )?;
+        writeln!(to, "{:>8} programs run in another way as well", self.varied)?;
         writeln!(to, "{:>8} programs wrong", self.wrong.len())?;
         for (name, count) in &self.constructs {
             writeln!(to, "{count:>8} {name}")?;

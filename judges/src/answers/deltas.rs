@@ -10,8 +10,8 @@ use super::row::{Row, line, rows_of};
 #[derive(Default)]
 pub(crate) struct Ledger {
     sum: BTreeMap<Row, i64>,
-    /// What has changed since it was last asked.
-    last: BTreeMap<Row, i64>,
+    /// What has changed, epoch by epoch.
+    log: Vec<(u64, BTreeMap<Row, i64>)>,
     epoch: Option<u64>,
 }
 
@@ -33,6 +33,7 @@ impl Ledger {
             return Err(format!("{} rows have {} weights", rows.len(), change.weights.len()));
         }
         let mut seen = std::collections::BTreeSet::new();
+        let mut changes = BTreeMap::new();
         for (row, &weight) in rows.into_iter().zip(change.weights.iter()) {
             if weight == 0 {
                 return Err(format!("[{}] changes by nothing in epoch {epoch}", line(&row)));
@@ -40,10 +41,11 @@ impl Ledger {
             if !seen.insert(row.clone()) {
                 return Err(format!("[{}] is twice in the change of epoch {epoch}", line(&row)));
             }
-            *self.last.entry(row.clone()).or_default() += weight;
+            changes.insert(row.clone(), weight);
             let sum = self.sum.entry(row).or_default();
             *sum += weight;
         }
+        self.log.push((epoch, changes));
         // Only now: within an epoch there is no order.
         if let Some((row, weight)) = self.sum.iter().find(|(_, weight)| **weight < 0) {
             return Err(format!("[{}] is there {weight} times in epoch {epoch}", line(row)));
@@ -52,11 +54,9 @@ impl Ledger {
         Ok(())
     }
 
-    /// What has changed since the last call.
-    pub(crate) fn take_last(&mut self) -> BTreeMap<Row, i64> {
-        let mut last = std::mem::take(&mut self.last);
-        last.retain(|_, weight| *weight != 0);
-        last
+    /// What has changed, epoch by epoch; first comes what there was.
+    pub(crate) fn log(&self) -> &[(u64, BTreeMap<Row, i64>)] {
+        &self.log
     }
 
     /// The last epoch that was entered.

@@ -19,8 +19,8 @@ struct Arguments {
     /// The number of the first program.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Who judges: datafusion, sqlite, naive, duckdb.
-    #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive")]
+    /// Who judges: datafusion, sqlite, naive, variations, duckdb.
+    #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive,variations")]
     judges: Vec<String>,
     /// Shows why views were refused.
     #[arg(long)]
@@ -28,6 +28,10 @@ struct Arguments {
     /// Makes the program of this number as small as it can be while it goes wrong, and writes it as an SQL file.
     #[arg(long)]
     shrink: Option<u64>,
+    /// Arms one fault of the engine after the other, and tells after how many pairs it is found; needs the feature
+    /// `faults`.
+    #[arg(long)]
+    mutants: bool,
     /// Stops after so many wrong programs.
     #[arg(long, default_value_t = 20)]
     most: usize,
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         sqlite: asks("sqlite"),
         naive: asks("naive"),
         duckdb: asks("duckdb"),
+        variations: asks("variations"),
     };
     if let Some(number) = arguments.shrink {
         return match shrunk(arguments.seed, number, judges) {
@@ -52,6 +57,9 @@ fn main() -> ExitCode {
             }
             None => ExitCode::SUCCESS,
         };
+    }
+    if arguments.mutants {
+        return mutants(&arguments, judges);
     }
     let start = Instant::now();
     let mut told = 0;
@@ -74,4 +82,29 @@ fn main() -> ExitCode {
     let rate = tally.pairs as f64 / start.elapsed().as_secs_f64();
     println!("{rate:>8.1} pairs a second");
     if tally.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(feature = "faults")]
+fn mutants(arguments: &Arguments, judges: Judges) -> ExitCode {
+    let mut escaped = false;
+    alluvium_judges::mutants::run(arguments.seed, arguments.pairs, judges, |fault, found| {
+        match found {
+            Some((pairs, what)) => {
+                let what = what.lines().last().unwrap_or_default();
+                let what: String = what.chars().take(100).collect();
+                println!("{:<20} found after {pairs:>6} pairs: {what}", format!("{fault:?}"));
+            }
+            None => {
+                escaped = true;
+                println!("{:<20} not found in {} pairs", format!("{fault:?}"), arguments.pairs);
+            }
+        }
+    });
+    if escaped { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+#[cfg(not(feature = "faults"))]
+fn mutants(_: &Arguments, _: Judges) -> ExitCode {
+    eprintln!("there are no faults without --features alluvium-judges/faults");
+    ExitCode::from(2)
 }

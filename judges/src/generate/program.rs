@@ -6,10 +6,10 @@ use crate::query::visit::{self, Visitor};
 use crate::query::{From, Query};
 
 /// Views of a program.
-const VIEWS: usize = 8;
+const VIEWS: usize = 12;
 
 /// Transactions of a program.
-const TRANSACTIONS: usize = 10;
+const TRANSACTIONS: usize = 9;
 
 /// The program of this number, of a sequence of them.
 pub(crate) fn program(seed: u64, number: u64) -> Program {

@@ -5,14 +5,25 @@ use crate::query::{
     Bound, Distinct, Expr, Frame, From, Kind, Op, Order, Query, Select, Top, Units, Window,
 };
 
+/// Whether the value may differ between rows that are equal.
+fn tells_copies_apart(window: &Window) -> bool {
+    let rows = window.frame.is_some_and(|frame| frame.units == Units::Rows);
+    rows || matches!(window.function, "row_number" | "ntile" | "lag" | "lead" | "nth_value")
+}
+
 impl Maker {
     /// Window functions beside some columns, and QUALIFY now and then.
     pub(super) fn windows(&mut self, from: From, sight: &Sight) -> Query {
         // What is shown decides between rows that are equal in the order.
         let shown = self.shown(sight);
+        // Two such functions may tell equal rows apart in two ways.
+        let mut told_apart = false;
         let mut exprs = shown.clone();
         for _ in 0..1 + self.below(2) {
             let window = self.window(sight, &shown);
+            if tells_copies_apart(&window) && std::mem::replace(&mut told_apart, true) {
+                continue;
+            }
             exprs.push(Expr::Window(Box::new(window)));
         }
         let mut select = Select::of(named(exprs), from);
@@ -21,7 +32,8 @@ impl Maker {
         }
         if self.once_in(4) {
             let window = self.window(sight, &shown);
-            if window.kind.is_whole() {
+            let may = !told_apart || !tells_copies_apart(&window);
+            if window.kind.is_whole() && may {
                 let op = self.comparison();
                 let number = Expr::whole(self.below(4) as i64);
                 select.qualify =

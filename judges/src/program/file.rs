@@ -66,7 +66,7 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
         let _ = writeln!(text, "statement {word}\n{statement}");
     }
     // Without judges of its own, the naive evaluator knows best.
-    let judges = Judges { datafusion: false, sqlite: false, naive: true, duckdb: false };
+    let judges = Judges { datafusion: false, sqlite: false, naive: true, duckdb: false, variations: false };
     let report = run(program, judges);
     for (view, definition) in program.views.iter().enumerate() {
         if definition.keeping == Keeping::Local || !program.steps.contains(&Step::Create(view)) {
