@@ -10,17 +10,11 @@ use crate::tally::Tally;
 ///
 /// `each` is told the fault, and the pairs it took with what was objected, or none if nobody did. The fault is armed in
 /// the whole process: nothing else may use an engine meanwhile.
-pub fn run(
-    seed: u64,
-    most: u64,
-    judges: Judges,
-    mut each: impl FnMut(Fault, Option<(u64, &str)>),
-) {
+pub fn run(seed: u64, most: u64, judges: Judges, mut each: impl FnMut(Fault, Option<(u64, &str)>)) {
     for fault in Fault::WRONG {
         fault::arm_everywhere(Some(fault));
-        let tally = Tally::run(seed, 0.., judges, |tally| {
-            tally.wrong.is_empty() && tally.pairs < most
-        });
+        let tally =
+            Tally::run(seed, 0.., judges, |tally| tally.wrong.is_empty() && tally.pairs < most);
         fault::arm_everywhere(None);
         each(fault, tally.wrong.first().map(|(_, what)| (tally.pairs, what.as_str())));
     }

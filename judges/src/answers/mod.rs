@@ -11,3 +11,6 @@ pub(crate) mod duckdb;
 pub(crate) mod evidence;
 pub(crate) mod row;
 pub(crate) mod sqlite;
+
+#[cfg(test)]
+mod known;

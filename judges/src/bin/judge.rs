@@ -68,7 +68,7 @@ fn main() -> ExitCode {
             println!("program {number}: {what}\n");
         }
         told = tally.wrong.len();
-        if tally.pairs.is_multiple_of(800) {
+        if tally.pairs.is_multiple_of(480) {
             eprintln!("{} pairs, {} s", tally.pairs, start.elapsed().as_secs());
         }
         tally.pairs < arguments.pairs && told < arguments.most

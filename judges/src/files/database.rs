@@ -8,8 +8,8 @@ use alluvium::{Outcome, Session};
 use alluvium_sql::statement::parse;
 use sqllogictest::{ColumnType, DB, DBOutput};
 
-use crate::answers::row::rows;
 use super::trial::Trial;
+use crate::answers::row::rows;
 
 /// The type of a column, as one letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

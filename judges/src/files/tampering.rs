@@ -7,11 +7,11 @@ use alluvium::Change;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium_sql::statement::parse;
 
+use super::suite::run_text;
+use super::trial::Trial;
 use crate::answers::deltas::Ledger;
 use crate::answers::evidence::{Answer, Evidence};
 use crate::answers::row::{Cell, Row};
-use super::suite::run_text;
-use super::trial::Trial;
 
 fn rows(values: &[i128]) -> Vec<Row> {
     values.iter().map(|value| vec![Cell::Integer(*value)]).collect()

@@ -23,7 +23,7 @@ impl Maker {
         if exprs.len() == 2 && self.once_in(4) {
             exprs.pop();
         }
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..1 + usize::from(re_evaluated) + self.below(2) {
             let aggregate = self.aggregate(sight, re_evaluated);
             exprs.push(Expr::Aggregate(Box::new(aggregate)));
         }
@@ -33,8 +33,7 @@ impl Maker {
             exprs.push(Expr::binary(count, Op::Add, Expr::whole(1)));
         }
         let mut select = Select::of(named(exprs), from);
-        select.group =
-            if group_keys.is_empty() { Group::None } else { Group::Keys(group_keys) };
+        select.group = if group_keys.is_empty() { Group::None } else { Group::Keys(group_keys) };
         if self.once_in(3) {
             select.filter = Some(self.condition(sight, 1));
         }
@@ -52,11 +51,7 @@ impl Maker {
                 let op = self.comparison();
                 Expr::binary(Expr::Aggregate(Box::new(least)), op, Expr::whole(number))
             }
-            _ => Expr::binary(
-                Expr::Aggregate(Box::new(count())),
-                Op::Greater,
-                Expr::whole(number),
-            ),
+            _ => Expr::binary(Expr::Aggregate(Box::new(count())), Op::Greater, Expr::whole(number)),
         }
     }
 
@@ -75,7 +70,12 @@ impl Maker {
             0 => Sets::Rollup,
             1 => Sets::Cube,
             _ => {
-                let all: Vec<Vec<usize>> = vec![vec![0], vec![group_keys.len() - 1], Vec::new(), (0..group_keys.len()).collect()];
+                let all: Vec<Vec<usize>> = vec![
+                    vec![0],
+                    vec![group_keys.len() - 1],
+                    Vec::new(),
+                    (0..group_keys.len()).collect(),
+                ];
                 let every = (0..group_keys.len()).collect();
                 let mut chosen = vec![self.one_of(&all), self.one_of(&all), every];
                 chosen.sort();
@@ -104,7 +104,7 @@ impl Maker {
     }
 
     fn aggregate(&mut self, sight: &Sight, re_evaluated: bool) -> Aggregate {
-        let mut aggregate = match re_evaluated && !self.once_in(4) {
+        let mut aggregate = match re_evaluated && !self.once_in(8) {
             true => self.evaluated_anew(sight),
             false => self.totalled(sight),
         };
@@ -151,7 +151,10 @@ impl Maker {
             place => {
                 let column = self.column(sight, sorts).unwrap_or(number);
                 let kind = column.kind();
-                Aggregate { distinct: self.once_in(12), ..plain(["min", "max"][place - 6], column, kind) }
+                Aggregate {
+                    distinct: self.once_in(12),
+                    ..plain(["min", "max"][place - 6], column, kind)
+                }
             }
         }
     }
@@ -166,9 +169,8 @@ impl Maker {
         let truth = self.condition(sight, 0);
         let any = self.column(sight, sorts).unwrap_or_else(|| whole.clone());
         let descending = self.once_in(3);
-        let order = |expr: &Expr| {
-            vec![Order { expr: expr.clone(), descending, nulls_first: descending }]
-        };
+        let order =
+            |expr: &Expr| vec![Order { expr: expr.clone(), descending, nulls_first: descending }];
         let function = self.one_of(&[
             "median",
             "stddev",

@@ -62,7 +62,9 @@ impl Maker {
                 let whole = self.column(sight, |kind| kind == Kind::Integer);
                 let text = self.column(sight, |kind| kind == Kind::Text);
                 match (whole, text) {
-                    (Some(whole), Some(text)) if self.once_in(2) => Expr::MakeStruct(vec![whole, text]),
+                    (Some(whole), Some(text)) if self.once_in(2) => {
+                        Expr::MakeStruct(vec![whole, text])
+                    }
                     _ => simple(self),
                 }
             }
@@ -226,7 +228,8 @@ impl Maker {
             0 => Expr::IsNull(boxed(column), not),
             1 => {
                 let (a, b) = (self.constant(kind), self.constant(kind));
-                let ordered = matches!((&a, &b), (Expr::Literal(a, _), Expr::Literal(b, _)) if a <= b);
+                let ordered =
+                    matches!((&a, &b), (Expr::Literal(a, _), Expr::Literal(b, _)) if a <= b);
                 let (low, high) = if ordered { (a, b) } else { (b, a) };
                 Expr::Between(boxed(column), boxed(low), boxed(high), not)
             }

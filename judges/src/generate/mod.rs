@@ -81,9 +81,7 @@ impl Maker {
         let columns: Vec<Expr> = sight
             .iter()
             .flat_map(|(alias, columns)| {
-                columns.iter().map(|(name, kind)| {
-                    Expr::Column(alias.clone(), name.clone(), *kind)
-                })
+                columns.iter().map(|(name, kind)| Expr::Column(alias.clone(), name.clone(), *kind))
             })
             .filter(|column| fits(column.kind()))
             .collect();

@@ -13,20 +13,28 @@ const TRANSACTIONS: usize = 9;
 
 /// The program of this number, of a sequence of them.
 pub(crate) fn program(seed: u64, number: u64) -> Program {
-    let mixed = (seed ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD129_0DDB_53C4_3E49).wrapping_add(number);
-    let mut maker =
-        Maker { rng: fastrand::Rng::with_seed(mixed), sources: Vec::new(), names: 0 };
+    let mixed =
+        (seed ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD129_0DDB_53C4_3E49).wrapping_add(number);
+    let mut maker = Maker { rng: fastrand::Rng::with_seed(mixed), sources: Vec::new(), names: 0 };
     let workers = maker.one_of(&[1, 2, 2, 3]);
     let tables = maker.tables();
     for table in &tables {
         let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind));
-        maker.sources.push(Source { name: table.name.clone(), columns: columns.collect(), size: 13.0 });
+        maker.sources.push(Source {
+            name: table.name.clone(),
+            columns: columns.collect(),
+            size: 13.0,
+        });
     }
     let mut views = Vec::new();
     for place in 0..VIEWS {
         let (query, size) = maker.query();
-        let keeping =
-            maker.one_of(&[Keeping::Materialized, Keeping::Materialized, Keeping::Plain, Keeping::Local]);
+        let keeping = maker.one_of(&[
+            Keeping::Materialized,
+            Keeping::Materialized,
+            Keeping::Plain,
+            Keeping::Local,
+        ]);
         let name = format!("v{place}");
         // What fails may fail or not where it is not asked for, and time does not stand still.
         if !may_fail(&query) && !names_now(&query) {
@@ -94,7 +102,8 @@ struct Finder<'a> {
 
 impl Visitor for Finder<'_> {
     fn from(&mut self, from: &From) {
-        if let From::Relation(name, _) | From::Windowed(name, ..) | From::Unnested(name, ..) = from {
+        if let From::Relation(name, _) | From::Windowed(name, ..) | From::Unnested(name, ..) = from
+        {
             self.found |= name == self.name;
         }
     }

@@ -10,8 +10,8 @@ impl Maker {
         let key = self.one_of(&[Kind::Integer, Kind::Integer, Kind::Big, Kind::Text]);
         let needed: [&[(&str, Kind)]; 3] = [
             &[("a", Kind::Integer), ("s", Kind::Text), ("t", Kind::Moment)],
-            &[("b", Kind::Big), ("x", Kind::Real), ("l", Kind::List)],
-            &[("a", Kind::Integer)],
+            &[("b", Kind::Big), ("x", Kind::Real), ("l", Kind::List), ("o", Kind::Struct)],
+            &[("a", Kind::Integer), ("m", Kind::Map)],
         ];
         let mut tables = Vec::new();
         for (place, needed) in needed.into_iter().enumerate() {

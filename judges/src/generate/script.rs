@@ -54,8 +54,7 @@ impl Maker {
                 }
                 let column = self.one_of(&free);
                 let of = &table.columns[column];
-                let own =
-                    Expr::Column(table.name.clone(), of.name.clone(), of.kind);
+                let own = Expr::Column(table.name.clone(), of.name.clone(), of.kind);
                 let value = match of.kind {
                     Kind::Integer | Kind::Big if self.once_in(2) => {
                         Expr::binary(own, Op::Add, Expr::literal(Value::Whole(1), of.kind))

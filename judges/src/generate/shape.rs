@@ -7,49 +7,50 @@ impl Maker {
     /// A query, and about how many rows it gives.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(28) {
+            let (shape, size) = match self.below(52) {
                 0..2 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
                 }
-                2..7 => {
+                2..10 => {
                     let (from, sight, size) = self.tree(5);
                     (Some(self.projection(from, &sight)), size)
                 }
-                7..9 => {
+                10 => {
                     let (from, sight, size) = self.tree(3);
                     (Some(self.grouped(from, &sight, false)), size / 3.0)
                 }
-                9..11 => {
+                11 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.grouped(from, &sight, false)), size / 2.0)
                 }
-                11..15 => {
+                12..20 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.grouped(from, &sight, true)), size / 2.0)
                 }
-                15..17 => {
+                20..24 => {
                     let (from, sight, size) = self.input(40.0);
                     (Some(self.sets(from, &sight)), size)
                 }
-                17..20 => {
+                24..32 => {
                     let (from, sight, size) = self.input(40.0);
                     (Some(self.windows(from, &sight)), size)
                 }
-                20..22 => {
+                32..34 => {
                     let (from, sight, _) = self.input(60.0);
                     (Some(self.first(from, &sight)), 6.0)
                 }
-                22..24 => {
+                34..38 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.with_subqueries(from, &sight)), size)
                 }
-                24 => (Some(self.set_operation()), 16.0),
-                25 => match self.below(2) {
-                    0 => (self.windows_of_time(), 25.0),
-                    _ => (self.by_now(), 8.0),
+                38..41 => (Some(self.set_operation()), 16.0),
+                41..44 => match self.below(4) {
+                    0 => (self.by_now(), 8.0),
+                    _ => (self.windows_of_time(), 25.0),
                 },
-                26 => (self.nested(), 16.0),
+                44 | 45 => (self.nested(), 16.0),
+                46..50 => (self.functions(), 13.0),
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)
@@ -84,7 +85,7 @@ impl Maker {
 
     fn projection(&mut self, from: From, sight: &Sight) -> Query {
         // The other is in WITH.
-        if self.once_in(12)
+        if self.once_in(4)
             && let From::Relation(..) = from
         {
             let items = self.items(sight, 4);
@@ -131,11 +132,8 @@ impl Maker {
         let mut query = self.side(&kinds);
         for _ in 0..1 + usize::from(self.once_in(4)) {
             let other = self.side(&kinds);
-            let operation = self.one_of(&[
-                SetOperation::Union,
-                SetOperation::Intersect,
-                SetOperation::Except,
-            ]);
+            let operation =
+                self.one_of(&[SetOperation::Union, SetOperation::Intersect, SetOperation::Except]);
             let all = self.once_in(2);
             let body = Body::Set(operation, all, Box::new(query), Box::new(other));
             query = Query { with: Vec::new(), body, top: None };

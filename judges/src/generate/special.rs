@@ -21,8 +21,12 @@ impl Maker {
             return None;
         }
         let source = self.one_of(&fitting);
-        let columns: Vec<String> =
-            source.columns.iter().filter(|column| column.1 == kind).map(|column| column.0.clone()).collect();
+        let columns: Vec<String> = source
+            .columns
+            .iter()
+            .filter(|column| column.1 == kind)
+            .map(|column| column.0.clone())
+            .collect();
         let column = self.one_of(&columns);
         Some((source, column))
     }
@@ -101,8 +105,7 @@ impl Maker {
         let recent = Expr::binary(time, op, ago);
         let mut select = match self.below(3) {
             0 => {
-                let exprs =
-                    vec![Expr::Aggregate(Box::new(count()))];
+                let exprs = vec![Expr::Aggregate(Box::new(count()))];
                 Select::of(named(exprs), from)
             }
             1 => {
@@ -148,8 +151,7 @@ impl Maker {
         // By themselves, the names of what is taken apart are in sight.
         let element = Expr::Column(String::new(), "element".to_owned(), Kind::Integer);
         let place = self.once_in(2).then(|| "place".to_owned());
-        let from =
-            From::Unnested(source.name, alias, list, "element".to_owned(), place.clone());
+        let from = From::Unnested(source.name, alias, list, "element".to_owned(), place.clone());
         let mut exprs = vec![element.clone()];
         if form == 2 {
             exprs.push(Expr::Aggregate(Box::new(count())));
@@ -168,6 +170,75 @@ impl Maker {
             let op = self.comparison();
             let filter = Expr::binary(element, op, self.constant(Kind::Integer));
             select.filter = Some(filter);
+        }
+        Some(Query::select(select))
+    }
+
+    /// Functions that few expressions have.
+    pub(super) fn functions(&mut self) -> Option<Query> {
+        let kind = self.one_of(&[Kind::List, Kind::Struct, Kind::Map, Kind::Moment, Kind::Text]);
+        let (source, column) = self.with_column(kind)?;
+        let alias = self.alias();
+        let column = Expr::Column(alias.clone(), column, kind);
+        let sight: Sight = vec![(alias.clone(), source.columns)];
+        let boxed = |expr: &Expr| Box::new(expr.clone());
+        let whole = self.scalar(&sight, Kind::Integer, 0);
+        let call = |function, arguments: &[&Expr]| {
+            Expr::Call(function, arguments.iter().map(|argument| (*argument).clone()).collect())
+        };
+        let (one, two) = (Expr::whole(1), Expr::whole(2));
+        let text = self.constant(Kind::Text);
+        let mut exprs = match kind {
+            Kind::List => vec![
+                call(Function::Cardinality, &[&column]),
+                call(Function::ArrayAppend, &[&column, &whole]),
+                call(Function::ArrayToString, &[&column]),
+                Expr::Element(boxed(&column), 2),
+                call(Function::ArrayHas, &[&column, &whole]),
+            ],
+            Kind::Struct => vec![
+                Expr::Field(boxed(&column), "x", Kind::Integer),
+                Expr::Field(boxed(&column), "y", Kind::Text),
+            ],
+            Kind::Map => vec![Expr::Field(boxed(&column), "k", Kind::Integer)],
+            Kind::Moment => vec![
+                call(Function::Minute, &[&column]),
+                call(Function::TruncateHour, &[&column]),
+                Expr::Shift(boxed(&column), -3600),
+                Expr::Cast(boxed(&column), Kind::Date, false),
+            ],
+            _ => vec![
+                call(Function::Substr, &[&column, &one, &two]),
+                call(Function::Length, &[&column]),
+                call(
+                    Function::Replace,
+                    &[
+                        &column,
+                        &Expr::literal(crate::query::Value::Text("a".to_owned()), Kind::Text),
+                        &column,
+                    ],
+                ),
+                Expr::binary(column.clone(), Op::Concat, text),
+                Expr::Cast(boxed(&column), Kind::Integer, true),
+            ],
+        };
+        self.rng.shuffle(&mut exprs);
+        exprs.truncate(3);
+        if self.once_in(2)
+            && let (Some(a), Some(b)) = (
+                self.column(&sight, |kind| kind == Kind::Integer),
+                self.column(&sight, |kind| kind == Kind::Text),
+            )
+        {
+            exprs.push(match self.once_in(2) {
+                true => Expr::MakeList(vec![a.clone(), a]),
+                false => Expr::MakeStruct(vec![a, b]),
+            });
+        }
+        let from = From::Relation(source.name, alias);
+        let mut select = Select::of(named(exprs), from);
+        if self.once_in(3) {
+            select.filter = Some(self.condition(&sight, 1));
         }
         Some(Query::select(select))
     }

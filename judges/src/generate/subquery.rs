@@ -72,26 +72,20 @@ impl Maker {
             false if self.once_in(2) => Some(self.condition(&other_sight, 0)),
             false => None,
         };
-        if self.once_in(2) {
+        if self.once_in(3) {
             let items = named(vec![Expr::whole(1)]);
             let mut select = Select::of(items, other);
             select.filter = condition;
             return Expr::Exists(Box::new(Query::select(select)), not);
         }
-        let kind = match self.column(sight, sorts) {
-            Some(column) => column.kind(),
-            None => Kind::Integer,
-        };
-        let (Some(own), true) = (
-            self.column(sight, |other| other == kind),
-            self.column(&other_sight, |other| other == kind).is_some(),
-        ) else {
+        let Some(Expr::Binary(own, _, its)) = self.pair(sight, &other_sight, Op::Equal) else {
             let mut select = Select::of(named(vec![Expr::whole(1)]), other);
             select.filter = condition;
             return Expr::Exists(Box::new(Query::select(select)), not);
         };
-        let inner = self.of_one(other, &other_sight, kind, condition);
-        Expr::Among(Box::new(own), Box::new(inner), not)
+        let mut select = Select::of(named(vec![*its]), other);
+        select.filter = condition;
+        Expr::Among(own, Box::new(Query::select(select)), not)
     }
 
     /// A query of one column.

@@ -32,7 +32,9 @@ impl Maker {
                 let texts = ["a", "b", "", "B", "abcdefghij", "abcdefghik", "it's"];
                 Value::Text(texts[place].to_owned())
             }
-            Kind::Bytes => Value::Bytes([&[][..], &[0], &[0, 255], &[1], &[1, 2, 3], &[255], &[7]][place].to_vec()),
+            Kind::Bytes => Value::Bytes(
+                [&[][..], &[0], &[0, 255], &[1], &[1, 2, 3], &[255], &[7]][place].to_vec(),
+            ),
             Kind::Date => Value::Date(19_723 + [0, 1, 31, -1, 59, 60, 366][place]),
             Kind::Clock => Value::Clock([0, 1, 3600, 86_399, 43_200, 60, 12_345][place]),
             Kind::Moment => {

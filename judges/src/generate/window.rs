@@ -19,7 +19,7 @@ impl Maker {
         // Two such functions may tell equal rows apart in two ways.
         let mut told_apart = false;
         let mut exprs = shown.clone();
-        for _ in 0..1 + self.below(2) {
+        for _ in 0..1 + self.below(3) {
             let window = self.window(sight, &shown);
             if tells_copies_apart(&window) && std::mem::replace(&mut told_apart, true) {
                 continue;
@@ -36,8 +36,7 @@ impl Maker {
             if window.kind.is_whole() && may {
                 let op = self.comparison();
                 let number = Expr::whole(self.below(4) as i64);
-                select.qualify =
-                    Some(Expr::binary(Expr::Window(Box::new(window)), op, number));
+                select.qualify = Some(Expr::binary(Expr::Window(Box::new(window)), op, number));
             }
         }
         Query::select(select)
@@ -77,6 +76,16 @@ impl Maker {
             "ntile",
             "lag",
             "lead",
+            "ntile",
+            "lag",
+            "lead",
+            "cume_dist",
+            "last_value",
+            "nth_value",
+            "min",
+            "max",
+            "avg",
+            "count",
             "first_value",
             "last_value",
             "nth_value",
@@ -127,7 +136,7 @@ impl Maker {
                 if function == "nth_value" {
                     window.arguments.push(Expr::whole(2));
                 } else {
-                    window.ignore_nulls = self.once_in(4);
+                    window.ignore_nulls = self.once_in(2);
                 }
             }
             "sum" | "avg" => {
@@ -156,7 +165,8 @@ impl Maker {
             }
             return window;
         }
-        if is_aggregate && self.once_in(3)
+        if is_aggregate
+            && self.once_in(3)
             && let Some(number) = numeric
         {
             let start = self.one_of(&[Bound::Start, Bound::Preceding(2), Bound::Current]);
@@ -203,7 +213,8 @@ impl Maker {
             _ => {
                 let mut exprs = shown.clone();
                 let function = self.one_of(&["row_number", "row_number", "rank", "dense_rank"]);
-                let partition = if self.once_in(4) { Vec::new() } else { vec![self.one_of(&shown)] };
+                let partition =
+                    if self.once_in(4) { Vec::new() } else { vec![self.one_of(&shown)] };
                 let order = match function {
                     "row_number" => self.total(&shown),
                     _ => {
@@ -226,8 +237,7 @@ impl Maker {
                 let op = self.one_of(&[Op::LessEqual, Op::LessEqual, Op::Less, Op::Equal]);
                 if self.once_in(3) {
                     let mut select = Select::of(named(exprs), from);
-                    select.qualify =
-                        Some(Expr::binary(Expr::Window(Box::new(window)), op, number));
+                    select.qualify = Some(Expr::binary(Expr::Window(Box::new(window)), op, number));
                     return Query::select(select);
                 }
                 let inner = Query::select(Select::of(named(exprs), from));
@@ -246,10 +256,8 @@ impl Maker {
                     let sight = vec![(alias.clone(), columns[..columns.len() - 1].to_vec())];
                     filter = Expr::binary(filter, Op::And, self.condition(&sight, 0));
                 }
-                let mut select = Select::of(
-                    named(shown),
-                    From::Derived(Box::new(inner), alias.clone()),
-                );
+                let mut select =
+                    Select::of(named(shown), From::Derived(Box::new(inner), alias.clone()));
                 select.filter = Some(filter);
                 Query::select(select)
             }
@@ -265,8 +273,7 @@ impl Maker {
             let mut places: Vec<usize> = (0..columns.len()).collect();
             self.rng.shuffle(&mut places);
             let order = places.into_iter();
-            let order =
-                order.map(|place| (place, self.once_in(3), self.once_in(3))).collect();
+            let order = order.map(|place| (place, self.once_in(3), self.once_in(3))).collect();
             let offset = if self.once_in(2) { self.below(3) as u64 } else { 0 };
             query.top = Some(Top { order, limit: 1 + self.below(5) as u64, offset });
         }

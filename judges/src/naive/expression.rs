@@ -57,8 +57,9 @@ impl World<'_> {
                     operand.as_ref().map(|operand| self.value(operand, scope)).transpose()?;
                 for (condition, value) in branches {
                     let holds = match &operand {
-                        Some(operand) => compare(operand, &self.value(condition, scope)?)
-                            .map(Ordering::is_eq),
+                        Some(operand) => {
+                            compare(operand, &self.value(condition, scope)?).map(Ordering::is_eq)
+                        }
                         None => self.truth(condition, scope)?,
                     };
                     if holds == Some(true) {

@@ -6,9 +6,7 @@ use super::aggregate::{one, ordered};
 use super::from::{Rows, With};
 use super::{GroupOf, Outcome, Row, Scope, World};
 use crate::query::visit::{self, Visitor};
-use crate::query::{
-    Body, Distinct, Expr, Group, Query, Select, SetOperation, Value, Window,
-};
+use crate::query::{Body, Distinct, Expr, Group, Query, Select, SetOperation, Value, Window};
 
 impl World<'_> {
     /// What a query gives, inside of a row of another.
@@ -44,8 +42,7 @@ impl World<'_> {
             Some(from) => self.from(from, with, outer)?,
             None => Rows { columns: Vec::new(), rows: vec![Vec::new()] },
         };
-        let sight =
-            Scope { columns: &columns, row: &[], group: None, windows: &[], outer };
+        let sight = Scope { columns: &columns, row: &[], group: None, windows: &[], outer };
         if let Some(filter) = &select.filter {
             let mut left = Vec::new();
             for row in rows {
@@ -161,7 +158,8 @@ impl World<'_> {
         let mut inputs = Vec::new();
         for row in rows {
             let scope = Scope { row, ..*sight };
-            let values = keys.iter().map(|key| self.value(key, &scope)).collect::<Outcome<Vec<_>>>();
+            let values =
+                keys.iter().map(|key| self.value(key, &scope)).collect::<Outcome<Vec<_>>>();
             let Some(values) = self.keep(values)? else { continue };
             // What fails before an aggregate is not counted by it, nor by those beside it.
             let found = Found::of(select);

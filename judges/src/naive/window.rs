@@ -52,9 +52,8 @@ fn value(window: &Window, rows: &[Member], place: usize) -> Outcome<Value> {
     let peer = |row: &&Member| ordered(&window.order, &row.order, &rows[place].order).is_eq();
     let first = rows.iter().take_while(|row| !peer(row)).count();
     let last = first + rows.iter().filter(peer).count();
-    let steps = rows[..first]
-        .chunk_by(|a, b| ordered(&window.order, &a.order, &b.order).is_eq())
-        .count();
+    let steps =
+        rows[..first].chunk_by(|a, b| ordered(&window.order, &a.order, &b.order).is_eq()).count();
     let neighbour = |forwards: bool| {
         let arguments = &rows[place].arguments;
         let distance = match arguments.get(1) {
@@ -97,10 +96,8 @@ fn value(window: &Window, rows: &[Member], place: usize) -> Outcome<Value> {
             });
             let (start, end) = reach(window, frame, rows, place, (first, last))?;
             let inside = rows[start..end.max(start)].iter();
-            let mut inputs: Vec<Vec<Value>> = inside
-                .filter(|row| row.filtered)
-                .map(|row| row.arguments.clone())
-                .collect();
+            let mut inputs: Vec<Vec<Value>> =
+                inside.filter(|row| row.filtered).map(|row| row.arguments.clone()).collect();
             if window.ignore_nulls {
                 inputs.retain(|input| !input[0].is_null());
             }
@@ -153,21 +150,19 @@ fn reach(
                     first
                 }
             }
-            (Units::Range, Bound::Preceding(by)) => by_value(window, rows, place, -f64::from(by), is_end)?,
-            (Units::Range, Bound::Following(by)) => by_value(window, rows, place, f64::from(by), is_end)?,
+            (Units::Range, Bound::Preceding(by)) => {
+                by_value(window, rows, place, -f64::from(by), is_end)?
+            }
+            (Units::Range, Bound::Following(by)) => {
+                by_value(window, rows, place, f64::from(by), is_end)?
+            }
         })
     };
     Ok((edge(frame.start, false)?, edge(frame.end, true)?))
 }
 
 /// How many rows come before the frame's edge in a RANGE over numbers.
-fn by_value(
-    window: &Window,
-    rows: &[Member],
-    place: i64,
-    by: f64,
-    is_end: bool,
-) -> Outcome<usize> {
+fn by_value(window: &Window, rows: &[Member], place: i64, by: f64, is_end: bool) -> Outcome<usize> {
     let [order] = &window.order[..] else {
         return Err(Fault::Unknown("a RANGE over several columns"));
     };

@@ -52,7 +52,10 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
         text += "\n";
         if let Step::Create(view) = step {
             let query = &program.views[*view].query;
-            if !without_sqlite && sql(query, Dialect::Sqlite, 0).as_deref() != sql(query, Dialect::Alluvium, 0).as_deref() {
+            if !without_sqlite
+                && sql(query, Dialect::Sqlite, 0).as_deref()
+                    != sql(query, Dialect::Alluvium, 0).as_deref()
+            {
                 text += "skipif sqlite\n";
             }
             if sql(query, Dialect::DataFusion, 0).is_none() {
@@ -66,7 +69,8 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
         let _ = writeln!(text, "statement {word}\n{statement}");
     }
     // Without judges of its own, the naive evaluator knows best.
-    let judges = Judges { datafusion: false, sqlite: false, naive: true, duckdb: false, variations: false };
+    let judges =
+        Judges { datafusion: false, sqlite: false, naive: true, duckdb: false, variations: false };
     let report = run(program, judges);
     for (view, definition) in program.views.iter().enumerate() {
         if definition.keeping == Keeping::Local || !program.steps.contains(&Step::Create(view)) {
@@ -75,7 +79,8 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
         let Some(rows) = report.judged.get(view).and_then(Option::as_ref) else { continue };
         let letters: String =
             definition.query.columns().iter().map(|(_, kind)| letter(*kind)).collect();
-        let _ = writeln!(text, "\nquery {letters} rowsort\nSELECT * FROM {}\n----", definition.name);
+        let _ =
+            writeln!(text, "\nquery {letters} rowsort\nSELECT * FROM {}\n----", definition.name);
         let mut lines: Vec<String> = rows.iter().map(line).collect();
         lines.sort();
         lines.iter().for_each(|line| {

@@ -199,7 +199,11 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes a relation known to the other engines.
-    fn known(&mut self, name: &str, columns: &[(String, crate::query::Kind)]) -> Result<(), String> {
+    fn known(
+        &mut self,
+        name: &str,
+        columns: &[(String, crate::query::Kind)],
+    ) -> Result<(), String> {
         if let Some(sqlite) = &self.sqlite {
             sqlite.declare(name, columns)?;
         }
@@ -304,7 +308,9 @@ impl<'a> Bench<'a> {
         let subscription = match self.engine.subscribe(&definition.name) {
             Ok(subscription) => Some(subscription),
             Err(_) if definition.keeping == Keeping::Local => None,
-            Err(error) => return Err(format!("{} cannot be subscribed to: {error}", definition.name)),
+            Err(error) => {
+                return Err(format!("{} cannot be subscribed to: {error}", definition.name));
+            }
         };
         let columns = definition.query.columns();
         self.known(&definition.name, &columns)?;
@@ -319,7 +325,8 @@ impl<'a> Bench<'a> {
         if self.session.in_transaction() {
             return Ok(());
         }
-        let last = self.engine.begin().and_then(|transaction| transaction.commit()).map_err(text)?;
+        let last =
+            self.engine.begin().and_then(|transaction| transaction.commit()).map_err(text)?;
         self.engine.wait(last).map_err(text)?;
         if last != self.epoch {
             self.epoch = last;
@@ -473,14 +480,18 @@ impl<'a> Bench<'a> {
         }
         let nothing_large = held.len() < 5_000;
         let read_by = |known: &dyn Fn(&str) -> bool| {
-            let read = self.program.views.iter().filter(|other| reads(&definition.query, &other.name));
+            let read =
+                self.program.views.iter().filter(|other| reads(&definition.query, &other.name));
             read.fold(true, |all, other| all && known(&other.name))
         };
         let in_batch = read_by(&|name| self.batched.contains(name));
         let in_sqlite = read_by(&|name| {
             self.model.relations.get(name).is_some_and(|relation| relation.rows.is_some())
         });
-        if thorough && quiet && nothing_large && in_batch
+        if thorough
+            && quiet
+            && nothing_large
+            && in_batch
             && let Some(batch) = &self.batch
             && let Some(query) = sql(&definition.query, Dialect::DataFusion, self.now)
         {
@@ -491,7 +502,10 @@ impl<'a> Bench<'a> {
                 self.report.fates[view].judged[2] += 1;
             }
         }
-        if quiet && !may_fail && nothing_large && in_sqlite
+        if quiet
+            && !may_fail
+            && nothing_large
+            && in_sqlite
             && let Some(sqlite) = &self.sqlite
             && let Some(query) = sql(&definition.query, Dialect::Sqlite, self.now)
         {
@@ -499,7 +513,10 @@ impl<'a> Bench<'a> {
                 Some(sqlite.ask(&query).map_err(|error| format!("SQLite: {error}\n{query}")));
             self.report.fates[view].judged[1] += 1;
         }
-        if self.judges.duckdb && thorough && quiet && !may_fail
+        if self.judges.duckdb
+            && thorough
+            && quiet
+            && !may_fail
             && let Some(query) = sql(&definition.query, Dialect::DuckDb, self.now)
         {
             evidence.duckdb = duckdb::ask(&self.model.relations, &query);
@@ -533,9 +550,8 @@ impl<'a> Bench<'a> {
         let inner = self.program.views.iter().enumerate();
         let mut inner = inner.filter(|(_, other)| reads(query, &other.name));
         !construct::of(query).contains("in no order")
-            && inner.all(|(place, other)| {
-                other.keeping == Keeping::Materialized || self.is_told(place)
-            })
+            && inner
+                .all(|(place, other)| other.keeping == Keeping::Materialized || self.is_told(place))
     }
 
     fn wrong(&mut self, view: usize, what: String) {

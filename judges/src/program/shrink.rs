@@ -10,9 +10,8 @@ use crate::query::{Body, Distinct, Expr, From, Group, JoinKind, Query, Select};
 /// What goes wrong, in a few words each that do not depend on rows.
 fn signature(what: &str) -> Vec<String> {
     let against = what.lines().filter(|line| line.starts_with("against"));
-    let against: Vec<String> = against
-        .filter_map(|line| line.split(": ").next().map(str::to_owned))
-        .collect();
+    let against: Vec<String> =
+        against.filter_map(|line| line.split(": ").next().map(str::to_owned)).collect();
     match against.is_empty() {
         true => vec![what.split(['[', '(', '{', ':']).next().unwrap_or_default().to_owned()],
         false => against,

@@ -18,7 +18,8 @@ use crate::query::{Expr, Kind, Op, Value, construct};
 type Log = [(u64, BTreeMap<Row, i64>)];
 
 /// Who judges a variation: nobody.
-const NOBODY: Judges = Judges { datafusion: false, sqlite: false, naive: false, duckdb: false, variations: false };
+const NOBODY: Judges =
+    Judges { datafusion: false, sqlite: false, naive: false, duckdb: false, variations: false };
 
 /// A way to run a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,8 +87,7 @@ impl Visitor for Finder {
             Group::Sets(_, Sets::Cube) => self.note("cube"),
             Group::Sets(_, Sets::Listed(_)) => self.note("grouping sets"),
         }
-        let aggregates =
-            select.items.iter().any(|item| matches!(item.expr, Expr::Aggregate(_)));
+        let aggregates = select.items.iter().any(|item| matches!(item.expr, Expr::Aggregate(_)));
         if aggregates && select.group == Group::None {
             self.note("aggregate without group by");
         }
@@ -217,9 +216,7 @@ impl Visitor for Finder {
                     Op::Or => self.note("or"),
                     _ => self.note("comparison"),
                 }
-                let large = |side: &Expr| {
-                    matches!(side, Expr::Literal(super::Value::Whole(value), _) if value.abs() > i128::from(u32::MAX))
-                };
+                let large = |side: &Expr| matches!(side, Expr::Literal(super::Value::Whole(value), _) if value.abs() > i128::from(u32::MAX));
                 let divides = matches!(op, Op::Divide | Op::Modulo);
                 if divides && !matches!(**right, Expr::Literal(..)) && left.kind().is_whole() {
                     self.note("error");
@@ -278,8 +275,7 @@ impl Visitor for Finder {
                         self.note(name);
                     }
                 }
-                let ordered =
-                    ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
+                let ordered = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
                 if ordered.contains(&aggregate.function) && aggregate.order.is_empty() {
                     self.note("in no order");
                 }

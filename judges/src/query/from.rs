@@ -126,15 +126,10 @@ impl Text {
             let sign = if seconds < 0 { '-' } else { '+' };
             format!("{sign} {}", interval(seconds))
         };
-        let start = format!(
-            "date_bin({}, w.{time} {}) {}",
-            interval(slide),
-            moved(-offset),
-            moved(offset)
-        );
-        let windows: Vec<String> = (0..size / slide)
-            .map(|place| format!("({})", interval(place * slide)))
-            .collect();
+        let start =
+            format!("date_bin({}, w.{time} {}) {}", interval(slide), moved(-offset), moved(offset));
+        let windows: Vec<String> =
+            (0..size / slide).map(|place| format!("({})", interval(place * slide))).collect();
         self.push(&format!(
             "(SELECT w.*, {start} - b.length AS window_start, {start} - b.length {} AS window_end \
              FROM {name} AS w CROSS JOIN (VALUES {}) AS b(length) WHERE w.{time} IS NOT NULL) AS {alias}",

@@ -23,8 +23,7 @@ pub(crate) fn sql(query: &Query, dialect: Dialect, now: i64) -> Option<String> {
 
 /// A condition of a statement, as all say it.
 pub(crate) fn condition(expr: &Expr) -> String {
-    let mut text =
-        Text { dialect: Dialect::Alluvium, now: 0, text: String::new(), refused: false };
+    let mut text = Text { dialect: Dialect::Alluvium, now: 0, text: String::new(), refused: false };
     text.expr(expr);
     text.text
 }
@@ -472,7 +471,9 @@ impl Text {
         let name = aggregate.function;
         if self.dialect == Dialect::Sqlite {
             let known = ["count", "sum", "avg", "min", "max", "string_agg"];
+            let decimal = aggregate.kind == Kind::Decimal;
             if !known.contains(&name)
+                || name == "avg" && decimal
                 || aggregate.arguments.len() > 1 && name != "string_agg"
                 || aggregate.distinct && name == "string_agg"
             {

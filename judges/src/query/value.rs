@@ -123,7 +123,8 @@ impl Value {
             Value::Zoned(seconds) => format!("{}Z", Value::Moment(*seconds).plain()),
             Value::List(values) => format!("[{}]", joined(values.iter().map(Value::plain))),
             Value::Struct(fields) | Value::Map(fields) => {
-                let fields = fields.iter().map(|(name, value)| format!("{name}: {}", value.plain()));
+                let fields =
+                    fields.iter().map(|(name, value)| format!("{name}: {}", value.plain()));
                 format!("{{{}}}", joined(fields))
             }
         }
