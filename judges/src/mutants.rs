@@ -12,10 +12,22 @@ use crate::tally::Tally;
 /// the whole process: nothing else may use an engine meanwhile.
 pub fn run(seed: u64, most: u64, judges: Judges, mut each: impl FnMut(Fault, Option<(u64, &str)>)) {
     for fault in Fault::WRONG {
-        fault::arm_everywhere(Some(fault));
-        let tally =
-            Tally::run(seed, 0.., judges, |tally| tally.wrong.is_empty() && tally.pairs < most);
-        fault::arm_everywhere(None);
-        each(fault, tally.wrong.first().map(|(_, what)| (tally.pairs, what.as_str())));
+        let mut pairs = 0;
+        let mut found = None;
+        let mut number = 0;
+        while found.is_none() && pairs < most {
+            fault::arm_everywhere(Some(fault));
+            let tally = Tally::run(seed, [number], judges, |_| true);
+            fault::arm_everywhere(None);
+            pairs += tally.pairs;
+            // It is the fault that is found only if there is nothing to object to without it.
+            if let Some((_, what)) = tally.wrong.into_iter().next()
+                && Tally::run(seed, [number], judges, |_| true).wrong.is_empty()
+            {
+                found = Some(what);
+            }
+            number += 1;
+        }
+        each(fault, found.as_deref().map(|what| (pairs, what)));
     }
 }

@@ -220,7 +220,9 @@ impl Maker {
             "corr" | "covar_samp" | "regr_slope" | "regr_count" => {
                 let cast = |expr: Expr| Expr::Cast(Box::new(expr), Kind::Real, false);
                 let kind = if function == "regr_count" { Kind::Unsigned } else { Kind::Real };
-                let mut aggregate = plain(function, cast(real), kind);
+                // Of small numbers: of large ones next to nothing of the result is left in any engine.
+                let other = self.scalar(sight, Kind::Big, 0);
+                let mut aggregate = plain(function, cast(other), kind);
                 aggregate.arguments.push(cast(whole));
                 aggregate
             }

@@ -87,25 +87,37 @@ const BEGIN: u64 = 1_704_067_260;
 
 /// Runs a program.
 pub(crate) fn run(program: &Program, judges: Judges) -> Report {
-    run_at(program, judges, false)
+    caught(program, || run_at(program, judges, false))
 }
 
 /// Runs a program without looking at anything before its end, so that several epochs are in flight.
 pub(crate) fn run_in_a_hurry(program: &Program, judges: Judges) -> Report {
-    run_at(program, judges, true)
+    caught(program, || run_at(program, judges, true))
+}
+
+/// A panic on the client's side is something wrong like any other.
+fn caught(program: &Program, run: impl FnOnce() -> Report) -> Report {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no words");
+        nothing_but(program, format!("a client panicked: {text}"))
+    })
+}
+
+fn nothing_but(program: &Program, broken: String) -> Report {
+    Report {
+        fates: vec![Fate::default(); program.views.len()],
+        judged: vec![None; program.views.len()],
+        contents: vec![None; program.views.len()],
+        changes: vec![Vec::new(); program.views.len()],
+        broken: Some((program.steps.len(), broken)),
+    }
 }
 
 fn run_at(program: &Program, judges: Judges, in_a_hurry: bool) -> Report {
     let mut bench = match Bench::new(program, judges, in_a_hurry) {
         Ok(bench) => bench,
-        Err(error) => {
-            let broken = Some((0, error));
-            return Report {
-                fates: vec![Fate::default(); program.views.len()],
-                broken,
-                ..Report::default()
-            };
-        }
+        Err(error) => return nothing_but(program, error),
     };
     for (place, step) in program.steps.iter().enumerate() {
         bench.place = place;
@@ -114,7 +126,7 @@ fn run_at(program: &Program, judges: Judges, in_a_hurry: bool) -> Report {
             break;
         }
     }
-    bench.report
+    std::mem::take(&mut bench.report)
 }
 
 struct Seen {
@@ -575,9 +587,16 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Whether DataFusion has contradicted itself while it planned.
+/// Whether DataFusion has contradicted itself while it planned, or does not know what is asked.
 fn gives_up(error: &str) -> bool {
-    error.starts_with("SanityCheckPlan") || error.contains("a bug in DataFusion's code")
+    let known = [
+        "SanityCheckPlan",
+        "does not satisfy order requirements",
+        "a bug in DataFusion's code",
+        "This feature is not implemented",
+        "which would be ambiguous",
+    ];
+    known.iter().any(|known| error.contains(known))
 }
 
 fn cells(rows: &[Vec<Value>]) -> Vec<Row> {

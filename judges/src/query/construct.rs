@@ -218,7 +218,9 @@ impl Visitor for Finder {
                 }
                 let large = |side: &Expr| matches!(side, Expr::Literal(super::Value::Whole(value), _) if value.abs() > i128::from(u32::MAX));
                 let divides = matches!(op, Op::Divide | Op::Modulo);
-                if divides && !matches!(**right, Expr::Literal(..)) && left.kind().is_whole() {
+                let sure =
+                    matches!(&**right, Expr::Literal(value, _) if *value != super::Value::Whole(0));
+                if divides && !sure && left.kind().is_whole() {
                     self.note("error");
                 }
                 if op.is_arithmetic() && (large(left) || large(right)) {
