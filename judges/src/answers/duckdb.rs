@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::evidence::Answer;
 use super::row::{Cell, Row};
 use crate::naive::Relation;
-use crate::query::Kind;
+use crate::query::{Kind, Value};
 
 /// Reads statements, of which the last is a query, and prints its rows as text, one field a line.
 const PROGRAM: &str = "
@@ -44,9 +44,7 @@ pub(crate) fn ask(relations: &HashMap<String, Relation>, query: &str) -> Option<
         };
         text += &format!("CREATE TABLE {name} ({})\u{1e}", columns.join(", "));
         for row in rows {
-            let kinds = relation.columns.iter().map(|(_, kind)| *kind);
-            let values: Vec<_> =
-                row.iter().zip(kinds).map(|(value, kind)| value.literal(kind)).collect();
+            let values: Vec<_> = row.iter().map(Value::literal).collect();
             text += &format!("INSERT INTO {name} VALUES ({})\u{1e}", values.join(", "));
         }
     }

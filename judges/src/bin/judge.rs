@@ -39,8 +39,12 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What panics is an engine's worker, and is told as an error.
-    std::panic::set_hook(Box::new(|_| {}));
+    // What panics is an engine's worker, and is told as an error, unless it is this thread.
+    std::panic::set_hook(Box::new(|panic| {
+        if std::thread::current().name() == Some("main") {
+            eprintln!("{panic}");
+        }
+    }));
     let asks = |name: &str| arguments.judges.iter().any(|judge| judge == name);
     let judges = Judges {
         datafusion: asks("datafusion"),

@@ -66,6 +66,9 @@ impl Maker {
                 break;
             }
         }
+        if group_keys.is_empty() {
+            return self.grouped(from, sight, false);
+        }
         let sets = match self.below(3) {
             0 => Sets::Rollup,
             1 => Sets::Cube,

@@ -73,12 +73,11 @@ impl Maker {
                 steps.push(Step::Watch);
             }
             match gone {
-                Some(view) => {
-                    if self.once_in(2) {
-                        steps.push(Step::Create(view));
-                        gone = None;
-                    }
+                Some(view) if self.once_in(2) => {
+                    steps.push(Step::Create(view));
+                    gone = None;
                 }
+                Some(_) => {}
                 None if until > 0 && self.once_in(4) => {
                     let view = self.below(until);
                     // Nobody else may read it.

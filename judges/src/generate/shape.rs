@@ -105,7 +105,7 @@ impl Maker {
         let distinct = self.once_in(6) && exprs.iter().all(|expr| keys(expr.kind()));
         let mut select = Select::of(named(exprs), from);
         if distinct {
-            select.distinct = Distinct::Distinct;
+            select.distinct = Distinct::Rows;
         }
         if self.once_in(3) {
             select.filter = Some(self.condition(sight, 2));

@@ -138,7 +138,7 @@ impl Maker {
         if form == 1 {
             let from = From::Relation(source.name, alias);
             let element = self.constant(Kind::Integer);
-            let exprs = vec![
+            let exprs = [
                 Expr::Element(Box::new(list.clone()), 1 + self.below(2) as i64),
                 Expr::Call(Function::Cardinality, vec![list.clone()]),
                 Expr::Call(Function::ArrayToString, vec![list.clone()]),

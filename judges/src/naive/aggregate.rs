@@ -120,7 +120,7 @@ pub(super) fn summarise(function: &str, kind: Kind, inputs: &[Vec<Value>]) -> Ou
             Value::Text(texts.join(","))
         }
         "first_value" => firsts().next().cloned().unwrap_or(Value::Null),
-        "last_value" => firsts().last().cloned().unwrap_or(Value::Null),
+        "last_value" => firsts().next_back().cloned().unwrap_or(Value::Null),
         "nth_value" => match inputs.first().and_then(|input| input.get(1)) {
             Some(Value::Whole(place)) => {
                 firsts().nth(*place as usize - 1).cloned().unwrap_or(Value::Null)

@@ -100,7 +100,7 @@ impl World<'_> {
         }
         match &select.distinct {
             Distinct::All => {}
-            Distinct::Distinct => {
+            Distinct::Rows => {
                 answer.sort();
                 answer.dedup();
             }

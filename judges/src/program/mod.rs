@@ -102,9 +102,8 @@ impl Table {
     }
 
     /// A row in VALUES.
-    fn row(&self, row: &[Value]) -> String {
-        let values = row.iter().zip(&self.columns);
-        let values: Vec<_> = values.map(|(value, column)| value.literal(column.kind)).collect();
+    fn row(row: &[Value]) -> String {
+        let values: Vec<_> = row.iter().map(Value::literal).collect();
         format!("({})", values.join(", "))
     }
 }
@@ -128,12 +127,12 @@ impl Program {
         match write {
             Write::Insert(table, rows) => {
                 let table = &self.tables[*table];
-                let rows: Vec<_> = rows.iter().map(|row| table.row(row)).collect();
+                let rows: Vec<_> = rows.iter().map(|row| Table::row(row)).collect();
                 format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
             }
             Write::Refused(table, row) => {
                 let table = &self.tables[*table];
-                format!("INSERT INTO {} VALUES {}", table.name, table.row(row))
+                format!("INSERT INTO {} VALUES {}", table.name, Table::row(row))
             }
             Write::Delete(table, condition) => {
                 format!(

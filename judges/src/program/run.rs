@@ -492,9 +492,9 @@ impl<'a> Bench<'a> {
         }
         let nothing_large = held.len() < 5_000;
         let read_by = |known: &dyn Fn(&str) -> bool| {
-            let read =
+            let mut read =
                 self.program.views.iter().filter(|other| reads(&definition.query, &other.name));
-            read.fold(true, |all, other| all && known(&other.name))
+            read.all(|other| known(&other.name))
         };
         let in_batch = read_by(&|name| self.batched.contains(name));
         let in_sqlite = read_by(&|name| {

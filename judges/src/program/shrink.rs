@@ -106,7 +106,7 @@ fn rows(best: &mut Program, take: &impl Fn(&mut Program, Program) -> bool) {
 
 fn queries(best: &mut Program, take: &impl Fn(&mut Program, Program) -> bool) {
     for view in 0..best.views.len() {
-        let is_made = best.steps.iter().any(|step| *step == Step::Create(view));
+        let is_made = best.steps.contains(&Step::Create(view));
         let mut again = is_made;
         while again {
             again = simpler_queries(&best.views[view].query).into_iter().any(|query| {

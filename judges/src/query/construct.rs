@@ -77,7 +77,7 @@ impl Visitor for Finder {
     fn select(&mut self, select: &Select) {
         match &select.distinct {
             Distinct::All => {}
-            Distinct::Distinct => self.note("distinct"),
+            Distinct::Rows => self.note("distinct"),
             Distinct::On(..) => self.note("distinct on"),
         }
         match &select.group {

@@ -51,7 +51,7 @@ pub(crate) struct Select {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Distinct {
     All,
-    Distinct,
+    Rows,
     /// DISTINCT ON (…) … ORDER BY what it is on, then this.
     On(Vec<Expr>, Vec<Order>),
 }

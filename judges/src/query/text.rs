@@ -139,7 +139,7 @@ impl Text {
         self.push("SELECT ");
         match &select.distinct {
             Distinct::All => {}
-            Distinct::Distinct => self.push("DISTINCT "),
+            Distinct::Rows => self.push("DISTINCT "),
             Distinct::On(on, _) => {
                 self.only(&[Dialect::DataFusion, Dialect::DuckDb]);
                 self.push("DISTINCT ON (");
@@ -215,10 +215,9 @@ impl Text {
 
     /// An operand: in parentheses unless it is one word.
     fn operand_of(&mut self, expr: &Expr) {
-        let is_simple = matches!(
-            expr,
-            Expr::Column(..) | Expr::Call(..) | Expr::Cast(..) | Expr::Aggregate(_)
-        ) || matches!(expr, Expr::Literal(value, _) if !value.literal(Kind::Text).starts_with('-'));
+        let is_simple =
+            matches!(expr, Expr::Column(..) | Expr::Call(..) | Expr::Cast(..) | Expr::Aggregate(_))
+                || matches!(expr, Expr::Literal(value, _) if !value.literal().starts_with('-'));
         if is_simple {
             return self.expr(expr);
         }
@@ -368,7 +367,7 @@ impl Text {
     }
 
     fn literal(&mut self, value: &Value, kind: Kind) {
-        let text = value.literal(kind);
+        let text = value.literal();
         if value.is_null() {
             return match (self.dialect, kind.sqlite()) {
                 (Dialect::Sqlite, None) => self.push("NULL"),

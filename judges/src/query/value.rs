@@ -131,7 +131,7 @@ impl Value {
     }
 
     /// Written out in SQL, as far as that is the same for all.
-    pub(crate) fn literal(&self, kind: Kind) -> String {
+    pub(crate) fn literal(&self) -> String {
         match self {
             Value::Null => "NULL".to_owned(),
             Value::Boolean(value) => value.to_string().to_uppercase(),
@@ -140,16 +140,16 @@ impl Value {
             Value::Float(_) => format!("CAST('{}' AS DOUBLE)", self.plain()),
             Value::Bytes(_) => format!("x'{}'", self.plain()),
             Value::List(values) => {
-                format!("[{}]", joined(values.iter().map(|value| value.literal(Kind::Integer))))
+                format!("[{}]", joined(values.iter().map(|value| value.literal())))
             }
             Value::Struct(fields) => {
                 let fields =
-                    fields.iter().map(|(name, value)| format!("'{name}': {}", value.literal(kind)));
+                    fields.iter().map(|(name, value)| format!("'{name}': {}", value.literal()));
                 format!("{{{}}}", joined(fields))
             }
             Value::Map(fields) => {
                 let fields =
-                    fields.iter().map(|(name, value)| format!("'{name}': {}", value.literal(kind)));
+                    fields.iter().map(|(name, value)| format!("'{name}': {}", value.literal()));
                 format!("MAP {{{}}}", joined(fields))
             }
             _ => format!("'{}'", self.plain().replace('\'', "''")),

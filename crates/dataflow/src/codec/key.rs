@@ -155,8 +155,7 @@ pub(crate) fn has_maps(data_type: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use arrow::array::{
-        AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, ListArray,
-        StringArray,
+        AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, ListArray, StringArray,
     };
     use arrow::datatypes::{Float64Type, Int64Type, i256};
 
