@@ -10,6 +10,7 @@ use timely::dataflow::operators::generic::operator::Operator;
 
 use crate::arrangement::Stamps;
 use crate::delta::{Delta, DeltaStream};
+use crate::fault::{self, Fault};
 use crate::fold::add;
 
 /// At most one row of weight one at a time, or `row` in its place.
@@ -37,7 +38,7 @@ pub fn or_default<'scope>(
                     same
                 });
                 changes.retain(|&(_, weight)| weight != 0);
-                if changes.is_empty() {
+                if changes.is_empty() || fault::armed(Fault::KeepDefault) {
                     return;
                 }
                 let mut stamps = Stamps::default();

@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 use crate::arrangement::{Arrangement, arrange};
 use crate::codec::CodecError;
 use crate::delta::DeltaStream;
+use crate::fault::{self, Fault};
 use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::layout::Layout;
 
@@ -42,7 +43,8 @@ impl<T: PageTime> Logic<T> for Threshold {
             for row in moment {
                 weight = add(weight, changes.change(row).weight);
             }
-            match (was_there, weight > 0) {
+            let leaves = fault::armed(Fault::LeaveEarly) && weight == 1;
+            match (was_there, weight > 0 && !leaves) {
                 (false, true) => answer.push(&[], time, 1),
                 (true, false) => answer.push(&[], time, -1),
                 _ => {}

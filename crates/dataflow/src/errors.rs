@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
+use crate::fault::{self, Fault};
 use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::layout::Layout;
 use crate::map::error_schema;
@@ -74,7 +75,7 @@ impl Logic<Epoch> for FirstSeen {
                 answer.push(self.epoch.get(0), time, weight);
                 self.seen.push((self.epoch.get(0).to_vec(), weight));
             }
-            while weight < 0 {
+            while weight < 0 && !fault::armed(Fault::KeepErrors) {
                 let Some((epoch, count)) = self.seen.last_mut() else { break };
                 let taken = (*count).min(-weight);
                 if taken > 0 {

@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::codec::{Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
+use crate::fault::{self, Fault};
 use crate::layout::assemble;
 
 /// How many shards keys fall into; the most workers that get rows.
@@ -160,6 +161,9 @@ impl ByShard {
             .expect("the key columns are of the codec's types");
         self.destinations.clear();
         self.destinations.extend(self.keys.iter().map(|key| worker_of(shard_of(key), workers)));
+        if fault::armed(Fault::WrongWorker) {
+            self.destinations.iter_mut().step_by(7).for_each(|worker| *worker = 0);
+        }
         let first = *self.destinations.first()?;
         if self.destinations.iter().all(|&worker| worker == first) {
             return Some(first);

@@ -22,7 +22,7 @@ pub mod distinct;
 pub mod errors;
 pub mod exchange;
 mod existence;
-pub mod fault;
+pub use alluvium_trace::fault;
 mod fold;
 pub mod import;
 pub mod input;

@@ -109,7 +109,8 @@ pub fn match_join<'scope>(
             _ => (other.clone(), Partner::SameKey),
         };
     let mut streams = Vec::new();
-    if kind.keeps_left() || kind == MatchKind::Semi {
+    let loses = kind.has_pairs() && fault::armed(Fault::NoLonelyRows);
+    if kind.keeps_left() && !loses || kind == MatchKind::Semi {
         let (found, partner) = partners(&left, &right, &left_in_pairs);
         let wanted = match kind {
             MatchKind::Semi => Wanted::Matched,

@@ -30,6 +30,9 @@ impl SetOperation {
         let weight = match self {
             SetOperation::Intersect => i64::from(left > 0 && right > 0),
             SetOperation::Except => i64::from(left > 0 && right <= 0),
+            SetOperation::IntersectAll if fault::armed(Fault::IntersectOnce) => {
+                left.min(right).min(1)
+            }
             SetOperation::IntersectAll => left.min(right),
             SetOperation::ExceptAll if fault::armed(Fault::MissLastPartner) => {
                 add(left, -right.max(1))

@@ -17,6 +17,7 @@ use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded, KeyCodec, has_maps};
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::exchange;
+use crate::fault::{self, Fault};
 use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::input::{Input, input};
 use crate::layout::{Layout, types_of};
@@ -215,7 +216,10 @@ impl<T: PageTime> Logic<T> for LastWrite {
         let mut there = before.only_output(changes.key(key), &mut self.row);
         for moment in changes.moments(key) {
             // Numbers sort first in a value, so the last write is the last row of its time.
-            let last = moment.end - 1;
+            let last = match fault::armed(Fault::FirstWriteWins) {
+                true => moment.start,
+                false => moment.end - 1,
+            };
             let time = changes.change(last).time;
             let (enters, row) = (changes.value(last)[8] != 0, &changes.value(last)[9..]);
             if there && enters && self.row == row {

@@ -12,6 +12,7 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use crate::delta::{Delta, DeltaStream, batch};
+use crate::fault::{self, Fault};
 
 /// The rows at which what one delta becomes is cut; only a row with more elements makes a longer delta.
 const LONGEST: usize = 65_536;
@@ -65,6 +66,9 @@ fn lengths<T: Clone>(delta: &Delta<T>, lists: &[usize]) -> Vec<u32> {
                 *longest = (*longest).max(list.value_length(row) as u32);
             }
         }
+    }
+    if fault::armed(Fault::LoseElement) {
+        lengths.iter_mut().for_each(|length| *length = length.saturating_sub(1));
     }
     lengths
 }

@@ -20,6 +20,8 @@
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
 //! drivers, and tactics written for them, work on this state directly.
 //!
+//! [`fault`] lets tests break all of this, and what is built on it, on purpose.
+//!
 //! Weights are `i64`. A sum of weights that leaves that range is an error and never wraps: it panics,
 //! and the message says so.
 
@@ -28,6 +30,7 @@ pub mod buffer;
 pub mod builder;
 pub mod cursor;
 pub mod cursors;
+pub mod fault;
 pub mod file;
 pub mod gauge;
 pub mod memory;

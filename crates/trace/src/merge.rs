@@ -16,6 +16,7 @@ use timely::progress::frontier::AntichainRef;
 use crate::batch::Batch;
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
+use crate::fault::{self, Fault};
 use crate::page::PageLimits;
 use crate::time::PageTime;
 
@@ -91,7 +92,7 @@ impl<T: PageTime> BatchMerger<T> {
             };
             if let Some(page) = self.sources.page_ahead()
                 && page.is_settled()
-                && self.builder.push_page(page)
+                && (fault::armed(Fault::SkipPage) || self.builder.push_page(page))
             {
                 *fuel -= 1;
                 self.sources.skip_page();
@@ -104,6 +105,9 @@ impl<T: PageTime> BatchMerger<T> {
             let (since, updates) = (self.since.borrow(), &mut self.updates);
             updates.clear();
             self.sources.updates(|mut time, weight| {
+                if weight < 0 && fault::armed(Fault::LoseRetraction) {
+                    return;
+                }
                 time.advance_by(since);
                 updates.push((time, weight));
             });

@@ -38,6 +38,7 @@ use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
 use crate::batch::Batch;
+use crate::fault::{self, Fault, Merging};
 use crate::file::FilePages;
 use crate::gauge::Share;
 use crate::memory::{Surroundings, surroundings};
@@ -134,7 +135,13 @@ impl<T: PageTime> Spine<T> {
             let mut start = end - 1;
             let mut updates = self.layers[start].batch.len();
             while let Some(older) = start.checked_sub(1)
-                && (updates == 0 || self.layers[older].batch.len() < updates.saturating_mul(2))
+                && match fault::merging() {
+                    Merging::InProportion => {
+                        updates == 0 || self.layers[older].batch.len() < updates.saturating_mul(2)
+                    }
+                    Merging::Always => true,
+                    Merging::Never => updates == 0,
+                }
             {
                 start = older;
                 updates += self.layers[older].batch.len();
@@ -224,6 +231,9 @@ impl<T: PageTime> TraceReader for Spine<T> {
             } else if !PartialOrder::less_equal(&upper, &batch.lower().borrow()) {
                 return None;
             }
+        }
+        if fault::armed(Fault::ForgetYoungest) && through.len() > 1 {
+            through.pop();
         }
         Some(through)
     }

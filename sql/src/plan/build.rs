@@ -3,6 +3,7 @@
 //! Each node's output has exactly the columns of the logical node it stands for; what a node needs
 //! computed is computed in a map below it, and pruned at the end.
 
+use alluvium_dataflow::fault::{self, Fault};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
@@ -223,7 +224,8 @@ impl Builder<'_> {
         let mut present = None;
         for key in keys {
             let key = self.expression(key, input.schema())?;
-            if drop_null && expression::is_nullable(&key, &plan.schema)? {
+            let drops = drop_null && !fault::armed(Fault::NullsMeet);
+            if drops && expression::is_nullable(&key, &plan.schema)? {
                 present = expression::and(present, Some(expression::is_not_null(&key)));
             }
             places.push(expression::as_column(&key).unwrap_or_else(|| {

@@ -295,14 +295,30 @@ impl Function {
         arguments: &[ArrayRef],
         ranges: &[Range<usize>],
     ) -> DataFusionResult<ArrayRef> {
-        let groups: Vec<usize> = ranges
-            .iter()
+        // It takes it that each group has rows: those without come by themselves.
+        let filled = ranges.iter().filter(|range| !range.is_empty());
+        let groups: Vec<usize> = filled
             .enumerate()
             .flat_map(|(group, range)| std::iter::repeat_n(group, range.len()))
             .collect();
+        let count = groups.last().map_or(0, |last| last + 1);
         let mut accumulator = self.expression.create_groups_accumulator()?;
-        accumulator.update_batch(arguments, &groups, None, ranges.len())?;
-        self.result(&accumulator.evaluate(EmitTo::All)?)
+        accumulator.update_batch(arguments, &groups, None, count)?;
+        let results = self.result(&accumulator.evaluate(EmitTo::All)?)?;
+        if count == ranges.len() {
+            return Ok(results);
+        }
+        let nothing = self.alone(arguments, 0..0)?;
+        let mut next = 0;
+        let place = ranges.iter().map(|range| match range.is_empty() {
+            true => count as u32,
+            false => {
+                next += 1;
+                next - 1
+            }
+        });
+        let places = UInt32Array::from_iter_values(place);
+        Ok(take(&concat(&[&results, &nothing])?, &places, None)?)
     }
 
     /// The result of one group.

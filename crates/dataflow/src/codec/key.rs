@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayData, ArrayRef, make_array};
+use arrow::buffer::MutableBuffer;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
 use arrow_row::{RowConverter, RowParser, SortField};
@@ -122,10 +123,34 @@ impl KeyCodec {
         match &self.inner.way {
             Way::Fixed(fixed) => fixed.decode(rows),
             Way::Any { converter, parser, .. } => {
-                Ok(converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?)
+                let columns =
+                    converter.convert_rows(rows.into_iter().map(|row| parser.parse(row)))?;
+                columns.into_iter().map(zero_under_nulls).collect()
             }
         }
     }
+}
+
+/// A column of fixed width with zeros where it is NULL.
+///
+/// arrow-row leaves the least number there, which functions that do not look for NULLs overflow with.
+fn zero_under_nulls(column: ArrayRef) -> Result<ArrayRef, CodecError> {
+    let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
+    let (Some(nulls), Some(width)) = (nulls, column.data_type().primitive_width()) else {
+        return Ok(column);
+    };
+    let data = column.to_data();
+    let held = &data.buffers()[0].as_slice()[data.offset() * width..];
+    let mut values = MutableBuffer::from_len_zeroed(column.len() * width);
+    for row in nulls.valid_indices() {
+        let at = row * width..(row + 1) * width;
+        values.as_slice_mut()[at.clone()].copy_from_slice(&held[at]);
+    }
+    let data = ArrayData::builder(column.data_type().clone())
+        .len(column.len())
+        .add_buffer(values.into())
+        .nulls(Some(nulls.clone()));
+    Ok(make_array(data.build()?))
 }
 
 /// Whether a map occurs in `data_type`.
@@ -143,8 +168,7 @@ pub(crate) fn has_maps(data_type: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use arrow::array::{
-        Array, AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, ListArray,
-        StringArray,
+        AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, ListArray, StringArray,
     };
     use arrow::datatypes::{Float64Type, Int64Type, i256};
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use alluvium_trace::{Cursors, Epoch, Nothing, PageTime, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::take_record_batch;
+use arrow::compute::take;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 
 use self::groups::{Answered, answered, difference};
@@ -234,6 +234,10 @@ pub(crate) fn expanded(rows: &RecordBatch, groups: &Groups) -> (RecordBatch, Vec
         }
         ranges.push(start..indices.len());
     }
-    let rows = take_record_batch(rows, &UInt32Array::from(indices));
-    (rows.expect("each index is below the length"), ranges)
+    let indices = UInt32Array::from(indices);
+    let columns = rows.columns().iter();
+    let columns = columns
+        .map(|column| take(column, &indices, None).expect("each index is below the length"))
+        .collect();
+    (assemble(rows.schema(), columns, indices.len()), ranges)
 }

@@ -2,7 +2,6 @@
 
 mod copy;
 mod definitions;
-mod judge;
 mod memory;
 mod now;
 mod parameters;

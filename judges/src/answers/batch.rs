@@ -1,0 +1,107 @@
+//! The batch answer: DataFusion evaluates a view's text over what the tables hold.
+//!
+//! Nothing of our own planner takes part: tables are given to a `SessionContext` as they were read, views as
+//! the text of their query.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::SchemaRef;
+use datafusion::datasource::MemTable;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::Optimizer;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use tokio::runtime::{Builder, Runtime};
+
+use super::row::{Row, rows};
+
+/// A database of DataFusion's that knows the tables and views of a file.
+pub(crate) struct Batch {
+    runtime: Runtime,
+    context: SessionContext,
+    tables: HashMap<String, Arc<MemTable>>,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        let config = SessionConfig::new()
+            .with_target_partitions(1)
+            .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
+        // This rule mixes up joins that pair NULLs with joins that do not.
+        let mut rules = Optimizer::new().rules;
+        rules.retain(|rule| rule.name() != "eliminate_cross_join");
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_optimizer_rules(rules)
+            .build();
+        Self {
+            runtime: Builder::new_current_thread()
+                .build()
+                .expect("a runtime without drivers can be built"),
+            context: SessionContext::new_with_state(state),
+            tables: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn create_table(&mut self, name: &str, schema: SchemaRef) -> Result<(), String> {
+        let table = Arc::new(MemTable::try_new(schema, vec![Vec::new()]).map_err(text)?);
+        self.context.register_table(quoted(name), table.clone()).map_err(text)?;
+        self.tables.insert(name.to_owned(), table);
+        Ok(())
+    }
+
+    pub(crate) fn create_view(
+        &mut self,
+        name: &str,
+        columns: &[String],
+        query: &str,
+    ) -> Result<(), String> {
+        let sql = format!("CREATE VIEW {}{} AS {query}", quoted(name), column_list(columns));
+        self.runtime.block_on(self.context.sql(&sql)).map_err(text)?;
+        Ok(())
+    }
+
+    pub(crate) fn drop(&mut self, name: &str) -> Result<(), String> {
+        self.tables.remove(name);
+        self.context.deregister_table(quoted(name)).map_err(text)?;
+        Ok(())
+    }
+
+    /// Replaces what a table holds. Views see it: they keep the table, not its rows.
+    pub(crate) fn fill(&mut self, name: &str, batches: Vec<RecordBatch>) {
+        if let Some(table) = self.tables.get(name) {
+            *self.runtime.block_on(table.batches[0].write()) = batches;
+        }
+    }
+
+    /// What a query answers.
+    pub(crate) fn ask(&self, query: &str) -> Result<Vec<Row>, String> {
+        let answer = async { self.context.sql(query).await?.collect().await };
+        self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
+    }
+
+    /// What a view ought to hold.
+    pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
+        let answer = async { self.context.table(quoted(view)).await?.collect().await };
+        self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
+    }
+}
+
+/// A name as SQL text, as it is.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A view's list of columns as SQL text; nothing if there is none.
+pub(crate) fn column_list(columns: &[String]) -> String {
+    if columns.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", "))
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,145 @@
+//! Multisets of rows, held against each other.
+
+use super::row::{Cell, Row, line};
+
+/// How far apart two floats may be, relative to the larger one.
+const TOLERANCE: f64 = 1e-9;
+
+/// When two values count as the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Bit by bit.
+    Identical,
+    /// Floats to within 1e-9 of the larger one, all else exactly.
+    Typed,
+    /// As `Typed`, for an engine without types: truth is 0 and 1, decimals are floats, times are text, and
+    /// integers equal floats.
+    Untyped,
+}
+
+/// What tells two multisets of rows apart; `None` if nothing does.
+pub(crate) fn difference(expected: &[Row], actual: &[Row], measure: Measure) -> Option<String> {
+    let expected = prepared(expected, measure);
+    let actual = prepared(actual, measure);
+    let in_order = expected.len() == actual.len()
+        && expected
+            .iter()
+            .zip(&actual)
+            .all(|(expected, actual)| same_row(expected, actual, measure));
+    if in_order {
+        return None;
+    }
+    // Sorted order may differ where floats are nearly equal: look for a partner of each row.
+    let mut surplus = actual;
+    let mut missing = Vec::new();
+    for row in expected {
+        match surplus.iter().position(|other| same_row(&row, other, measure)) {
+            Some(place) => {
+                surplus.swap_remove(place);
+            }
+            None => missing.push(row),
+        }
+    }
+    (!missing.is_empty() || !surplus.is_empty()).then(|| {
+        surplus.sort();
+        format!("missing: [{}], surplus: [{}]", listed(&missing), listed(&surplus))
+    })
+}
+
+fn prepared(rows: &[Row], measure: Measure) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    if measure == Measure::Untyped {
+        rows.iter_mut().flatten().for_each(untype);
+    }
+    rows.sort();
+    rows
+}
+
+fn untype(cell: &mut Cell) {
+    match cell {
+        Cell::Boolean(value) => *cell = Cell::Integer((*value).into()),
+        Cell::Decimal(digits) => {
+            *cell = Cell::Float(digits.parse().expect("a decimal is a number"))
+        }
+        Cell::Time(text) => *cell = Cell::Text(std::mem::take(text)),
+        _ => {}
+    }
+}
+
+fn same_row(a: &Row, b: &Row, measure: Measure) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, measure))
+}
+
+fn same(a: &Cell, b: &Cell, measure: Measure) -> bool {
+    match (a, b) {
+        (Cell::Float(a), Cell::Float(b)) if measure != Measure::Identical => close(*a, *b),
+        (Cell::Integer(integer), Cell::Float(float))
+        | (Cell::Float(float), Cell::Integer(integer))
+            if measure == Measure::Untyped =>
+        {
+            close(*integer as f64, *float)
+        }
+        _ => a == b,
+    }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
+}
+
+fn listed(rows: &[Row]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = rows.iter().take(SHOWN).map(line).collect::<Vec<_>>().join(" | ");
+    if rows.len() > SHOWN {
+        text += &format!(" | … {} more", rows.len() - SHOWN);
+    }
+    text
+}
+
+#[test]
+fn equal_multisets_have_no_difference_in_any_order() {
+    let one = vec![Cell::Integer(1), Cell::Null];
+    let two = vec![Cell::Integer(2), Cell::Text("x".into())];
+    let rows = [one.clone(), two.clone(), one.clone()];
+    let turned = [two.clone(), one.clone(), one.clone()];
+    assert_eq!(difference(&rows, &turned, Measure::Identical), None);
+    let found = difference(&rows, &[one, two], Measure::Identical);
+    assert_eq!(
+        found.as_deref(),
+        Some("missing: [1 NULL], surplus: []"),
+        "a copy less is a difference"
+    );
+}
+
+#[test]
+fn types_tell_values_apart_unless_the_engine_has_none() {
+    let cases = [
+        (Cell::Integer(1), Cell::Float(1.0)),
+        (Cell::Boolean(true), Cell::Integer(1)),
+        (Cell::Decimal("1.50".into()), Cell::Float(1.5)),
+        (Cell::Time("2024-01-01".into()), Cell::Text("2024-01-01".into())),
+    ];
+    for (a, b) in cases {
+        let (a, b) = ([vec![a]], [vec![b]]);
+        assert!(difference(&a, &b, Measure::Typed).is_some(), "{a:?} {b:?}");
+        assert_eq!(difference(&a, &b, Measure::Untyped), None, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn floats_may_differ_in_the_tenth_digit_and_no_sooner() {
+    let row = |value: f64| [vec![Cell::Float(value)]];
+    assert_eq!(difference(&row(1e12), &row(1e12 + 100.0), Measure::Typed), None);
+    assert!(difference(&row(1e12), &row(1e12 + 10_000.0), Measure::Typed).is_some());
+    assert!(difference(&row(0.1 + 0.2), &row(0.3), Measure::Identical).is_some());
+    assert_eq!(difference(&row(f64::NAN), &row(-f64::NAN), Measure::Typed), None);
+    assert!(difference(&row(0.0), &row(1e-300), Measure::Typed).is_some());
+}
+
+#[test]
+fn nearly_equal_floats_do_not_confuse_the_pairing_of_rows() {
+    let row = |float: f64, integer: i128| vec![Cell::Float(float), Cell::Integer(integer)];
+    let a = [row(1.0, 2), row(1.0 + 1e-12, 1)];
+    let b = [row(1.0 + 1e-12, 2), row(1.0, 1)];
+    assert_eq!(difference(&a, &b, Measure::Typed), None);
+}

@@ -1,0 +1,114 @@
+//! Random programs before the judges, from a seed.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use alluvium_judges::Judges;
+use alluvium_judges::tally::{Tally, shrunk};
+use clap::Parser;
+
+/// Runs random programs and holds every view against other engines.
+#[derive(Parser)]
+struct Arguments {
+    /// How many pairs of a view and a change script.
+    #[arg(long, default_value_t = 2_000)]
+    pairs: u64,
+    /// What programs are made from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The number of the first program.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Who judges: datafusion, sqlite, naive, variations, duckdb.
+    #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive,variations")]
+    judges: Vec<String>,
+    /// Shows why views were refused.
+    #[arg(long)]
+    refusals: bool,
+    /// Makes the program of this number as small as it can be while it goes wrong, and writes it as an SQL file.
+    #[arg(long)]
+    shrink: Option<u64>,
+    /// Arms one fault of the engine after the other, and tells after how many pairs it is found; needs the feature
+    /// `faults`.
+    #[arg(long)]
+    mutants: bool,
+    /// Stops after so many wrong programs.
+    #[arg(long, default_value_t = 20)]
+    most: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // What panics is an engine's worker, and is told as an error, unless it is this thread.
+    std::panic::set_hook(Box::new(|panic| {
+        if std::thread::current().name() == Some("main") {
+            eprintln!("{panic}");
+        }
+    }));
+    let asks = |name: &str| arguments.judges.iter().any(|judge| judge == name);
+    let judges = Judges {
+        datafusion: asks("datafusion"),
+        sqlite: asks("sqlite"),
+        naive: asks("naive"),
+        duckdb: asks("duckdb"),
+        variations: asks("variations"),
+    };
+    if let Some(number) = arguments.shrink {
+        return match shrunk(arguments.seed, number, judges) {
+            Some((file, what)) => {
+                println!("{file}\n# {}", what.replace('\n', "\n# "));
+                ExitCode::FAILURE
+            }
+            None => ExitCode::SUCCESS,
+        };
+    }
+    if arguments.mutants {
+        return mutants(&arguments, judges);
+    }
+    let start = Instant::now();
+    let mut told = 0;
+    let tally = Tally::run(arguments.seed, arguments.first.., judges, |tally| {
+        for (number, what) in &tally.wrong[told..] {
+            println!("program {number}: {what}\n");
+        }
+        told = tally.wrong.len();
+        if tally.pairs.is_multiple_of(480) {
+            eprintln!("{} pairs, {} s", tally.pairs, start.elapsed().as_secs());
+        }
+        tally.pairs < arguments.pairs && told < arguments.most
+    });
+    if arguments.refusals {
+        for (reason, times) in &tally.refusals {
+            println!("refused {times} times: {reason}");
+        }
+    }
+    print!("{tally}");
+    let rate = tally.pairs as f64 / start.elapsed().as_secs_f64();
+    println!("{rate:>8.1} pairs a second");
+    if tally.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(feature = "faults")]
+fn mutants(arguments: &Arguments, judges: Judges) -> ExitCode {
+    let mut escaped = false;
+    alluvium_judges::mutants::run(arguments.seed, arguments.pairs, judges, |fault, found| {
+        match found {
+            Some((pairs, what)) => {
+                let what = what.lines().last().unwrap_or_default();
+                let what: String = what.chars().take(100).collect();
+                println!("{:<20} found after {pairs:>6} pairs: {what}", format!("{fault:?}"));
+            }
+            None => {
+                escaped = true;
+                println!("{:<20} not found in {} pairs", format!("{fault:?}"), arguments.pairs);
+            }
+        }
+    });
+    if escaped { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+#[cfg(not(feature = "faults"))]
+fn mutants(_: &Arguments, _: Judges) -> ExitCode {
+    eprintln!("there are no faults without --features alluvium-judges/faults");
+    ExitCode::from(2)
+}

@@ -1,0 +1,143 @@
+//! What `sqllogictest` talks to: a session of an engine on trial.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::{DataType, SchemaRef};
+use alluvium::{Outcome, Session};
+use alluvium_sql::statement::parse;
+use sqllogictest::{ColumnType, DB, DBOutput};
+
+use super::trial::Trial;
+use crate::answers::row::rows;
+
+/// The type of a column, as one letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letter {
+    Boolean,
+    Integer,
+    Real,
+    Decimal,
+    Text,
+    Date,
+    /// A timestamp.
+    Instant,
+    /// Of all other types.
+    Other,
+}
+
+impl ColumnType for Letter {
+    fn from_char(letter: char) -> Option<Self> {
+        Some(match letter {
+            'B' => Self::Boolean,
+            'I' => Self::Integer,
+            'R' => Self::Real,
+            'N' => Self::Decimal,
+            'T' => Self::Text,
+            'D' => Self::Date,
+            'P' => Self::Instant,
+            '?' => Self::Other,
+            _ => return None,
+        })
+    }
+
+    fn to_char(&self) -> char {
+        match self {
+            Self::Boolean => 'B',
+            Self::Integer => 'I',
+            Self::Real => 'R',
+            Self::Decimal => 'N',
+            Self::Text => 'T',
+            Self::Date => 'D',
+            Self::Instant => 'P',
+            Self::Other => '?',
+        }
+    }
+}
+
+impl From<&DataType> for Letter {
+    fn from(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Boolean => Self::Boolean,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Self::Text,
+            DataType::Date32 | DataType::Date64 => Self::Date,
+            DataType::Timestamp(..) => Self::Instant,
+            integer if integer.is_integer() => Self::Integer,
+            float if float.is_floating() => Self::Real,
+            decimal if decimal.is_decimal() => Self::Decimal,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Why a statement failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Failure(String);
+
+/// One client of an engine on trial.
+pub(crate) struct Client {
+    trial: Arc<Mutex<Trial>>,
+    session: Session,
+}
+
+impl Client {
+    pub(crate) fn new(trial: &Arc<Mutex<Trial>>) -> Self {
+        let session = locked(trial).engine().session();
+        Self { trial: trial.clone(), session }
+    }
+}
+
+/// A trial that was interrupted is still a trial.
+pub(crate) fn locked(trial: &Mutex<Trial>) -> MutexGuard<'_, Trial> {
+    trial.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl DB for Client {
+    type Error = Failure;
+    type ColumnType = Letter;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<Letter>, Failure> {
+        let mut output = DBOutput::StatementComplete(0);
+        for statement in parse(sql) {
+            let statement = statement.map_err(|error| Failure(error.to_string()))?;
+            let outcome =
+                self.session.run(&statement).map_err(|error| Failure(error.to_string()))?;
+            if !matches!(outcome, Outcome::Rows { .. } | Outcome::Text(_)) {
+                let mut trial = locked(&self.trial);
+                trial.follow(&statement);
+                trial.judge();
+            }
+            output = rendered(outcome);
+        }
+        Ok(output)
+    }
+
+    fn engine_name(&self) -> &str {
+        "alluvium"
+    }
+}
+
+fn rendered(outcome: Outcome) -> DBOutput<Letter> {
+    match outcome {
+        Outcome::Rows { schema, batches } => table(&schema, &batches),
+        Outcome::Text(text) => DBOutput::Rows {
+            types: vec![Letter::Text],
+            rows: text.lines().map(|line| vec![line.to_owned()]).collect(),
+        },
+        Outcome::Changed { rows, .. } | Outcome::Copied { rows, .. } => {
+            DBOutput::StatementComplete(rows)
+        }
+        _ => DBOutput::StatementComplete(0),
+    }
+}
+
+fn table(schema: &SchemaRef, batches: &[RecordBatch]) -> DBOutput<Letter> {
+    DBOutput::Rows {
+        types: schema.fields().iter().map(|field| field.data_type().into()).collect(),
+        rows: rows(batches)
+            .iter()
+            .map(|row| row.iter().map(ToString::to_string).collect())
+            .collect(),
+    }
+}

@@ -1,0 +1,383 @@
+//! One file on one engine: what it creates, and what others say of it.
+
+use std::collections::HashSet;
+
+use alluvium::arrow::array::{AsArray, RecordBatch};
+use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::{Engine, Outcome};
+use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
+
+use crate::answers::batch::{Batch, quoted};
+use crate::answers::deltas::Watch;
+use crate::answers::evidence::Evidence;
+use crate::answers::row::rows;
+use crate::answers::sqlite::Sqlite;
+
+/// Who is not asked about a statement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Skips {
+    pub(crate) sqlite: bool,
+    pub(crate) datafusion: bool,
+}
+
+/// How often who has judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Views looked at after a transaction.
+    pub(crate) looks: usize,
+    /// Of these, held against DataFusion.
+    pub(crate) batch: usize,
+    /// Of these, held against SQLite.
+    pub(crate) sqlite: usize,
+    /// Of these, with errors: then the others have no comparable answer.
+    pub(crate) failing: usize,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.looks += other.looks;
+        self.batch += other.batch;
+        self.sqlite += other.sqlite;
+        self.failing += other.failing;
+    }
+}
+
+struct View {
+    name: String,
+    kind: ViewKind,
+    /// The views it reads, and those that these read.
+    reads: HashSet<String>,
+    skips: Skips,
+    watch: Option<Watch>,
+    late_watch: Option<Watch>,
+}
+
+/// An engine on trial.
+pub(crate) struct Trial {
+    engine: Engine,
+    batch: Batch,
+    sqlite: Option<Sqlite>,
+    tables: Vec<String>,
+    views: Vec<View>,
+    /// The views that DataFusion knows in other words, before they are created.
+    restated: HashSet<String>,
+    /// How many transactions are open, each on a session of its own.
+    open: usize,
+    /// The last epoch that was committed.
+    epoch: u64,
+    /// Who is not asked about the next statement.
+    pub(crate) skips: Skips,
+    pub(crate) tally: Tally,
+    objections: Vec<String>,
+}
+
+impl Trial {
+    pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
+        let engine = match workers {
+            1 => Engine::builder(),
+            // All state in files, and what there is room for in memory.
+            2 => Engine::builder().memory(1),
+            _ => Engine::builder().memory(30_000),
+        };
+        let engine =
+            engine.workers(workers).open_in_memory().expect("an engine in memory can be opened");
+        Self {
+            engine,
+            batch: Batch::new(),
+            sqlite: with_sqlite.then(Sqlite::new),
+            tables: Vec::new(),
+            views: Vec::new(),
+            restated: HashSet::new(),
+            open: 0,
+            epoch: 0,
+            skips: Skips::default(),
+            tally: Tally::default(),
+            objections: Vec::new(),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What has been found wrong since the last call.
+    pub(crate) fn objections(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.objections)
+    }
+
+    /// Has DataFusion take a query for a view's, because it does not know what the view's own says.
+    pub(crate) fn datafusion_only(&mut self, sql: &str) {
+        for statement in parse(sql) {
+            let result = match statement.map(|statement| statement.kind) {
+                Ok(StatementKind::CreateView(ViewDefinition { name, columns, query, .. })) => {
+                    let result = self.batch.create_view(&name, &columns, &query.to_string());
+                    self.restated.insert(name);
+                    result
+                }
+                other => Err(format!("only views can be said in other words: {other:?}")),
+            };
+            self.object("DataFusion", result);
+        }
+    }
+
+    /// Has SQLite run what is for SQLite only.
+    pub(crate) fn sqlite_only(&mut self, sql: &str) {
+        let result = self.sqlite.as_ref().map_or(Ok(()), |sqlite| sqlite.execute(sql));
+        self.object("SQLite", result);
+    }
+
+    /// Takes note of a statement that has succeeded: the other engines do the same.
+    pub(crate) fn follow(&mut self, statement: &Statement) {
+        match statement.kind {
+            StatementKind::Begin => self.open += 1,
+            StatementKind::Commit | StatementKind::Rollback => self.open -= 1,
+            _ => {}
+        }
+        let result = match &statement.kind {
+            StatementKind::CreateView(view) => {
+                let is_known = self.views.iter().any(|other| other.name == view.name);
+                match view.if_taken {
+                    IfTaken::Keep if is_known => {}
+                    IfTaken::Replace if is_known => {
+                        self.forget_view(&view.name);
+                        self.create_view(view);
+                    }
+                    _ => self.create_view(view),
+                }
+                Ok(())
+            }
+            StatementKind::CreateTable(table)
+                if table.if_taken == IfTaken::Keep && self.tables.contains(&table.name) =>
+            {
+                Ok(())
+            }
+            StatementKind::CreateTable(table) => {
+                if self.tables.contains(&table.name) {
+                    self.forget_table(&table.name);
+                }
+                self.tables.push(table.name.clone());
+                let schema = self.read(&table.name).map(|(schema, _)| schema);
+                let result = schema.and_then(|schema| self.batch.create_table(&table.name, schema));
+                self.object("DataFusion", result);
+                self.with_sqlite(|sqlite| sqlite.create_table(table))
+            }
+            StatementKind::DropTable(_) | StatementKind::DropView(_) => {
+                self.forget_the_dropped();
+                Ok(())
+            }
+            StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Begin
+            | StatementKind::Commit
+            | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
+            StatementKind::CreateTableFrom { .. }
+            | StatementKind::Start
+            | StatementKind::Copy { .. }
+            | StatementKind::CopyTo { .. }
+            | StatementKind::Subscribe { .. }
+            | StatementKind::Query(_)
+            | StatementKind::ExplainView { .. }
+            | StatementKind::ExplainSelect(_) => Ok(()),
+        };
+        self.object("SQLite", result);
+    }
+
+    /// Relations that are not there any more are not there for the other engines either.
+    fn forget_the_dropped(&mut self) {
+        let left: HashSet<String> = match self.engine.relations() {
+            Ok(relations) => relations.into_iter().map(|relation| relation.name).collect(),
+            Err(error) => return self.object("the engine", Err(error.to_string())),
+        };
+        let views = self.views.iter().map(|view| view.name.clone());
+        let views: Vec<String> = views.filter(|name| !left.contains(name)).collect();
+        for view in views {
+            self.forget_view(&view);
+        }
+        let tables = self.tables.iter().filter(|name| !left.contains(*name));
+        for table in tables.cloned().collect::<Vec<_>>() {
+            self.forget_table(&table);
+        }
+    }
+
+    fn forget_table(&mut self, name: &str) {
+        self.tables.retain(|table| table != name);
+        let result = self.batch.drop(name);
+        self.object("DataFusion", result);
+        let result = self.with_sqlite(|sqlite| sqlite.drop_table(name));
+        self.object("SQLite", result);
+    }
+
+    fn forget_view(&mut self, name: &str) {
+        let skipped = self.views.iter().any(|view| view.name == name && view.skips.sqlite);
+        self.views.retain(|view| view.name != name);
+        let result = self.batch.drop(name);
+        self.object("DataFusion", result);
+        if !skipped {
+            let result = self.with_sqlite(|sqlite| sqlite.drop_view(name));
+            self.object("SQLite", result);
+        }
+    }
+
+    fn create_view(&mut self, definition: &ViewDefinition) {
+        let ViewDefinition { name, columns, kind, .. } = definition;
+        let query = definition.query.to_string();
+        let result = match self.restated.remove(name) {
+            true => Ok(()),
+            false => self.batch.create_view(name, columns, &query),
+        };
+        self.object("DataFusion", if self.skips.datafusion { Ok(()) } else { result });
+        let result = self.with_sqlite(|sqlite| sqlite.create_view(name, columns, &query));
+        self.object("SQLite", result);
+
+        let words: HashSet<&str> =
+            query.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let mut reads = HashSet::new();
+        for view in self.views.iter().filter(|view| words.contains(view.name.as_str())) {
+            reads.insert(view.name.clone());
+            reads.extend(view.reads.iter().cloned());
+        }
+        let watch = self.watch(name, *kind);
+        let (name, skips) = (name.clone(), self.skips);
+        self.views.push(View { name, kind: *kind, reads, skips, watch, late_watch: None });
+    }
+
+    fn watch(&mut self, view: &str, kind: ViewKind) -> Option<Watch> {
+        if kind == ViewKind::Local {
+            return None;
+        }
+        match self.engine.subscribe(view) {
+            Ok(subscription) => Some(Watch::new(subscription)),
+            Err(error) => {
+                self.objections.push(format!("{view} cannot be subscribed to: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Opens a second subscription to every view, in the middle of things.
+    pub(crate) fn watch_again(&mut self) {
+        let views: Vec<_> = self.views.iter().map(|view| (view.name.clone(), view.kind)).collect();
+        for (place, (name, kind)) in views.into_iter().enumerate() {
+            self.views[place].late_watch = self.watch(&name, kind);
+        }
+    }
+
+    /// Holds every view against what others say of it, as of the last transaction; while one is open, does
+    /// nothing.
+    pub(crate) fn judge(&mut self) {
+        if self.open > 0 {
+            return;
+        }
+        // A transaction that does nothing tells which epoch was the last.
+        let last = self.engine.begin().and_then(|transaction| transaction.commit());
+        match last.and_then(|epoch| self.engine.wait(epoch).map(|()| epoch)) {
+            Ok(epoch) => self.epoch = epoch,
+            Err(error) => {
+                self.objections.push(format!("the last epoch does not complete: {error}"));
+                return;
+            }
+        }
+        for table in self.tables.clone() {
+            match self.read(&table) {
+                Ok((_, batches)) => self.batch.fill(&table, batches),
+                Err(error) => {
+                    self.objections.push(format!("table {table} cannot be read: {error}"))
+                }
+            }
+        }
+        let failing = self.failing();
+        for place in 0..self.views.len() {
+            let evidence = self.evidence(place, &failing);
+            let name = &self.views[place].name;
+            self.objections.extend(
+                evidence.objections().iter().map(|objection| format!("view {name} {objection}")),
+            );
+        }
+    }
+
+    /// Views with errors.
+    fn failing(&mut self) -> HashSet<String> {
+        match self.engine.query("SELECT DISTINCT view FROM alluvium.errors") {
+            Ok(batches) => batches
+                .iter()
+                .flat_map(|batch| {
+                    batch
+                        .column(0)
+                        .as_string::<i32>()
+                        .iter()
+                        .flatten()
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                })
+                .collect(),
+            Err(error) => {
+                self.objections.push(format!("alluvium.errors cannot be read: {error}"));
+                HashSet::new()
+            }
+        }
+    }
+
+    /// Whether an expression of the view fails, or may: the errors of a local view are told by those
+    /// that name it.
+    fn fails(&self, place: usize, failing: &HashSet<String>) -> bool {
+        let view = &self.views[place];
+        let told_elsewhere = || {
+            let mut readers = self.views.iter().filter(|other| other.reads.contains(&view.name));
+            readers.any(|reader| failing.contains(&reader.name))
+        };
+        failing.contains(&view.name)
+            || view.reads.iter().any(|name| failing.contains(name))
+            || (view.kind == ViewKind::Local && told_elsewhere())
+    }
+
+    /// All that is known of a view. Only a view that none of its expressions fails in can be held against
+    /// engines that fail as a whole.
+    pub(crate) fn evidence(&mut self, place: usize, failing: &HashSet<String>) -> Evidence {
+        let epoch = self.epoch;
+        let fails = self.fails(place, failing);
+        let view = &mut self.views[place];
+        let kept = view.kind == ViewKind::Materialized;
+        let sum = |watch: &mut Option<Watch>| {
+            watch.as_mut().map(|watch| watch.catch_up(epoch).map(|()| watch.ledger.rows()))
+        };
+        let (deltas, late_deltas) = (sum(&mut view.watch), sum(&mut view.late_watch));
+        let (name, skips) = (view.name.clone(), view.skips);
+
+        let contents =
+            (kept || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
+        let batch = (!fails && !skips.datafusion).then(|| self.batch.answer(&name));
+        let sqlite = self
+            .sqlite
+            .as_ref()
+            .filter(|_| !fails && !skips.sqlite)
+            .map(|sqlite| sqlite.answer(&name));
+        self.tally += Tally {
+            looks: 1,
+            batch: batch.is_some().into(),
+            sqlite: sqlite.is_some().into(),
+            failing: fails.into(),
+        };
+        Evidence { contents, kept, deltas, late_deltas, batch, sqlite, naive: None, duckdb: None }
+    }
+
+    fn read(&self, relation: &str) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+        let sql = format!("SELECT * FROM {}", quoted(relation));
+        let outcomes = self.engine.session().execute(&sql).map_err(|error| error.to_string())?;
+        match outcomes.into_iter().next() {
+            Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),
+            other => Err(format!("{sql} gives no rows but {other:?}")),
+        }
+    }
+
+    fn with_sqlite(&self, run: impl FnOnce(&Sqlite) -> Result<(), String>) -> Result<(), String> {
+        match &self.sqlite {
+            Some(sqlite) if !self.skips.sqlite => run(sqlite),
+            _ => Ok(()),
+        }
+    }
+
+    fn object(&mut self, who: &str, result: Result<(), String>) {
+        self.objections.extend(result.err().map(|reason| format!("{who} cannot follow: {reason}")));
+    }
+}

@@ -1,0 +1,135 @@
+//! Trees of joins, to depth four.
+
+use super::{Maker, Sight, keys};
+use crate::query::{Expr, From, Join, JoinKind, Kind, Op};
+
+/// How many rows a tree may be expected to have.
+const MOST: f64 = 600.0;
+
+impl Maker {
+    /// Some relations joined, so many at most.
+    pub(super) fn tree(&mut self, relations: usize) -> (From, Sight, f64) {
+        let relations = 2 + self.below(relations - 1);
+        let (mut from, mut sight, mut size) = self.relation(40.0);
+        for _ in 1..relations {
+            let most = (MOST / size.max(1.0) * 3.0).max(14.0);
+            let (right, right_sight, right_size) = match self.once_in(8) {
+                true => self.derived(most.min(40.0)),
+                false => self.relation(most.min(40.0)),
+            };
+            let kind = self.one_of(&[
+                JoinKind::Inner,
+                JoinKind::Inner,
+                JoinKind::Inner,
+                JoinKind::Left,
+                JoinKind::Left,
+                JoinKind::Left,
+                JoinKind::Right,
+                JoinKind::Right,
+                JoinKind::Full,
+                JoinKind::Full,
+                JoinKind::Cross,
+                JoinKind::LeftSemi,
+                JoinKind::LeftAnti,
+                JoinKind::RightSemi,
+                JoinKind::RightAnti,
+            ]);
+            let is_cross = kind == JoinKind::Cross;
+            if is_cross && size * right_size > MOST {
+                continue;
+            }
+            let on = (!is_cross).then(|| self.on(&sight, &right_sight));
+            let using = match kind {
+                JoinKind::Inner | JoinKind::Left if self.once_in(3) => {
+                    self.using(&sight, &right_sight)
+                }
+                _ => None,
+            };
+            let (on, using) = match using {
+                Some((on, name)) => (Some(on), vec![name]),
+                None => (on, Vec::new()),
+            };
+            // Turned around, the tree is on the right.
+            let turned = !kind.is_filter() && using.is_empty() && self.once_in(8);
+            match kind {
+                JoinKind::LeftSemi | JoinKind::LeftAnti => {}
+                JoinKind::RightSemi | JoinKind::RightAnti => {
+                    sight = right_sight;
+                    size = right_size;
+                }
+                JoinKind::Cross => {
+                    sight.extend(right_sight);
+                    size *= right_size;
+                }
+                _ => {
+                    sight.extend(right_sight);
+                    size = (size * right_size / 4.0).max(size).max(right_size);
+                }
+            }
+            let (left, right) = if turned { (right, from) } else { (from, right) };
+            from = From::Join(Box::new(Join { kind, left, right, on, using }));
+        }
+        (from, sight, size)
+    }
+
+    fn on(&mut self, left: &Sight, right: &Sight) -> Expr {
+        let op = self.one_of(&[Op::Equal, Op::Equal, Op::Equal, Op::Equal, Op::Same]);
+        let equal = self.pair(left, right, op);
+        let mut on = match equal {
+            Some(equal) if !self.once_in(12) => equal,
+            // No columns that are set equal.
+            _ => {
+                let op = self.one_of(&[Op::Less, Op::GreaterEqual, Op::Unequal]);
+                match self.pair(left, right, op) {
+                    Some(on) => on,
+                    None => self.condition(right, 0),
+                }
+            }
+        };
+        if self.once_in(6)
+            && let Some(more) = self.pair(left, right, Op::Equal)
+        {
+            on = Expr::binary(on, Op::And, more);
+        }
+        if self.once_in(3) {
+            let residual = match self.below(4) {
+                0 => self.condition(right, 0),
+                1 => self.condition(left, 0),
+                _ => {
+                    let op = self.comparison();
+                    let pair = self.pair(left, right, op);
+                    pair.unwrap_or_else(|| self.condition(left, 0))
+                }
+            };
+            on = Expr::binary(on, Op::And, residual);
+        }
+        on
+    }
+
+    /// A column of each side, of one type, compared.
+    pub(super) fn pair(&mut self, left: &Sight, right: &Sight, op: Op) -> Option<Expr> {
+        // The first columns are made to meet.
+        let kind = match self.once_in(3) {
+            true => self.column(right, keys)?.kind(),
+            false => right[0].1.first()?.1,
+        };
+        let fits = |other: Kind| other == kind && keys(kind);
+        let (a, b) = (self.column(left, fits)?, self.column(right, fits)?);
+        let orders = !matches!(op, Op::Equal | Op::Same | Op::Unequal | Op::Differs);
+        (!orders || super::sorts(kind)).then(|| Expr::binary(a, op, b))
+    }
+
+    /// A column that both have by the same name and type, and the left only once.
+    fn using(&mut self, left: &Sight, right: &Sight) -> Option<(Expr, String)> {
+        let (alias, columns) = &right[0];
+        let both = columns.iter().find(|(name, kind)| {
+            let same = left.iter().flat_map(|(_, columns)| columns);
+            same.clone().filter(|(other, _)| other == name).count() == 1
+                && same.clone().any(|(other, kind_there)| other == name && kind_there == kind)
+                && keys(*kind)
+        })?;
+        let owner = left.iter().find(|(_, columns)| columns.contains(both))?;
+        let column = |alias: &str| Expr::Column(alias.to_owned(), both.0.clone(), both.1);
+        Some((Expr::binary(column(&owner.0), Op::Equal, column(alias)), both.0.clone()))
+    }
+}

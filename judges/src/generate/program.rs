@@ -1,0 +1,125 @@
+//! A program: tables, views, and a script in which views come and go.
+
+use super::{Maker, Source};
+use crate::program::{Keeping, Program, Step, View};
+use crate::query::visit::{self, Visitor};
+use crate::query::{From, Query};
+
+/// Views of a program.
+const VIEWS: usize = 12;
+
+/// Transactions of a program.
+const TRANSACTIONS: usize = 9;
+
+/// The program of this number, of a sequence of them.
+pub(crate) fn program(seed: u64, number: u64) -> Program {
+    let mixed =
+        (seed ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD129_0DDB_53C4_3E49).wrapping_add(number);
+    let mut maker = Maker { rng: fastrand::Rng::with_seed(mixed), sources: Vec::new(), names: 0 };
+    let workers = maker.one_of(&[1, 2, 2, 3]);
+    let tables = maker.tables();
+    for table in &tables {
+        let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind));
+        maker.sources.push(Source {
+            name: table.name.clone(),
+            columns: columns.collect(),
+            size: 13.0,
+        });
+    }
+    let mut views = Vec::new();
+    for place in 0..VIEWS {
+        let (query, size) = maker.query();
+        let keeping = maker.one_of(&[
+            Keeping::Materialized,
+            Keeping::Materialized,
+            Keeping::Plain,
+            Keeping::Local,
+        ]);
+        let name = format!("v{place}");
+        // What fails may fail or not where it is not asked for, and time does not stand still.
+        if !may_fail(&query) && !names_now(&query) {
+            maker.sources.push(Source { name: name.clone(), columns: query.columns(), size });
+        }
+        views.push(View { name, keeping, query });
+    }
+    let steps = maker.script(&tables, &views);
+    Program { number, workers, tables, views, steps }
+}
+
+impl Maker {
+    fn script(&mut self, tables: &[crate::program::Table], views: &[View]) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut created = 0;
+        // Some views are there before the first rows, others come later, one by one.
+        let early = self.below(views.len() + 1);
+        let mut create = |steps: &mut Vec<Step>, until: usize| {
+            while created < until {
+                steps.push(Step::Create(created));
+                created += 1;
+            }
+        };
+        create(&mut steps, early);
+        for (place, table) in tables.iter().enumerate() {
+            let rows = self.first_rows(place, table);
+            steps.push(rows);
+        }
+        let mut until = early;
+        let mut gone: Option<usize> = None;
+        for transaction in 0..TRANSACTIONS {
+            until = views.len().min(until.max(views.len() * transaction / (TRANSACTIONS - 3)));
+            create(&mut steps, until);
+            self.transaction(tables, &mut steps);
+            if transaction == TRANSACTIONS / 2 {
+                steps.push(Step::Watch);
+            }
+            match gone {
+                Some(view) if self.once_in(2) => {
+                    steps.push(Step::Create(view));
+                    gone = None;
+                }
+                Some(_) => {}
+                None if until > 0 && self.once_in(4) => {
+                    let view = self.below(until);
+                    // Nobody else may read it.
+                    let is_read = views.iter().any(|other| reads(&other.query, &views[view].name));
+                    if !is_read {
+                        steps.push(Step::Drop(view));
+                        gone = Some(view);
+                    }
+                }
+                None => {}
+            }
+        }
+        steps
+    }
+}
+
+struct Finder<'a> {
+    name: &'a str,
+    found: bool,
+}
+
+impl Visitor for Finder<'_> {
+    fn from(&mut self, from: &From) {
+        if let From::Relation(name, _) | From::Windowed(name, ..) | From::Unnested(name, ..) = from
+        {
+            self.found |= name == self.name;
+        }
+    }
+}
+
+/// Whether a query names a relation.
+pub(crate) fn reads(query: &Query, name: &str) -> bool {
+    let mut finder = Finder { name, found: false };
+    visit::query(query, &mut finder);
+    finder.found
+}
+
+/// Whether an expression of a query may fail for a row.
+pub(crate) fn may_fail(query: &Query) -> bool {
+    crate::query::construct::of(query).contains("error")
+}
+
+fn names_now(query: &Query) -> bool {
+    crate::query::construct::of(query).contains("now")
+}

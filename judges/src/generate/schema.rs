@@ -1,0 +1,43 @@
+//! Tables.
+
+use super::Maker;
+use crate::program::{Column, Table};
+use crate::query::Kind;
+
+impl Maker {
+    /// Three tables, of which two have columns that some queries cannot do without.
+    pub(super) fn tables(&mut self) -> Vec<Table> {
+        let key = self.one_of(&[Kind::Integer, Kind::Integer, Kind::Big, Kind::Text]);
+        let needed: [&[(&str, Kind)]; 3] = [
+            &[("a", Kind::Integer), ("s", Kind::Text), ("t", Kind::Moment)],
+            &[("b", Kind::Big), ("x", Kind::Real), ("l", Kind::List), ("o", Kind::Struct)],
+            &[("a", Kind::Integer), ("m", Kind::Map)],
+        ];
+        let mut tables = Vec::new();
+        for (place, needed) in needed.into_iter().enumerate() {
+            let mut columns = vec![Column { name: "k".to_owned(), kind: key, not_null: false }];
+            columns.extend(needed.iter().map(|(name, kind)| Column {
+                name: (*name).to_owned(),
+                kind: *kind,
+                not_null: false,
+            }));
+            for extra in 0..[1, 1, 3][place] {
+                let kind = self.one_of(&Kind::ALL);
+                columns.push(Column { name: format!("e{extra}"), kind, not_null: false });
+            }
+            for column in &mut columns {
+                column.not_null = self.once_in(6);
+            }
+            // A key of one column, or of two, or none.
+            let key = [0, 0, 1, 2][self.below(4)];
+            columns[..key].iter_mut().for_each(|column| column.not_null = true);
+            tables.push(Table {
+                name: format!("t{place}"),
+                columns,
+                key,
+                append_only: key == 0 && self.once_in(6),
+            });
+        }
+        tables
+    }
+}

@@ -1,0 +1,102 @@
+//! What is done to the tables.
+
+use super::{Maker, Sight};
+use crate::program::{Step, Table, Write};
+use crate::query::{Expr, Kind, Op, Value};
+
+impl Maker {
+    /// A transaction.
+    pub(super) fn transaction(&mut self, tables: &[Table], steps: &mut Vec<Step>) {
+        let writes = match self.below(3) {
+            0 => 1,
+            _ => 2 + self.below(4),
+        };
+        if writes > 1 {
+            steps.push(Step::Begin);
+        }
+        for _ in 0..writes {
+            let write = self.write(tables);
+            steps.push(Step::Write(write));
+        }
+        if writes > 1 {
+            steps.push(if self.once_in(7) { Step::Rollback } else { Step::Commit });
+        }
+    }
+
+    /// Rows to begin with.
+    pub(super) fn first_rows(&mut self, place: usize, table: &Table) -> Step {
+        let rows = 4 + self.below(7);
+        Step::Write(Write::Insert(place, (0..rows).map(|_| self.row(table)).collect()))
+    }
+
+    fn row(&mut self, table: &Table) -> Vec<Value> {
+        let columns = table.columns.iter();
+        columns
+            .map(|column| match column.not_null {
+                true => self.known(column.kind),
+                false => self.value(column.kind),
+            })
+            .collect()
+    }
+
+    fn write(&mut self, tables: &[Table]) -> Write {
+        let place = self.below(tables.len());
+        let table = &tables[place];
+        let only_inserts = table.append_only;
+        match self.below(10) {
+            0..4 => self.insert(place, table),
+            _ if only_inserts => self.insert(place, table),
+            4..7 => Write::Delete(place, self.some_rows(table)),
+            7 | 8 => {
+                let free: Vec<usize> = (table.key..table.columns.len()).collect();
+                if free.is_empty() {
+                    return self.insert(place, table);
+                }
+                let column = self.one_of(&free);
+                let of = &table.columns[column];
+                let own = Expr::Column(table.name.clone(), of.name.clone(), of.kind);
+                let value = match of.kind {
+                    Kind::Integer | Kind::Big if self.once_in(2) => {
+                        Expr::binary(own, Op::Add, Expr::literal(Value::Whole(1), of.kind))
+                    }
+                    kind => self.constant(kind),
+                };
+                // Numbers that grow must not outgrow their type.
+                let condition = self.some_rows(table);
+                Write::Update(place, vec![(column, value)], condition)
+            }
+            _ => {
+                if table.key == 0 && self.once_in(2) {
+                    return Write::Again(place, self.some_rows(table));
+                }
+                let mut row = self.row(table);
+                match table.columns.iter().position(|column| column.not_null) {
+                    Some(column) => {
+                        row[column] = Value::Null;
+                        Write::Refused(place, row)
+                    }
+                    None => self.insert(place, table),
+                }
+            }
+        }
+    }
+
+    fn insert(&mut self, place: usize, table: &Table) -> Write {
+        let rows = 1 + self.below(3);
+        Write::Insert(place, (0..rows).map(|_| self.row(table)).collect())
+    }
+
+    /// A condition that is true of few rows.
+    fn some_rows(&mut self, table: &Table) -> Expr {
+        let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind));
+        let sight: Sight = vec![(table.name.clone(), columns.collect())];
+        let key = &table.columns[0];
+        let own = Expr::Column(table.name.clone(), key.name.clone(), key.kind);
+        let one_key = Expr::binary(own, Op::Equal, self.constant(key.kind));
+        match self.below(4) {
+            0 | 1 => one_key,
+            2 => self.condition(&sight, 0),
+            _ => Expr::binary(one_key, Op::And, self.condition(&sight, 0)),
+        }
+    }
+}

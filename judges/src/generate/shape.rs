@@ -1,0 +1,159 @@
+//! What a view is.
+
+use super::{Maker, Sight, keys, named};
+use crate::query::{Body, Distinct, Expr, From, Kind, Query, Select, SetOperation};
+
+impl Maker {
+    /// A query, and about how many rows it gives.
+    pub(super) fn query(&mut self) -> (Query, f64) {
+        loop {
+            let (shape, size) = match self.below(52) {
+                0..2 => {
+                    let (from, sight, size) = self.input(60.0);
+                    (Some(self.projection(from, &sight)), size)
+                }
+                2..10 => {
+                    let (from, sight, size) = self.tree(5);
+                    (Some(self.projection(from, &sight)), size)
+                }
+                10 => {
+                    let (from, sight, size) = self.tree(3);
+                    (Some(self.grouped(from, &sight, false)), size / 3.0)
+                }
+                11 => {
+                    let (from, sight, size) = self.input(60.0);
+                    (Some(self.grouped(from, &sight, false)), size / 2.0)
+                }
+                12..20 => {
+                    let (from, sight, size) = self.input(60.0);
+                    (Some(self.grouped(from, &sight, true)), size / 2.0)
+                }
+                20..24 => {
+                    let (from, sight, size) = self.input(40.0);
+                    (Some(self.sets(from, &sight)), size)
+                }
+                24..32 => {
+                    let (from, sight, size) = self.input(40.0);
+                    (Some(self.windows(from, &sight)), size)
+                }
+                32..34 => {
+                    let (from, sight, _) = self.input(60.0);
+                    (Some(self.first(from, &sight)), 6.0)
+                }
+                34..38 => {
+                    let (from, sight, size) = self.input(60.0);
+                    (Some(self.with_subqueries(from, &sight)), size)
+                }
+                38..41 => (Some(self.set_operation()), 16.0),
+                41..44 => match self.below(4) {
+                    0 => (self.by_now(), 8.0),
+                    _ => (self.windows_of_time(), 25.0),
+                },
+                44 | 45 => (self.nested(), 16.0),
+                46..50 => (self.functions(), 13.0),
+                _ => {
+                    let (from, sight, size) = self.relation(40.0);
+                    (Some(self.failing(from, &sight)), size)
+                }
+            };
+            let Some(mut query) = shape else { continue };
+            if query.top.is_none() && self.once_in(20) {
+                query = self.limited(query);
+            }
+            return (query, size);
+        }
+    }
+
+    /// A relation, or a query of its own.
+    fn input(&mut self, most: f64) -> (From, Sight, f64) {
+        if self.once_in(5) { self.derived(most) } else { self.relation(most) }
+    }
+
+    /// A query in FROM.
+    pub(super) fn derived(&mut self, most: f64) -> (From, Sight, f64) {
+        let (from, sight, size) = self.relation(most);
+        let query = match self.below(5) {
+            0 => self.grouped(from, &sight, false),
+            1 => self.first(from, &sight),
+            2 => self.set_operation(),
+            _ => self.projection(from, &sight),
+        };
+        let alias = self.alias();
+        let sight = vec![(alias.clone(), query.columns())];
+        (From::Derived(Box::new(query), alias), sight, size.max(14.0).min(most))
+    }
+
+    fn projection(&mut self, from: From, sight: &Sight) -> Query {
+        // The other is in WITH.
+        if self.once_in(4)
+            && let From::Relation(..) = from
+        {
+            let items = self.items(sight, 4);
+            let mut inner = Select::of(named(items), from);
+            inner.filter = Some(self.condition(sight, 1));
+            let inner = Query::select(inner);
+            let name = format!("w{}", self.names);
+            let alias = self.alias();
+            let sight = vec![(alias.clone(), inner.columns())];
+            let items = self.items(&sight, 4);
+            let from = From::Relation(name.clone(), alias);
+            let mut outer = Query::select(Select::of(named(items), from));
+            outer.with.push((name, inner));
+            return outer;
+        }
+        let exprs = self.items(sight, 4);
+        let distinct = self.once_in(6) && exprs.iter().all(|expr| keys(expr.kind()));
+        let mut select = Select::of(named(exprs), from);
+        if distinct {
+            select.distinct = Distinct::Rows;
+        }
+        if self.once_in(3) {
+            select.filter = Some(self.condition(sight, 2));
+        }
+        Query::select(select)
+    }
+
+    /// UNION, INTERSECT, EXCEPT, with and without ALL, of two or three.
+    pub(super) fn set_operation(&mut self) -> Query {
+        let kinds: Vec<Kind> = (0..1 + self.below(2))
+            .map(|_| {
+                self.one_of(&[
+                    Kind::Integer,
+                    Kind::Integer,
+                    Kind::Text,
+                    Kind::Text,
+                    Kind::Big,
+                    Kind::Real,
+                    Kind::Moment,
+                    Kind::List,
+                ])
+            })
+            .collect();
+        let mut query = self.side(&kinds);
+        for _ in 0..1 + usize::from(self.once_in(4)) {
+            let other = self.side(&kinds);
+            let operation =
+                self.one_of(&[SetOperation::Union, SetOperation::Intersect, SetOperation::Except]);
+            let all = self.once_in(2);
+            let body = Body::Set(operation, all, Box::new(query), Box::new(other));
+            query = Query { with: Vec::new(), body, top: None };
+        }
+        query
+    }
+
+    fn side(&mut self, kinds: &[Kind]) -> Query {
+        let (from, sight, _) = self.relation(40.0);
+        let exprs: Vec<Expr> = kinds
+            .iter()
+            .map(|kind| match self.column(&sight, |other| other == *kind) {
+                Some(column) => column,
+                None => Expr::Cast(Box::new(self.constant(*kind)), *kind, false),
+            })
+            .collect();
+        let mut select = Select::of(named(exprs), from);
+        if self.once_in(3) {
+            select.filter = Some(self.condition(&sight, 1));
+        }
+        Query::select(select)
+    }
+}

@@ -1,0 +1,67 @@
+//! Values: few different ones, some much more often than others, so that they meet.
+
+use super::Maker;
+use crate::query::{Expr, Kind, Value};
+
+/// 2024-01-01 00:00:00
+const NEW_YEAR: i64 = 1_704_067_200;
+
+impl Maker {
+    /// A value of a type; NULL now and then.
+    pub(super) fn value(&mut self, kind: Kind) -> Value {
+        match self.once_in(6) {
+            true => Value::Null,
+            false => self.known(kind),
+        }
+    }
+
+    /// A value of a type that is not NULL.
+    pub(super) fn known(&mut self, kind: Kind) -> Value {
+        // The lower of two: skewed.
+        let place = self.below(7).min(self.below(7));
+        let number = place as i128;
+        match kind {
+            Kind::Boolean => Value::Boolean(place < 2),
+            Kind::Unsigned => Value::Whole(number * 3),
+            kind if kind.is_whole() => Value::Whole(number - 2),
+            Kind::Float | Kind::Real => {
+                Value::Float([0.5, 0.0, -1.25, 2.0, 1e10, 3.5, -7.0][place])
+            }
+            Kind::Decimal => Value::Decimal([150, 0, -25, 1999, 100, 7, -10_000][place], 2),
+            Kind::Text => {
+                let texts = ["a", "b", "", "B", "abcdefghij", "abcdefghik", "it's"];
+                Value::Text(texts[place].to_owned())
+            }
+            Kind::Bytes => Value::Bytes(
+                [&[][..], &[0], &[0, 255], &[1], &[1, 2, 3], &[255], &[7]][place].to_vec(),
+            ),
+            Kind::Date => Value::Date(19_723 + [0, 1, 31, -1, 59, 60, 366][place]),
+            Kind::Clock => Value::Clock([0, 1, 3600, 86_399, 43_200, 60, 12_345][place]),
+            Kind::Moment => {
+                let step = [0, 5, 12, 60, 3600, 7, 61][place] + 10 * self.below(4) as i64;
+                Value::Moment(NEW_YEAR + step)
+            }
+            Kind::Zoned => Value::Zoned(NEW_YEAR + [0, 5, 12, 60, 3600, -1, 61][place]),
+            Kind::List => {
+                let length = self.below(4);
+                Value::List((0..length).map(|_| self.value(Kind::Integer)).collect())
+            }
+            Kind::Struct => Value::Struct(vec![
+                ("x".to_owned(), self.value(Kind::Integer)),
+                ("y".to_owned(), self.value(Kind::Text)),
+            ]),
+            Kind::Map => {
+                let keys = ["k", "l"];
+                let length = 1 + self.below(2);
+                let entry = |key: &&str| ((*key).to_owned(), self.value(Kind::Integer));
+                Value::Map(keys[..length].iter().map(entry).collect())
+            }
+            _ => Value::Null,
+        }
+    }
+
+    /// A constant.
+    pub(super) fn constant(&mut self, kind: Kind) -> Expr {
+        Expr::literal(self.known(kind), kind)
+    }
+}

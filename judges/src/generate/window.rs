@@ -1,0 +1,282 @@
+//! Windows, and the first rows of groups.
+
+use super::{Maker, Sight, named, sorts};
+use crate::query::{
+    Bound, Distinct, Expr, Frame, From, Kind, Op, Order, Query, Select, Top, Units, Window,
+};
+
+/// Whether the value may differ between rows that are equal.
+fn tells_copies_apart(window: &Window) -> bool {
+    let rows = window.frame.is_some_and(|frame| frame.units == Units::Rows);
+    rows || matches!(window.function, "row_number" | "ntile" | "lag" | "lead" | "nth_value")
+}
+
+impl Maker {
+    /// Window functions beside some columns, and QUALIFY now and then.
+    pub(super) fn windows(&mut self, from: From, sight: &Sight) -> Query {
+        // What is shown decides between rows that are equal in the order.
+        let shown = self.shown(sight);
+        // Two such functions may tell equal rows apart in two ways.
+        let mut told_apart = false;
+        let mut exprs = shown.clone();
+        for _ in 0..1 + self.below(3) {
+            let window = self.window(sight, &shown);
+            if tells_copies_apart(&window) && std::mem::replace(&mut told_apart, true) {
+                continue;
+            }
+            exprs.push(Expr::Window(Box::new(window)));
+        }
+        let mut select = Select::of(named(exprs), from);
+        if self.once_in(3) {
+            select.filter = Some(self.condition(sight, 1));
+        }
+        if self.once_in(4) {
+            let window = self.window(sight, &shown);
+            let may = !told_apart || !tells_copies_apart(&window);
+            if window.kind.is_whole() && may {
+                let op = self.comparison();
+                let number = Expr::whole(self.below(4) as i64);
+                select.qualify = Some(Expr::binary(Expr::Window(Box::new(window)), op, number));
+            }
+        }
+        Query::select(select)
+    }
+
+    /// Some columns, without any that do not sort.
+    fn shown(&mut self, sight: &Sight) -> Vec<Expr> {
+        // DataFusion has no ranges of bytes and times of day.
+        let ranges = |kind| sorts(kind) && !matches!(kind, Kind::Bytes | Kind::Clock);
+        let mut columns = Self::columns(sight, ranges);
+        self.rng.shuffle(&mut columns);
+        columns.truncate(4);
+        if columns.is_empty() {
+            columns.push(Expr::whole(1));
+        }
+        columns
+    }
+
+    /// All of some columns, in some order and direction.
+    fn total(&mut self, columns: &[Expr]) -> Vec<Order> {
+        let mut columns = columns.to_vec();
+        self.rng.shuffle(&mut columns);
+        columns.into_iter().map(|expr| self.order(expr)).collect()
+    }
+
+    fn order(&mut self, expr: Expr) -> Order {
+        Order { expr, descending: self.once_in(3), nulls_first: self.once_in(3) }
+    }
+
+    fn window(&mut self, sight: &Sight, shown: &[Expr]) -> Window {
+        let function = self.one_of(&[
+            "row_number",
+            "rank",
+            "dense_rank",
+            "percent_rank",
+            "cume_dist",
+            "ntile",
+            "lag",
+            "lead",
+            "ntile",
+            "lag",
+            "lead",
+            "cume_dist",
+            "last_value",
+            "nth_value",
+            "min",
+            "max",
+            "avg",
+            "count",
+            "first_value",
+            "last_value",
+            "nth_value",
+            "sum",
+            "sum",
+            "count",
+            "avg",
+            "min",
+            "max",
+        ]);
+        let of_shown = |maker: &mut Self, kind: fn(Kind) -> bool| {
+            let fitting: Vec<Expr> =
+                shown.iter().filter(|column| kind(column.kind())).cloned().collect();
+            (!fitting.is_empty()).then(|| maker.one_of(&fitting))
+        };
+        let whole = of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big));
+        let any = of_shown(self, |_| true).unwrap_or_else(|| Expr::whole(1));
+        let is_aggregate = matches!(function, "sum" | "count" | "avg" | "min" | "max");
+        let mut window = Window {
+            function,
+            arguments: Vec::new(),
+            ignore_nulls: false,
+            filter: None,
+            partition: Vec::new(),
+            order: Vec::new(),
+            frame: None,
+            kind: match function {
+                "row_number" | "rank" | "dense_rank" | "ntile" => Kind::Unsigned,
+                _ => Kind::Big,
+            },
+        };
+        match function {
+            "percent_rank" | "cume_dist" => window.kind = Kind::Real,
+            "ntile" => window.arguments = vec![Expr::whole(1 + self.below(3) as i64)],
+            "lag" | "lead" => {
+                window.kind = any.kind();
+                window.arguments = vec![any.clone()];
+                if self.once_in(2) {
+                    window.arguments.push(Expr::whole(1 + self.below(2) as i64));
+                    if self.once_in(2) {
+                        window.arguments.push(self.constant(any.kind()));
+                    }
+                }
+            }
+            "first_value" | "last_value" | "nth_value" => {
+                window.kind = any.kind();
+                window.arguments = vec![any.clone()];
+                if function == "nth_value" {
+                    window.arguments.push(Expr::whole(2));
+                } else {
+                    window.ignore_nulls = self.once_in(2);
+                }
+            }
+            "sum" | "avg" => {
+                let number = whole.unwrap_or_else(|| Expr::whole(2));
+                window.arguments = vec![number];
+                window.kind = if function == "avg" { Kind::Real } else { Kind::Big };
+            }
+            "min" | "max" => {
+                window.kind = any.kind();
+                window.arguments = vec![any.clone()];
+            }
+            _ => {}
+        }
+        if self.once_in(2) && !shown.is_empty() {
+            window.partition = vec![self.one_of(shown)];
+        }
+        let numeric = of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big));
+        let ranks = matches!(function, "rank" | "dense_rank" | "percent_rank" | "cume_dist");
+        if ranks {
+            window.order = vec![self.order(any)];
+            return window;
+        }
+        if is_aggregate && self.once_in(5) {
+            if self.once_in(3) {
+                window.filter = Some(self.condition(sight, 0));
+            }
+            return window;
+        }
+        if is_aggregate
+            && self.once_in(3)
+            && let Some(number) = numeric
+        {
+            let start = self.one_of(&[Bound::Start, Bound::Preceding(2), Bound::Current]);
+            let end = self.one_of(&[Bound::Current, Bound::Following(1), Bound::End]);
+            window.order = vec![self.order(number)];
+            window.frame = Some(Frame { units: Units::Range, start, end });
+            return window;
+        }
+        if is_aggregate && self.once_in(3) {
+            let start = self.one_of(&[Bound::Start, Bound::Preceding(1)]);
+            let end = self.one_of(&[Bound::Current, Bound::Following(1)]);
+            window.order = vec![self.order(any)];
+            window.frame = Some(Frame { units: Units::Groups, start, end });
+            return window;
+        }
+        window.order = self.total(shown);
+        let framed = is_aggregate || matches!(function, "first_value" | "last_value" | "nth_value");
+        if framed && self.once_in(2) {
+            let start = self.one_of(&[Bound::Start, Bound::Preceding(1), Bound::Current]);
+            let end = self.one_of(&[Bound::Current, Bound::Following(2), Bound::End]);
+            window.frame = Some(Frame { units: Units::Rows, start, end });
+        }
+        window
+    }
+
+    /// The first rows of all, or of each group.
+    pub(super) fn first(&mut self, from: From, sight: &Sight) -> Query {
+        let shown = self.shown(sight);
+        match self.below(5) {
+            0 | 1 => {
+                let query = Select::of(named(shown), from);
+                self.limited(Query::select(query))
+            }
+            2 => {
+                let mut select = Select::of(named(shown.clone()), from);
+                let on = self.one_of(&shown);
+                let rest: Vec<Expr> = shown.into_iter().filter(|other| *other != on).collect();
+                let order = self.total(&rest);
+                let mut orders = vec![self.order(on.clone())];
+                orders.extend(order);
+                select.distinct = Distinct::On(vec![on], orders);
+                Query::select(select)
+            }
+            _ => {
+                let mut exprs = shown.clone();
+                let function = self.one_of(&["row_number", "row_number", "rank", "dense_rank"]);
+                let partition =
+                    if self.once_in(4) { Vec::new() } else { vec![self.one_of(&shown)] };
+                let order = match function {
+                    "row_number" => self.total(&shown),
+                    _ => {
+                        let column = self.one_of(&shown);
+                        vec![self.order(column)]
+                    }
+                };
+                let window = Window {
+                    function,
+                    arguments: Vec::new(),
+                    ignore_nulls: false,
+                    filter: None,
+                    partition,
+                    order,
+                    frame: None,
+                    kind: Kind::Unsigned,
+                };
+                exprs.push(Expr::Window(Box::new(window.clone())));
+                let number = Expr::whole(1 + self.below(3) as i64);
+                let op = self.one_of(&[Op::LessEqual, Op::LessEqual, Op::Less, Op::Equal]);
+                if self.once_in(3) {
+                    let mut select = Select::of(named(exprs), from);
+                    select.qualify = Some(Expr::binary(Expr::Window(Box::new(window)), op, number));
+                    return Query::select(select);
+                }
+                let inner = Query::select(Select::of(named(exprs), from));
+                let alias = self.alias();
+                let columns = inner.columns();
+                let column = |(name, kind): &(String, Kind)| {
+                    Expr::Column(alias.clone(), name.clone(), *kind)
+                };
+                let place = column(&columns[columns.len() - 1]);
+                let mut shown: Vec<Expr> = columns.iter().map(column).collect();
+                if self.once_in(2) {
+                    shown.pop();
+                }
+                let mut filter = Expr::binary(place, op, number);
+                if self.once_in(4) {
+                    let sight = vec![(alias.clone(), columns[..columns.len() - 1].to_vec())];
+                    filter = Expr::binary(filter, Op::And, self.condition(&sight, 0));
+                }
+                let mut select =
+                    Select::of(named(shown), From::Derived(Box::new(inner), alias.clone()));
+                select.filter = Some(filter);
+                Query::select(select)
+            }
+        }
+    }
+
+    /// A query's first rows, ordered by all of its columns.
+    pub(super) fn limited(&mut self, mut query: Query) -> Query {
+        let columns = query.columns();
+        let is_on = matches!(&query.body, crate::query::Body::Select(select)
+            if matches!(select.distinct, Distinct::On(..)));
+        if !is_on && columns.iter().all(|(_, kind)| sorts(*kind)) {
+            let mut places: Vec<usize> = (0..columns.len()).collect();
+            self.rng.shuffle(&mut places);
+            let order = places.into_iter();
+            let order = order.map(|place| (place, self.once_in(3), self.once_in(3))).collect();
+            let offset = if self.once_in(2) { self.below(3) as u64 } else { 0 };
+            query.top = Some(Top { order, limit: 1 + self.below(5) as u64, offset });
+        }
+        query
+    }
+}

@@ -1,0 +1,208 @@
+//! Where rows come from: relations, joins, windows of time, elements of lists.
+
+use std::collections::BTreeMap;
+
+use super::{Fault, Name, Outcome, Row, Scope, World};
+use crate::query::{From, Join, JoinKind, Query, Span, Value};
+
+/// Rows, and the names of their columns.
+pub(super) struct Rows {
+    pub(super) columns: Vec<Name>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// The queries of WITH that are in sight.
+pub(super) type With<'a> = [(String, &'a Query)];
+
+impl World<'_> {
+    pub(super) fn from(
+        &self,
+        from: &From,
+        with: &With<'_>,
+        outer: Option<&Scope<'_>>,
+    ) -> Outcome<Rows> {
+        match from {
+            From::Relation(name, alias) => self.relation(name, alias, with, outer),
+            From::Derived(query, alias) => {
+                Ok(Rows { columns: named(alias, query), rows: self.query(query, outer)? })
+            }
+            From::Join(join) => self.join(join, with, outer),
+            From::Windowed(name, alias, time, span) => {
+                let rows = self.relation(name, alias, with, outer)?;
+                windowed(rows, alias, time, span)
+            }
+            From::Unnested(name, alias, list, element, place) => {
+                let Rows { mut columns, rows } = self.relation(name, alias, with, outer)?;
+                let mut taken = Vec::new();
+                for row in rows {
+                    let scope =
+                        Scope { columns: &columns, row: &row, group: None, windows: &[], outer };
+                    let Some(value) = self.keep(self.value(list, &scope))? else { continue };
+                    let Value::List(values) = value else { continue };
+                    for (number, value) in values.into_iter().enumerate() {
+                        let mut row = row.clone();
+                        row.push(value);
+                        row.extend(place.as_ref().map(|_| Value::Whole(number as i128 + 1)));
+                        taken.push(row);
+                    }
+                }
+                columns.push((alias.clone(), element.clone()));
+                columns.extend(place.iter().map(|place| (alias.clone(), place.clone())));
+                Ok(Rows { columns, rows: taken })
+            }
+        }
+    }
+
+    fn relation(
+        &self,
+        name: &str,
+        alias: &str,
+        with: &With<'_>,
+        outer: Option<&Scope<'_>>,
+    ) -> Outcome<Rows> {
+        if let Some((_, query)) = with.iter().find(|(other, _)| other == name) {
+            return Ok(Rows { columns: named(alias, query), rows: self.query(query, outer)? });
+        }
+        let relation = self.relations.get(name).ok_or(Fault::Unknown("relation"))?;
+        let rows = relation.rows.clone().ok_or(Fault::Unknown("what a view holds"))?;
+        let columns = relation.columns.iter();
+        let columns = columns.map(|(name, _)| (alias.to_owned(), name.clone())).collect();
+        Ok(Rows { columns, rows })
+    }
+
+    fn join(&self, join: &Join, with: &With<'_>, outer: Option<&Scope<'_>>) -> Outcome<Rows> {
+        let left = self.from(&join.left, with, outer)?;
+        let right = self.from(&join.right, with, outer)?;
+        let mut columns = left.columns.clone();
+        columns.extend(right.columns.iter().cloned());
+        let mut pairs = Vec::new();
+        let mut left_found = vec![false; left.rows.len()];
+        let mut right_found = vec![false; right.rows.len()];
+        self.work((left.rows.len() * right.rows.len()) as u64)?;
+        for (place, a) in left.rows.iter().enumerate() {
+            let mut pair = a.clone();
+            for (other, b) in right.rows.iter().enumerate() {
+                pair.truncate(a.len());
+                pair.extend(b.iter().cloned());
+                let holds = match &join.on {
+                    None => true,
+                    Some(on) => {
+                        let scope = Scope {
+                            columns: &columns,
+                            row: &pair,
+                            group: None,
+                            windows: &[],
+                            outer,
+                        };
+                        self.keep(self.truth(on, &scope))?.flatten() == Some(true)
+                    }
+                };
+                if holds {
+                    left_found[place] = true;
+                    right_found[other] = true;
+                    if !join.kind.is_filter() {
+                        pairs.push(pair.clone());
+                    }
+                }
+            }
+        }
+        let chosen = |rows: &[Row], found: &[bool], with_partner: bool| -> Vec<Row> {
+            let rows = rows.iter().zip(found);
+            rows.filter(|(_, found)| **found == with_partner).map(|(row, _)| row.clone()).collect()
+        };
+        let one_side = |columns: Vec<Name>, rows| Ok(Rows { columns, rows });
+        match join.kind {
+            JoinKind::LeftSemi => {
+                return one_side(left.columns, chosen(&left.rows, &left_found, true));
+            }
+            JoinKind::LeftAnti => {
+                return one_side(left.columns, chosen(&left.rows, &left_found, false));
+            }
+            JoinKind::RightSemi => {
+                return one_side(right.columns, chosen(&right.rows, &right_found, true));
+            }
+            JoinKind::RightAnti => {
+                return one_side(right.columns, chosen(&right.rows, &right_found, false));
+            }
+            _ => {}
+        }
+        let width = left.columns.len();
+        if matches!(join.kind, JoinKind::Left | JoinKind::Full) {
+            for mut row in chosen(&left.rows, &left_found, false) {
+                row.resize(columns.len(), Value::Null);
+                pairs.push(row);
+            }
+        }
+        if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+            for row in chosen(&right.rows, &right_found, false) {
+                let mut pair = vec![Value::Null; width];
+                pair.extend(row);
+                pairs.push(pair);
+            }
+        }
+        Ok(Rows { columns, rows: pairs })
+    }
+}
+
+fn named(alias: &str, query: &Query) -> Vec<Name> {
+    query.columns().into_iter().map(|(name, _)| (alias.to_owned(), name)).collect()
+}
+
+fn windowed(rows: Rows, alias: &str, time: &str, span: &Span) -> Outcome<Rows> {
+    let Rows { mut columns, rows } = rows;
+    let place = |name: &str| {
+        let found = columns.iter().position(|column| column.1 == name);
+        found.ok_or(Fault::Unknown("column"))
+    };
+    let time = place(time)?;
+    let moment = |row: &Row| match row[time] {
+        Value::Moment(moment) => Some(moment),
+        _ => None,
+    };
+    let mut windows = Vec::new();
+    let mut put = |row: &Row, start: i64, end: i64| {
+        let mut row = row.clone();
+        row.extend([Value::Moment(start), Value::Moment(end)]);
+        windows.push(row);
+    };
+    match span {
+        Span::Tumble(size, offset) => {
+            for row in &rows {
+                if let Some(at) = moment(row) {
+                    let start = at - (at - offset).rem_euclid(*size);
+                    put(row, start, start + size);
+                }
+            }
+        }
+        Span::Hop(slide, size) => {
+            for row in &rows {
+                let Some(at) = moment(row) else { continue };
+                let mut start = at - at.rem_euclid(*slide);
+                while start + size > at {
+                    put(row, start, start + size);
+                    start -= slide;
+                }
+            }
+        }
+        Span::Session(key, gap) => {
+            let key = place(key)?;
+            let mut sessions: BTreeMap<Value, Vec<(i64, &Row)>> = BTreeMap::new();
+            for row in &rows {
+                if let Some(at) = moment(row) {
+                    sessions.entry(row[key].clone()).or_default().push((at, row));
+                }
+            }
+            for mut rows in sessions.into_values() {
+                rows.sort_by_key(|(at, _)| *at);
+                for session in rows.chunk_by(|(a, _), (b, _)| b - a < *gap) {
+                    let (start, end) = (session[0].0, session[session.len() - 1].0 + gap);
+                    session.iter().for_each(|(_, row)| put(row, start, end));
+                }
+            }
+        }
+    }
+    for name in ["window_start", "window_end"] {
+        columns.push((alias.to_owned(), name.to_owned()));
+    }
+    Ok(Rows { columns, rows: windows })
+}

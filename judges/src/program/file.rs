@@ -1,0 +1,104 @@
+//! A program as an SQL file for the suite.
+
+use std::fmt::Write as _;
+
+use super::run::{Judges, run};
+use super::{Keeping, Program, Step, View, Write};
+use crate::answers::row::line;
+use crate::query::construct;
+use crate::query::{Dialect, Kind, sql};
+
+/// The program as a file, below a line that tells its story. What its views hold is what the judges say: if the engine
+/// is wrong, so will the file be.
+pub(crate) fn file(program: &Program, story: &str) -> String {
+    let mut text = format!("# {story}\n");
+    let nested = |kind: Kind| kind.is_nested();
+    let made: Vec<&View> = program
+        .views
+        .iter()
+        .enumerate()
+        .filter(|(view, _)| program.steps.contains(&Step::Create(*view)))
+        .map(|(_, view)| view)
+        .collect();
+    let used: Vec<usize> = (0..program.tables.len())
+        .filter(|table| {
+            let name = &program.tables[*table].name;
+            let writes = |step: &Step| match step {
+                Step::Write(
+                    Write::Insert(to, _)
+                    | Write::Delete(to, _)
+                    | Write::Update(to, ..)
+                    | Write::Again(to, _)
+                    | Write::Refused(to, _),
+                ) => to == table,
+                _ => false,
+            };
+            program.steps.iter().any(writes)
+                || made.iter().any(|view| crate::generate::reads(&view.query, name))
+        })
+        .collect();
+    let without_sqlite = used
+        .iter()
+        .any(|table| program.tables[*table].columns.iter().any(|column| nested(column.kind)))
+        || made.iter().any(|view| construct::of(&view.query).contains("error"));
+    if without_sqlite {
+        text += "# sqlite: none, it has no lists, structs and maps, and no errors in rows.\n";
+    }
+    for table in used {
+        let _ = writeln!(text, "\nstatement ok\n{}", program.tables[table].sql());
+    }
+    for step in &program.steps {
+        let Some(statement) = program.statement(step) else { continue };
+        text += "\n";
+        if let Step::Create(view) = step {
+            let query = &program.views[*view].query;
+            if !without_sqlite
+                && sql(query, Dialect::Sqlite, 0).as_deref()
+                    != sql(query, Dialect::Alluvium, 0).as_deref()
+            {
+                text += "skipif sqlite\n";
+            }
+            if sql(query, Dialect::DataFusion, 0).is_none() {
+                text += "skipif datafusion\n";
+            }
+        }
+        let word = match step {
+            Step::Write(Write::Refused(..)) => "error",
+            _ => "ok",
+        };
+        let _ = writeln!(text, "statement {word}\n{statement}");
+    }
+    // Without judges of its own, the naive evaluator knows best.
+    let judges =
+        Judges { datafusion: false, sqlite: false, naive: true, duckdb: false, variations: false };
+    let report = run(program, judges);
+    for (view, definition) in program.views.iter().enumerate() {
+        if definition.keeping == Keeping::Local || !program.steps.contains(&Step::Create(view)) {
+            continue;
+        }
+        let Some(rows) = report.judged.get(view).and_then(Option::as_ref) else { continue };
+        let letters: String =
+            definition.query.columns().iter().map(|(_, kind)| letter(*kind)).collect();
+        let _ =
+            writeln!(text, "\nquery {letters} rowsort\nSELECT * FROM {}\n----", definition.name);
+        let mut lines: Vec<String> = rows.iter().map(line).collect();
+        lines.sort();
+        lines.iter().for_each(|line| {
+            let _ = writeln!(text, "{line}");
+        });
+    }
+    text
+}
+
+fn letter(kind: Kind) -> char {
+    match kind {
+        Kind::Boolean => 'B',
+        kind if kind.is_whole() => 'I',
+        Kind::Float | Kind::Real => 'R',
+        Kind::Decimal => 'N',
+        Kind::Text => 'T',
+        Kind::Date => 'D',
+        Kind::Moment | Kind::Zoned => 'P',
+        _ => '?',
+    }
+}

@@ -1,0 +1,183 @@
+//! Programs: tables, views, and what is done to them, one after the other.
+//!
+//! In reading order: [`model`] is what a program's tables ought to hold; [`run`] is a program on an engine, judged;
+//! [`variation`] runs it in other ways that must not matter;
+//! goes wrong, and [`file`] writes it as an SQL file.
+
+pub(crate) mod file;
+pub(crate) mod model;
+pub(crate) mod run;
+pub(crate) mod shrink;
+pub(crate) mod variation;
+
+use crate::query::{Expr, Kind, Query, Value, text};
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) not_null: bool,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<Column>,
+    /// How many of the first columns are its primary key.
+    pub(crate) key: usize,
+    pub(crate) append_only: bool,
+}
+
+/// How a view is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    Materialized,
+    Plain,
+    Local,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct View {
+    pub(crate) name: String,
+    pub(crate) keeping: Keeping,
+    pub(crate) query: Query,
+}
+
+/// A change of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Write {
+    Insert(usize, Vec<Vec<Value>>),
+    Delete(usize, Expr),
+    Update(usize, Vec<(usize, Expr)>, Expr),
+    /// The rows of a table for which a condition holds, inserted once more.
+    Again(usize, Expr),
+    /// A row with a NULL where there can be none: refused.
+    Refused(usize, Vec<Value>),
+}
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    Begin,
+    Commit,
+    Rollback,
+    Write(Write),
+    Create(usize),
+    Drop(usize),
+    /// A second subscription to every view.
+    Watch,
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Program {
+    pub(crate) number: u64,
+    pub(crate) workers: usize,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) views: Vec<View>,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Table {
+    /// Its definition.
+    pub(crate) fn sql(&self) -> String {
+        let mut items: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| {
+                let not_null = if column.not_null { " NOT NULL" } else { "" };
+                format!("{} {}{not_null}", column.name, column.kind.sql())
+            })
+            .collect();
+        if self.key > 0 {
+            let key: Vec<_> =
+                self.columns[..self.key].iter().map(|column| column.name.as_str()).collect();
+            items.push(format!("PRIMARY KEY ({})", key.join(", ")));
+        }
+        let options = if self.append_only { " WITH ('append_only' = 'true')" } else { "" };
+        format!("CREATE TABLE {} ({}){options}", self.name, items.join(", "))
+    }
+
+    /// A row in VALUES.
+    fn row(row: &[Value]) -> String {
+        let values: Vec<_> = row.iter().map(Value::literal).collect();
+        format!("({})", values.join(", "))
+    }
+}
+
+impl View {
+    /// Its definition.
+    pub(crate) fn sql(&self) -> String {
+        let keeping = match self.keeping {
+            Keeping::Materialized => "MATERIALIZED ",
+            Keeping::Plain => "",
+            Keeping::Local => "LOCAL ",
+        };
+        let query = text::sql(&self.query, text::Dialect::Alluvium, 0).unwrap_or_default();
+        format!("CREATE {keeping}VIEW {} AS {query}", self.name)
+    }
+}
+
+impl Program {
+    /// A change as a statement.
+    pub(crate) fn write(&self, write: &Write) -> String {
+        match write {
+            Write::Insert(table, rows) => {
+                let table = &self.tables[*table];
+                let rows: Vec<_> = rows.iter().map(|row| Table::row(row)).collect();
+                format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
+            }
+            Write::Refused(table, row) => {
+                let table = &self.tables[*table];
+                format!("INSERT INTO {} VALUES {}", table.name, Table::row(row))
+            }
+            Write::Delete(table, condition) => {
+                format!(
+                    "DELETE FROM {} WHERE {}",
+                    self.tables[*table].name,
+                    text::condition(condition)
+                )
+            }
+            Write::Update(table, sets, condition) => {
+                let table = &self.tables[*table];
+                let sets: Vec<_> = sets
+                    .iter()
+                    .map(|(column, value)| {
+                        format!("{} = {}", table.columns[*column].name, text::condition(value))
+                    })
+                    .collect();
+                format!(
+                    "UPDATE {} SET {} WHERE {}",
+                    table.name,
+                    sets.join(", "),
+                    text::condition(condition)
+                )
+            }
+            Write::Again(table, condition) => {
+                let name = &self.tables[*table].name;
+                let condition = text::condition(condition);
+                format!("INSERT INTO {name} SELECT * FROM {name} WHERE {condition}")
+            }
+        }
+    }
+
+    /// A step as a statement, if it is one.
+    pub(crate) fn statement(&self, step: &Step) -> Option<String> {
+        Some(match step {
+            Step::Begin => "BEGIN".to_owned(),
+            Step::Commit => "COMMIT".to_owned(),
+            Step::Rollback => "ROLLBACK".to_owned(),
+            Step::Write(write) => self.write(write),
+            Step::Create(view) => self.views[*view].sql(),
+            Step::Drop(view) => {
+                let view = &self.views[*view];
+                let word = if view.keeping == Keeping::Materialized { "MATERIALIZED " } else { "" };
+                format!("DROP {word}VIEW {}", view.name)
+            }
+            Step::Watch => return None,
+        })
+    }
+}

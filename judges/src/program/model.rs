@@ -1,0 +1,94 @@
+//! What a program's tables ought to hold.
+
+use std::collections::HashMap;
+
+use super::{Program, Table, Write};
+use crate::naive::{Outcome, Relation, Row, World};
+
+/// The tables of a program, and the views that are known, with what they hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) relations: HashMap<String, Relation>,
+}
+
+impl Model {
+    pub(crate) fn of(tables: &[Table]) -> Self {
+        let relations = tables.iter().map(|table| {
+            let columns = table.columns.iter();
+            let columns = columns.map(|column| (column.name.clone(), column.kind)).collect();
+            (table.name.clone(), Relation { columns, rows: Some(Vec::new()) })
+        });
+        Self { relations: relations.collect() }
+    }
+
+    pub(crate) fn rows(&self, name: &str) -> &[Row] {
+        let relation = self.relations.get(name);
+        relation.and_then(|relation| relation.rows.as_deref()).unwrap_or_default()
+    }
+
+    /// Makes a change. Expressions in statements do not fail.
+    pub(crate) fn write(&mut self, program: &Program, write: &Write) -> Outcome<()> {
+        match write {
+            Write::Insert(table, rows) => self.insert(&program.tables[*table], rows.clone()),
+            Write::Refused(..) => {}
+            Write::Delete(table, condition) => {
+                let table = &program.tables[*table];
+                let (_, left) = self.divided(table, condition)?;
+                self.replace(table, left);
+            }
+            Write::Again(table, condition) => {
+                let table = &program.tables[*table];
+                let (chosen, _) = self.divided(table, condition)?;
+                self.insert(table, chosen);
+            }
+            Write::Update(table, sets, condition) => {
+                let table = &program.tables[*table];
+                let (chosen, mut rows) = self.divided(table, condition)?;
+                let world = World::new(&self.relations, 0);
+                for row in chosen {
+                    let mut changed = row.clone();
+                    for (column, value) in sets {
+                        changed[*column] = world.of_row(&table.name, &row, value)?;
+                    }
+                    rows.push(changed);
+                }
+                self.replace(table, rows);
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows for which a condition holds, and the others.
+    fn divided(
+        &self,
+        table: &Table,
+        condition: &crate::query::Expr,
+    ) -> Outcome<(Vec<Row>, Vec<Row>)> {
+        let world = World::new(&self.relations, 0);
+        let (mut chosen, mut others) = (Vec::new(), Vec::new());
+        for row in self.rows(&table.name) {
+            match world.holds(&table.name, row, condition)? {
+                true => chosen.push(row.clone()),
+                false => others.push(row.clone()),
+            }
+        }
+        Ok((chosen, others))
+    }
+
+    fn insert(&mut self, table: &Table, new: Vec<Row>) {
+        let mut rows = self.rows(&table.name).to_vec();
+        for row in new {
+            if table.key > 0 {
+                rows.retain(|other| other[..table.key] != row[..table.key]);
+            }
+            rows.push(row);
+        }
+        self.replace(table, rows);
+    }
+
+    fn replace(&mut self, table: &Table, rows: Vec<Row>) {
+        if let Some(relation) = self.relations.get_mut(&table.name) {
+            relation.rows = Some(rows);
+        }
+    }
+}

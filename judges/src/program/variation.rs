@@ -1,0 +1,263 @@
+//! A program in other ways that must not matter.
+//!
+//! No judge is asked: what every view holds in the end is the same for any number of workers, any cut of the changes
+//! into transactions, any order of tables within one, rows that come and go, and any timing of merges; and where the
+//! cut is the same, so is what every view holds after each transaction. A variation runs in a hurry, with several epochs
+//! in flight.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alluvium_dataflow::fault::{self, Merging};
+
+use super::run::{Judges, Report, run_in_a_hurry};
+use super::{Program, Step, Write};
+use crate::answers::row::Row;
+use crate::query::{Expr, Kind, Op, Value, construct};
+
+/// The changes of a view, epoch by epoch.
+type Log = [(u64, BTreeMap<Row, i64>)];
+
+/// Who judges a variation: nobody.
+const NOBODY: Judges =
+    Judges { datafusion: false, sqlite: false, naive: false, duckdb: false, variations: false };
+
+/// A way to run a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variation {
+    /// On another number of threads.
+    Workers(usize),
+    /// Every change by itself.
+    Finer,
+    /// As many changes in one transaction as views allow.
+    Coarser,
+    /// The changes of a transaction table by table.
+    ByTable,
+    /// With rows that come and go.
+    Noise,
+    /// With all layers of a trace merged at once, or as few as can be.
+    Merging(Merging),
+}
+
+impl Variation {
+    /// The one whose turn it is, for a program of this number.
+    pub(crate) fn of(number: u64) -> Self {
+        match number % 10 {
+            0 => Variation::Workers(1),
+            1 => Variation::Workers(2),
+            2 => Variation::Workers(3),
+            3 => Variation::Workers(8),
+            4 => Variation::Finer,
+            5 => Variation::Coarser,
+            6 => Variation::ByTable,
+            7 => Variation::Noise,
+            8 => Variation::Merging(Merging::Always),
+            _ => Variation::Merging(Merging::Never),
+        }
+    }
+
+    /// Whether transactions stay what they are.
+    fn keeps_transactions(self) -> bool {
+        !matches!(self, Variation::Finer | Variation::Coarser | Variation::Noise)
+    }
+
+    fn program(self, program: &Program) -> Program {
+        let mut other = program.clone();
+        match self {
+            Variation::Workers(workers) => other.workers = workers,
+            Variation::Finer => other.steps = finer(&program.steps),
+            Variation::Coarser => other.steps = coarser(&finer(&program.steps)),
+            Variation::ByTable => other.steps = by_table(&program.steps),
+            Variation::Noise => other.steps = with_noise(program),
+            Variation::Merging(_) => {}
+        }
+        other
+    }
+
+    /// What differs from the program as it ran.
+    pub(crate) fn difference(self, program: &Program, report: &Report) -> Option<String> {
+        let other = self.program(program);
+        if let Variation::Merging(merging) = self {
+            merge(merging);
+        }
+        let varied = run_in_a_hurry(&other, NOBODY);
+        merge(Merging::InProportion);
+        if let Some((step, _, what)) = varied.wrong() {
+            return Some(format!("{self:?}: step {step}: {what}"));
+        }
+        for (view, definition) in program.views.iter().enumerate() {
+            // Time is that of the transaction.
+            let constructs = construct::of(&definition.query);
+            if constructs.contains("now") && !self.keeps_transactions() {
+                continue;
+            }
+            let mut one = report.contents[view].clone();
+            let mut two = varied.contents[view].clone();
+            one.iter_mut().chain(&mut two).for_each(|rows| rows.sort());
+            if one.is_some() && two.is_some() && one != two {
+                return Some(format!(
+                    "{self:?}: {} holds something else: {one:?} {two:?}",
+                    definition.sql()
+                ));
+            }
+            if self.keeps_transactions()
+                && let Some(epoch) = parting(&report.changes[view], &varied.changes[view])
+            {
+                let sql = definition.sql();
+                return Some(format!("{self:?}: {sql} holds something else after epoch {epoch}"));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(feature = "faults")]
+fn merge(merging: Merging) {
+    fault::merge(merging);
+}
+
+/// Without the feature `faults`, merges are what they are.
+#[cfg(not(feature = "faults"))]
+fn merge(_merging: Merging) {
+    let _ = fault::merging();
+}
+
+/// The first epoch after which two logs do not come to the same. They may begin at different epochs.
+fn parting(one: &Log, two: &Log) -> Option<u64> {
+    let first = one.first()?.0.max(two.first()?.0);
+    let epochs: BTreeSet<u64> =
+        one.iter().chain(two).map(|(epoch, _)| *epoch).filter(|epoch| *epoch >= first).collect();
+    let (mut one, mut two) = (Sum::of(one), Sum::of(two));
+    epochs.into_iter().find(|epoch| one.until(*epoch) != two.until(*epoch))
+}
+
+/// A log, added up as far as it was asked for.
+struct Sum<'a> {
+    rest: &'a Log,
+    rows: BTreeMap<&'a Row, i64>,
+}
+
+impl<'a> Sum<'a> {
+    fn of(rest: &'a Log) -> Self {
+        Self { rest, rows: BTreeMap::new() }
+    }
+
+    fn until(&mut self, epoch: u64) -> &BTreeMap<&'a Row, i64> {
+        while let Some(((next, changes), rest)) = self.rest.split_first()
+            && *next <= epoch
+        {
+            changes.iter().for_each(|(row, weight)| *self.rows.entry(row).or_default() += weight);
+            self.rest = rest;
+        }
+        self.rows.retain(|_, weight| *weight != 0);
+        &self.rows
+    }
+}
+
+/// Without transactions, and without what is rolled back.
+fn finer(steps: &[Step]) -> Vec<Step> {
+    let mut left = Vec::new();
+    let mut start = 0;
+    for step in steps {
+        match step {
+            Step::Begin => start = left.len(),
+            Step::Rollback => left.truncate(start),
+            Step::Commit => {}
+            step => left.push(step.clone()),
+        }
+    }
+    left
+}
+
+/// Neighbouring changes in one transaction.
+fn coarser(steps: &[Step]) -> Vec<Step> {
+    let mut left = Vec::new();
+    for run in steps.chunk_by(|a, b| matches!((a, b), (Step::Write(_), Step::Write(_)))) {
+        if run.len() > 1 {
+            left.push(Step::Begin);
+            left.extend(run.iter().cloned());
+            left.push(Step::Commit);
+        } else {
+            left.extend(run.iter().cloned());
+        }
+    }
+    left
+}
+
+fn table_of(step: &Step) -> Option<usize> {
+    match step {
+        Step::Write(
+            Write::Insert(table, _)
+            | Write::Delete(table, _)
+            | Write::Update(table, ..)
+            | Write::Again(table, _)
+            | Write::Refused(table, _),
+        ) => Some(*table),
+        _ => None,
+    }
+}
+
+/// No statement reads another table than its own, so that those of different tables may change places.
+fn by_table(steps: &[Step]) -> Vec<Step> {
+    let mut left: Vec<Step> = Vec::new();
+    let mut inside: Option<Vec<Step>> = None;
+    for step in steps {
+        match (step, &mut inside) {
+            (Step::Begin, _) => {
+                left.push(Step::Begin);
+                inside = Some(Vec::new());
+            }
+            (Step::Commit | Step::Rollback, Some(_)) => {
+                let mut writes = inside.take().unwrap_or_default();
+                writes.sort_by_key(|step| std::cmp::Reverse(table_of(step)));
+                left.append(&mut writes);
+                left.push(step.clone());
+            }
+            (step, Some(writes)) => writes.push(step.clone()),
+            (step, None) => left.push(step.clone()),
+        }
+    }
+    left
+}
+
+/// A value that nothing else has.
+fn strange(kind: Kind) -> Option<Value> {
+    Some(match kind {
+        Kind::Text => Value::Text("strange".to_owned()),
+        kind if kind.is_whole() => Value::Whole(99),
+        _ => return None,
+    })
+}
+
+fn with_noise(program: &Program) -> Vec<Step> {
+    let mut left = Vec::new();
+    let mut count = 0;
+    let mut is_open = false;
+    for step in &program.steps {
+        left.push(step.clone());
+        match step {
+            Step::Begin => is_open = true,
+            Step::Commit | Step::Rollback => is_open = false,
+            _ => {}
+        }
+        let Some(place) = table_of(step) else { continue };
+        let table = &program.tables[place];
+        let (Step::Write(Write::Insert(_, rows)), false, Some(value)) =
+            (step, table.append_only, strange(table.columns[0].kind))
+        else {
+            continue;
+        };
+        count += 1;
+        let mut noise = rows.clone();
+        noise.iter_mut().for_each(|row| row[0] = value.clone());
+        let column = &table.columns[0];
+        let own = Expr::Column(table.name.clone(), column.name.clone(), column.kind);
+        let gone = Expr::binary(own, Op::Equal, Expr::literal(value, column.kind));
+        // In one transaction, or in two that follow each other.
+        let in_one = !is_open && count % 2 == 0;
+        left.extend(in_one.then_some(Step::Begin));
+        left.push(Step::Write(Write::Insert(place, noise)));
+        left.push(Step::Write(Write::Delete(place, gone)));
+        left.extend(in_one.then_some(Step::Commit));
+    }
+    left
+}

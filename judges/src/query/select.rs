@@ -1,0 +1,210 @@
+//! Queries.
+
+use super::expression::{Expr, Order};
+use super::kind::Kind;
+
+/// A query: WITH, a body, and its first rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Query {
+    pub(crate) with: Vec<(String, Query)>,
+    pub(crate) body: Body,
+    pub(crate) top: Option<Top>,
+}
+
+/// SELECT, or two queries put together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Body {
+    Select(Box<Select>),
+    Set(SetOperation, bool, Box<Query>, Box<Query>),
+}
+
+/// How two queries are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetOperation {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// ORDER BY columns of the result, LIMIT and OFFSET.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Top {
+    /// Column, descending, NULLs first.
+    pub(crate) order: Vec<(usize, bool, bool)>,
+    pub(crate) limit: u64,
+    pub(crate) offset: u64,
+}
+
+/// A SELECT.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Select {
+    pub(crate) distinct: Distinct,
+    pub(crate) items: Vec<Item>,
+    pub(crate) from: Option<From>,
+    pub(crate) filter: Option<Expr>,
+    pub(crate) group: Group,
+    pub(crate) having: Option<Expr>,
+    pub(crate) qualify: Option<Expr>,
+}
+
+/// Which rows of equal ones are given.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Distinct {
+    All,
+    Rows,
+    /// DISTINCT ON (…) … ORDER BY what it is on, then this.
+    On(Vec<Expr>, Vec<Order>),
+}
+
+/// An expression and its name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) expr: Expr,
+    pub(crate) name: String,
+}
+
+/// GROUP BY.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Group {
+    None,
+    Keys(Vec<Expr>),
+    Sets(Vec<Expr>, Sets),
+}
+
+/// Grouping sets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Sets {
+    Rollup,
+    Cube,
+    /// Each the places of its keys.
+    Listed(Vec<Vec<usize>>),
+}
+
+impl Sets {
+    /// Each set as the places of its keys.
+    pub(crate) fn listed(&self, keys: usize) -> Vec<Vec<usize>> {
+        match self {
+            Sets::Rollup => (0..=keys).rev().map(|length| (0..length).collect()).collect(),
+            Sets::Cube => (0..1usize << keys)
+                .rev()
+                .map(|set| (0..keys).filter(|key| set >> (keys - 1 - key) & 1 == 1).collect())
+                .collect(),
+            Sets::Listed(sets) => sets.clone(),
+        }
+    }
+}
+
+/// Where rows come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum From {
+    /// A relation, by another name.
+    Relation(String, String),
+    /// A query, by a name.
+    Derived(Box<Query>, String),
+    Join(Box<Join>),
+    /// A relation by a name, its column of time, and what windows that time falls into.
+    Windowed(String, String, String, Span),
+    /// A relation by a name, beside the elements of its list, by a name; with their places if they are named.
+    Unnested(String, String, Expr, String, Option<String>),
+}
+
+/// Windows of time, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Span {
+    /// Size, offset.
+    Tumble(i64, i64),
+    /// Slide, size.
+    Hop(i64, i64),
+    /// Key, gap.
+    Session(String, i64),
+}
+
+/// A join.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Join {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: From,
+    pub(crate) right: From,
+    /// None for CROSS JOIN.
+    pub(crate) on: Option<Expr>,
+    /// The columns of USING instead, which `on` says as well.
+    pub(crate) using: Vec<String>,
+}
+
+/// How a join keeps rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    Cross,
+    LeftSemi,
+    RightSemi,
+    LeftAnti,
+    RightAnti,
+}
+
+impl JoinKind {
+    pub(crate) fn sql(self) -> &'static str {
+        match self {
+            JoinKind::Inner => "JOIN",
+            JoinKind::Left => "LEFT JOIN",
+            JoinKind::Right => "RIGHT JOIN",
+            JoinKind::Full => "FULL JOIN",
+            JoinKind::Cross => "CROSS JOIN",
+            JoinKind::LeftSemi => "LEFT SEMI JOIN",
+            JoinKind::RightSemi => "RIGHT SEMI JOIN",
+            JoinKind::LeftAnti => "LEFT ANTI JOIN",
+            JoinKind::RightAnti => "RIGHT ANTI JOIN",
+        }
+    }
+
+    /// Whether the columns of only one side are there.
+    pub(crate) fn is_filter(self) -> bool {
+        matches!(
+            self,
+            JoinKind::LeftSemi | JoinKind::RightSemi | JoinKind::LeftAnti | JoinKind::RightAnti
+        )
+    }
+}
+
+impl Query {
+    /// Just a SELECT.
+    pub(crate) fn select(select: Select) -> Query {
+        Query { with: Vec::new(), body: Body::Select(Box::new(select)), top: None }
+    }
+
+    /// Its columns.
+    pub(crate) fn columns(&self) -> Vec<(String, Kind)> {
+        match &self.body {
+            Body::Select(select) => {
+                let items = select.items.iter();
+                items.map(|item| (item.name.clone(), item.expr.kind())).collect()
+            }
+            Body::Set(_, _, left, right) => {
+                let both = left.columns().into_iter().zip(right.columns());
+                both.map(|((name, left), (_, right))| {
+                    let kind = if left != right && left.is_whole() { Kind::Big } else { left };
+                    (name, kind)
+                })
+                .collect()
+            }
+        }
+    }
+}
+
+impl Select {
+    /// These items of these rows.
+    pub(crate) fn of(items: Vec<Item>, from: From) -> Select {
+        Select {
+            distinct: Distinct::All,
+            items,
+            from: Some(from),
+            filter: None,
+            group: Group::None,
+            having: None,
+            qualify: None,
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What Alluvium answers, judged.
+
+mod files;
+mod random;
