@@ -43,7 +43,7 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         views.push(View { name, keeping, query });
     }
     let steps = maker.script(&tables, &views);
-    Program { number, workers, tables, views, steps }
+    Program { number, workers, memory: None, tables, views, steps }
 }
 
 impl Maker {

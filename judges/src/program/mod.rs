@@ -76,6 +76,8 @@ pub(crate) enum Step {
 pub(crate) struct Program {
     pub(crate) number: u64,
     pub(crate) workers: usize,
+    /// The bytes of memory that state may take; `None` without a limit.
+    pub(crate) memory: Option<usize>,
     pub(crate) tables: Vec<Table>,
     pub(crate) views: Vec<View>,
     pub(crate) steps: Vec<Step>,

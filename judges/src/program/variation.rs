@@ -1,7 +1,8 @@
 //! A program in other ways that must not matter.
 //!
 //! No judge is asked: what every view holds in the end is the same for any number of workers, any cut of the changes
-//! into transactions, any order of tables within one, rows that come and go, and any timing of merges; and where the
+//! into transactions, any order of tables within one, rows that come and go, any timing of merges, and any budget of
+//! memory; and where the
 //! cut is the same, so is what every view holds after each transaction. A variation runs in a hurry, with several epochs
 //! in flight.
 
@@ -36,12 +37,14 @@ pub(crate) enum Variation {
     Noise,
     /// With all layers of a trace merged at once, or as few as can be.
     Merging(Merging),
+    /// With so many bytes of memory for state.
+    Memory(usize),
 }
 
 impl Variation {
     /// The one whose turn it is, for a program of this number.
     pub(crate) fn of(number: u64) -> Self {
-        match number % 10 {
+        match number % 12 {
             0 => Variation::Workers(1),
             1 => Variation::Workers(2),
             2 => Variation::Workers(3),
@@ -51,6 +54,8 @@ impl Variation {
             6 => Variation::ByTable,
             7 => Variation::Noise,
             8 => Variation::Merging(Merging::Always),
+            9 => Variation::Memory(1),
+            10 => Variation::Memory(20_000),
             _ => Variation::Merging(Merging::Never),
         }
     }
@@ -68,6 +73,7 @@ impl Variation {
             Variation::Coarser => other.steps = coarser(&finer(&program.steps)),
             Variation::ByTable => other.steps = by_table(&program.steps),
             Variation::Noise => other.steps = with_noise(program),
+            Variation::Memory(memory) => other.memory = Some(memory),
             Variation::Merging(_) => {}
         }
         other
