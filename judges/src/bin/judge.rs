@@ -22,6 +22,9 @@ struct Arguments {
     /// Who judges: datafusion, sqlite, naive, variations, duckdb.
     #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive,variations")]
     judges: Vec<String>,
+    /// Counts what programs are made of, without running them.
+    #[arg(long)]
+    dry: bool,
     /// Shows why views were refused.
     #[arg(long)]
     refusals: bool,
@@ -64,6 +67,14 @@ fn main() -> ExitCode {
     }
     if arguments.mutants {
         return mutants(&arguments, judges);
+    }
+    if arguments.dry {
+        let programs = arguments.pairs.div_ceil(12);
+        let tally = Tally::dry(arguments.seed, arguments.first..arguments.first + programs);
+        for (name, count) in &tally.constructs {
+            println!("{count:>8} {name}");
+        }
+        return ExitCode::SUCCESS;
     }
     let start = Instant::now();
     let mut told = 0;
