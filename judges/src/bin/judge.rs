@@ -35,6 +35,9 @@ struct Arguments {
     /// `faults`.
     #[arg(long)]
     mutants: bool,
+    /// Arms only the fault of this name.
+    #[arg(long)]
+    fault: Option<String>,
     /// Stops after so many wrong programs.
     #[arg(long, default_value_t = 20)]
     most: usize,
@@ -102,7 +105,8 @@ fn main() -> ExitCode {
 #[cfg(feature = "faults")]
 fn mutants(arguments: &Arguments, judges: Judges) -> ExitCode {
     let mut escaped = false;
-    alluvium_judges::mutants::run(arguments.seed, arguments.pairs, judges, |fault, found| {
+    let only = arguments.fault.as_deref();
+    alluvium_judges::mutants::run(arguments.seed, arguments.pairs, judges, only, |fault, found| {
         match found {
             Some((pairs, what)) => {
                 let what = what.lines().last().unwrap_or_default();
