@@ -5,13 +5,20 @@ use alluvium_dataflow::fault::{self, Fault};
 use crate::program::run::Judges;
 use crate::tally::Tally;
 
-/// Arms every fault that makes wrong answers, one after the other, and runs programs until a judge objects, or until
+/// Arms every fault that makes wrong answers, or `only` the one of a name, one after the other, and runs programs until a judge objects, or until
 /// there were `most` pairs.
 ///
 /// `each` is told the fault, and the pairs it took with what was objected, or none if nobody did. The fault is armed in
 /// the whole process: nothing else may use an engine meanwhile.
-pub fn run(seed: u64, most: u64, judges: Judges, mut each: impl FnMut(Fault, Option<(u64, &str)>)) {
-    for fault in Fault::WRONG {
+pub fn run(
+    seed: u64,
+    most: u64,
+    judges: Judges,
+    only: Option<&str>,
+    mut each: impl FnMut(Fault, Option<(u64, &str)>),
+) {
+    let wanted = |fault: &Fault| only.is_none_or(|name| format!("{fault:?}") == name);
+    for fault in Fault::WRONG.into_iter().filter(wanted) {
         let mut pairs = 0;
         let mut found = None;
         let mut number = 0;

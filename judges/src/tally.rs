@@ -73,6 +73,17 @@ impl Tally {
         tally
     }
 
+    /// Counts what programs are made of, without running them.
+    pub fn dry(seed: u64, programs: impl IntoIterator<Item = u64>) -> Tally {
+        let mut tally = Tally::default();
+        for number in programs {
+            let program = program(seed, number);
+            let fates = vec![Fate::default(); program.views.len()];
+            tally.add(&program, &fates);
+        }
+        tally
+    }
+
     fn add(&mut self, program: &Program, fates: &[Fate]) {
         let script = of_script(program);
         for (view, fate) in program.views.iter().zip(fates) {

@@ -22,6 +22,9 @@ struct Arguments {
     /// Who judges: datafusion, sqlite, naive, variations, duckdb.
     #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive,variations")]
     judges: Vec<String>,
+    /// Counts what programs are made of, without running them.
+    #[arg(long)]
+    dry: bool,
     /// Shows why views were refused.
     #[arg(long)]
     refusals: bool,
@@ -32,6 +35,9 @@ struct Arguments {
     /// `faults`.
     #[arg(long)]
     mutants: bool,
+    /// Arms only the fault of this name.
+    #[arg(long)]
+    fault: Option<String>,
     /// Stops after so many wrong programs.
     #[arg(long, default_value_t = 20)]
     most: usize,
@@ -65,6 +71,14 @@ fn main() -> ExitCode {
     if arguments.mutants {
         return mutants(&arguments, judges);
     }
+    if arguments.dry {
+        let programs = arguments.pairs.div_ceil(12);
+        let tally = Tally::dry(arguments.seed, arguments.first..arguments.first + programs);
+        for (name, count) in &tally.constructs {
+            println!("{count:>8} {name}");
+        }
+        return ExitCode::SUCCESS;
+    }
     let start = Instant::now();
     let mut told = 0;
     let tally = Tally::run(arguments.seed, arguments.first.., judges, |tally| {
@@ -91,7 +105,8 @@ fn main() -> ExitCode {
 #[cfg(feature = "faults")]
 fn mutants(arguments: &Arguments, judges: Judges) -> ExitCode {
     let mut escaped = false;
-    alluvium_judges::mutants::run(arguments.seed, arguments.pairs, judges, |fault, found| {
+    let only = arguments.fault.as_deref();
+    alluvium_judges::mutants::run(arguments.seed, arguments.pairs, judges, only, |fault, found| {
         match found {
             Some((pairs, what)) => {
                 let what = what.lines().last().unwrap_or_default();

@@ -23,7 +23,7 @@ impl Maker {
         if exprs.len() == 2 && self.once_in(4) {
             exprs.pop();
         }
-        for _ in 0..1 + usize::from(re_evaluated) + self.below(2) {
+        for _ in 0..1 + 2 * usize::from(re_evaluated) + self.below(2) {
             let aggregate = self.aggregate(sight, re_evaluated);
             exprs.push(Expr::Aggregate(Box::new(aggregate)));
         }

@@ -7,7 +7,7 @@ impl Maker {
     /// A query, and about how many rows it gives.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(52) {
+            let (shape, size) = match self.below(64) {
                 0..2 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
@@ -50,7 +50,13 @@ impl Maker {
                     _ => (self.windows_of_time(), 25.0),
                 },
                 44 | 45 => (self.nested(), 16.0),
-                46..50 => (self.functions(), 13.0),
+                46..54 => (self.functions(), 13.0),
+                54..57 => (self.nested(), 16.0),
+                57..61 => {
+                    let (from, sight, size) = self.input(60.0);
+                    (Some(self.with_subqueries(from, &sight)), size)
+                }
+                61 => (self.windows_of_time(), 25.0),
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)

@@ -224,7 +224,7 @@ impl Maker {
         };
         self.rng.shuffle(&mut exprs);
         exprs.truncate(3);
-        if self.once_in(2)
+        if !self.once_in(4)
             && let (Some(a), Some(b)) = (
                 self.column(&sight, |kind| kind == Kind::Integer),
                 self.column(&sight, |kind| kind == Kind::Text),
