@@ -40,6 +40,7 @@ fn run(workers: usize, memory: Option<usize>) -> (Vec<String>, State) {
             .execute(&format!("UPDATE orders SET amount = amount + 1 WHERE id % 9 = {round}"))
             .unwrap();
     }
+    engine.wait(engine.progress().committed).unwrap();
     let shown = ["totals", "latest", "missing"].map(|view| {
         let rows = engine.query(&format!("SELECT * FROM {view} ORDER BY 1, 2")).unwrap();
         alluvium::arrow::util::pretty::pretty_format_batches(&rows).unwrap().to_string()
