@@ -61,11 +61,6 @@ fn datafusion_loses_a_condition_on_a_constant_beside_an_aggregate() {
 }
 
 #[test]
-fn datafusion_has_no_row_for_an_empty_grouping_set_over_nothing() {
-    expect("SELECT a, COUNT(*) FROM t WHERE a > 9 GROUP BY GROUPING SETS ((a), ())", &[]);
-}
-
-#[test]
 fn datafusion_takes_the_constant_of_a_subquery_for_never_null() {
     refuses("SELECT a, (SELECT 0 FROM u WHERE u.a > 9) AS c FROM t", "non-nullable");
 }
