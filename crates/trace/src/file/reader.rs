@@ -34,6 +34,9 @@ pub(crate) struct FilePages {
     _charge: Charge,
 }
 
+/// A file keeps this part of the budget's limit when it is read while more is in memory than should be.
+const PATIENCE: usize = 64;
+
 /// A page, and whether it is in memory as far as we know.
 struct Slot {
     entry: PageEntry,
@@ -189,8 +192,12 @@ impl FilePages {
             Err(reason) => damaged(reason),
         });
         if !slot.touched.swap(true, Ordering::Relaxed) && self.blob.is_mapped() {
-            self.touched.fetch_add(length as usize, Ordering::Relaxed);
+            let touched = self.touched.fetch_add(length as usize, Ordering::Relaxed);
             self.budget.touch(length as usize);
+            // Who goes through a whole file does not keep it all.
+            if self.budget.is_over_touched() && touched > self.budget.limit() / PATIENCE {
+                self.give_back();
+            }
         }
         page
     }
