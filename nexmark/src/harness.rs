@@ -114,11 +114,7 @@ pub fn changes(
 
 /// An engine with the tables, the side input and the query's view.
 fn start(query: &Query, workers: NonZeroUsize, memory: Option<usize>) -> Result<Engine> {
-    let mut builder = Engine::builder().workers(workers.get());
-    if let Some(memory) = memory {
-        builder = builder.memory(memory);
-    }
-    let engine = builder.open_in_memory()?;
+    let engine = Engine::builder().workers(workers.get()).memory(memory).open_in_memory()?;
     execute(&engine, "tables.sql", TABLES)?;
     let mut transaction = engine.begin()?;
     transaction.insert("side_input", side_input()?)?;

@@ -85,13 +85,13 @@ impl Builder {
 
     /// How many bytes of memory state may take, that of all workers together. What goes beyond is kept in files,
     /// in a folder of its own under the system's one for temporary files, which is removed when the engine ends.
-    /// Results do not depend on it. Without it, all state is in memory.
+    /// Results do not depend on it. Without it, or with `None`, all state is in memory.
     ///
     /// Counted are the pages of state and rows that wait to become some, and of mapped files what was touched;
     /// not counted are rows between operators, and what an operator needs while it runs. The smaller the budget,
     /// the more is written, down to files for single epochs.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = Some(bytes);
+    pub fn memory(mut self, bytes: impl Into<Option<usize>>) -> Self {
+        self.memory = bytes.into();
         self
     }
 

@@ -73,14 +73,17 @@ pub(crate) struct Trial {
 
 impl Trial {
     pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
-        let engine = match workers {
-            1 => Engine::builder(),
+        let memory = match workers {
+            1 => None,
             // All state in files, and what there is room for in memory.
-            2 => Engine::builder().memory(1),
-            _ => Engine::builder().memory(30_000),
+            2 => Some(1),
+            _ => Some(30_000),
         };
-        let engine =
-            engine.workers(workers).open_in_memory().expect("an engine in memory can be opened");
+        let engine = Engine::builder()
+            .workers(workers)
+            .memory(memory)
+            .open_in_memory()
+            .expect("an engine in memory can be opened");
         Self {
             engine,
             batch: Batch::new(),

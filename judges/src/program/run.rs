@@ -164,12 +164,9 @@ impl<'a> Bench<'a> {
     fn new(program: &'a Program, judges: Judges, in_a_hurry: bool) -> Result<Self, String> {
         let clock = Arc::new(AtomicU64::new(BEGIN));
         let time = clock.clone();
-        let mut builder = Engine::builder();
-        if let Some(memory) = program.memory {
-            builder = builder.memory(memory);
-        }
-        let engine = builder
+        let engine = Engine::builder()
             .workers(program.workers)
+            .memory(program.memory)
             .clock(move || {
                 SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed))
             })

@@ -65,11 +65,7 @@ pub fn write(text: &[u8]) -> ExitCode {
 
 /// An engine with all that it can be used with here, and with so much memory, if there is a limit.
 pub fn engine(workers: usize, memory: Option<usize>) -> Builder {
-    let builder = alluvium_connect::formats(Engine::builder().workers(workers));
-    match memory {
-        Some(memory) => builder.memory(memory),
-        None => builder,
-    }
+    alluvium_connect::formats(Engine::builder().workers(workers).memory(memory))
 }
 
 /// The status that tells how things ended.

@@ -19,11 +19,7 @@ const PROGRAM: &str = "
 
 /// What the views hold after some transactions, and what of the state went where.
 fn run(workers: usize, memory: Option<usize>) -> (Vec<String>, State) {
-    let mut builder = Engine::builder().workers(workers);
-    if let Some(memory) = memory {
-        builder = builder.memory(memory);
-    }
-    let engine = builder.open_in_memory().unwrap();
+    let engine = Engine::builder().workers(workers).memory(memory).open_in_memory().unwrap();
     engine.execute(PROGRAM).unwrap();
     let customers: Vec<String> = (0..50).map(|id| format!("({id}, 'customer {id}')")).collect();
     engine.execute(&format!("INSERT INTO customers VALUES {}", customers.join(", "))).unwrap();
