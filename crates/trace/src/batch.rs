@@ -155,18 +155,16 @@ impl<T> Batch<T> {
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
 
-    /// A batch of the pages of a file, which have so many updates and retractions.
+    /// A batch of the pages of a file.
     pub(crate) fn from_file(
         pages: FilePages,
-        updates: usize,
-        retractions: usize,
         limits: PageLimits,
         description: Description<T>,
     ) -> Batch<T> {
         let contents = Contents {
             fences: pages.fences().collect(),
-            updates,
-            retractions,
+            updates: pages.updates(),
+            retractions: pages.retractions(),
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
             pages: Pages::File(pages),
             limits,
@@ -210,8 +208,7 @@ impl<T: PageTime> Batch<T> {
             bytes: metadata.page_bytes as usize,
             updates: metadata.page_updates as usize,
         };
-        let (updates, retractions) = (metadata.updates as usize, metadata.retractions as usize);
-        Ok(Batch::from_file(pages, updates, retractions, limits, description))
+        Ok(Batch::from_file(pages, limits, description))
     }
 
     /// The same updates in a file of the storage of these surroundings, which have one.
@@ -222,7 +219,7 @@ impl<T: PageTime> Batch<T> {
         }
         let pages = written(file.finish(self.limits(), self.description()));
         let description = Description::clone(self.description());
-        Batch::from_file(pages, self.len(), self.retractions(), self.limits(), description)
+        Batch::from_file(pages, self.limits(), description)
     }
 
     /// Whether all updates are at one time; so it is if there are none.

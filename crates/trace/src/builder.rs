@@ -135,9 +135,8 @@ impl<T: PageTime> BatchBuilder<T> {
                 Batch::from_pages(pages, self.limits, description)
             }
             Full::File(file) => {
-                let (updates, retractions) = file.counts();
                 let pages = written(file.finish(self.limits, &description));
-                Batch::from_file(pages, updates, retractions, self.limits, description)
+                Batch::from_file(pages, self.limits, description)
             }
         }
     }

@@ -28,6 +28,8 @@ pub(crate) struct FilePages {
     temporary: Option<TemporaryBlob>,
     bytes: Bytes,
     slots: Box<[Slot]>,
+    updates: usize,
+    retractions: usize,
     budget: MemoryBudget,
     /// Bytes of pages that were touched and not given back.
     touched: AtomicUsize,
@@ -55,7 +57,7 @@ impl FilePages {
     pub(super) fn written(
         blob: Arc<dyn Blob>,
         surroundings: Surroundings,
-        metadata: &[PageEntry],
+        metadata: &Metadata,
     ) -> Self {
         let temporary =
             surroundings.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
@@ -119,17 +121,17 @@ impl FilePages {
         if next != trailer.offset || updates != metadata.updates {
             return Err(damaged(start, "the metadata contradicts itself"));
         }
-        Ok((Self::new(blob, None, budget, &metadata.pages), metadata))
+        Ok((Self::new(blob, None, budget, &metadata), metadata))
     }
 
     fn new(
         blob: Arc<dyn Blob>,
         temporary: Option<TemporaryBlob>,
         budget: &MemoryBudget,
-        pages: &[PageEntry],
+        metadata: &Metadata,
     ) -> Self {
         let slot = |&entry| Slot { entry, page: OnceLock::new(), touched: AtomicBool::new(false) };
-        let slots: Box<[Slot]> = pages.iter().map(slot).collect();
+        let slots: Box<[Slot]> = metadata.pages.iter().map(slot).collect();
         let mut held = slots.len() * size_of::<Slot>();
         if !blob.is_mapped() {
             held += usize::try_from(blob.len()).unwrap_or(usize::MAX);
@@ -139,6 +141,8 @@ impl FilePages {
             blob,
             temporary,
             slots,
+            updates: metadata.updates as usize,
+            retractions: metadata.retractions as usize,
             budget: budget.clone(),
             touched: AtomicUsize::new(0),
             _charge: budget.charge(held),
@@ -148,6 +152,16 @@ impl FilePages {
     /// The number of pages.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The number of updates on all pages.
+    pub(crate) fn updates(&self) -> usize {
+        self.updates
+    }
+
+    /// How many of them take copies of rows away.
+    pub(crate) fn retractions(&self) -> usize {
+        self.retractions
     }
 
     /// The first eight bytes of the first key of each page.
