@@ -24,9 +24,11 @@ pub struct PageBuilder<T> {
     update_starts: Vec<u32>,
     times: Vec<T>,
     weights: Vec<i64>,
-    /// What holds of all updates but the last, which can still change: one time, and weights of +1.
+    /// What holds of all updates but the last, which can still change: one time, weights of +1, and how many
+    /// weights are below zero.
     one_time: bool,
     unit_weights: bool,
+    retractions: u32,
     distinct: Vec<T>,
 }
 
@@ -71,6 +73,7 @@ impl<T: PageTime> PageBuilder<T> {
             weights: Vec::new(),
             one_time: true,
             unit_weights: true,
+            retractions: 0,
             distinct: Vec::new(),
         }
     }
@@ -158,6 +161,7 @@ impl<T: PageTime> PageBuilder<T> {
         };
         if weight != 0 {
             self.unit_weights &= weight == 1;
+            self.retractions += u32::from(weight < 0);
             self.one_time &= self.times.last() == self.times.first();
             return Shared::Time;
         }
@@ -227,7 +231,8 @@ impl<T: PageTime> PageBuilder<T> {
         self.weights.clear();
         self.one_time = true;
         self.unit_weights = true;
-        Some(Page::built(bytes, layout, &self.budget))
+        let retractions = std::mem::take(&mut self.retractions);
+        Some(Page::built(bytes, layout, retractions, &self.budget))
     }
 
     /// Gives each column that has to be there its place.
