@@ -13,11 +13,7 @@ use crate::reference::*;
 
 /// As [`surround`], with files that are mapped.
 fn surround_on_disk(memory: usize, directory: &Path) -> Surroundings {
-    let storage = LocalStorage::open(directory).unwrap();
-    let budget = MemoryBudget::new(memory);
-    let around = Surroundings { budget, storage: Some(Arc::new(storage)) };
-    surroundings::enter(around.clone());
-    around
+    surround_with(memory, Arc::new(LocalStorage::open(directory).unwrap()))
 }
 
 const SMALL: PageLimits = PageLimits { bytes: 200, updates: 3 };

@@ -8,6 +8,7 @@ mod cursor;
 mod cursors;
 mod file;
 mod gauge;
+mod mapped;
 mod merge;
 mod nothing;
 mod page;
