@@ -29,6 +29,7 @@ pub(crate) struct FilePages {
     temporary: Option<TemporaryBlob>,
     bytes: Bytes,
     slots: Box<[Slot]>,
+    lanes: u32,
     updates: usize,
     retractions: usize,
     budget: MemoryBudget,
@@ -120,6 +121,9 @@ impl FilePages {
         let frontiers = [&metadata.lower, &metadata.upper, &metadata.since];
         if !(1..=MAXIMUM_LANES).contains(&lanes)
             || frontiers.iter().any(|frontier| frontier.len() % lanes != 0)
+            || metadata.lower.is_empty()
+            || metadata.retractions > metadata.updates
+            || u32::try_from(metadata.page_bytes).is_err()
         {
             return Err(damaged(start, "the metadata contradicts itself"));
         }
@@ -155,6 +159,7 @@ impl FilePages {
             temporary,
             page_bytes: slots.iter().map(|slot| slot.entry.length as usize).sum(),
             slots,
+            lanes: metadata.lanes,
             updates: metadata.updates as usize,
             retractions: metadata.retractions as usize,
             budget: budget.clone(),
@@ -268,9 +273,10 @@ impl FilePages {
             return Err(damaged("the page is not what was written"));
         }
         let layout = Layout::read(bytes).map_err(damaged)?;
-        if layout.length != entry.length || layout.updates != entry.updates {
+        if layout.updates != entry.updates || layout.lanes != self.lanes {
             return Err(damaged("the page is not the one that the metadata names"));
         }
+        layout.check(bytes).map_err(damaged)?;
         Ok(layout)
     }
 
