@@ -141,9 +141,32 @@ fn seeking(criterion: &mut Criterion) {
                     );
                 });
             }
+            if beside > 0 {
+                let table = vec![1; rows() as usize * 9 / 8];
+                group.bench_function("three bytes of a filter", |bencher| {
+                    bencher.iter(|| ask_a_filter(&table, &delta));
+                });
+            }
             group.finish();
         }
     }
+}
+
+/// What it costs to ask a binary fuse filter of all rows for these keys: it has nine bits for each row, and looks at
+/// three bytes.
+fn ask_a_filter(table: &[u8], delta: &Batch<u64>) -> u8 {
+    let mut keys = delta.cursor();
+    let mut found = 0;
+    while let Some(key) = keys.key() {
+        let key = key.first_chunk().map_or(0, |key| u64::from_be_bytes(*key));
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for turn in [0, 21, 42] {
+            let place = (u128::from(hash.rotate_left(turn)) * table.len() as u128) >> 64;
+            found ^= table[place as usize];
+        }
+        keys.step_key();
+    }
+    found
 }
 
 /// Keys as a column of numbers has them, of nine bytes of which the first never changes, with eight rows each.
