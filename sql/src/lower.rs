@@ -12,7 +12,7 @@ use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::default::or_default;
-use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
+use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_dataflow::distinct::distinct;
 use alluvium_dataflow::errors::keep_errors;
 use alluvium_dataflow::exchange::{broadcast, exchange};
@@ -80,7 +80,7 @@ impl StreamInput {
     /// [`StreamInput::advance_to`].
     pub fn send(&mut self, epoch: Epoch, rows: &RecordBatch) {
         let rows = rows.project(&self.columns).expect("the columns are of the table");
-        self.input.send(epoch, Delta { rows, times: Times::Same(epoch), weights: None });
+        self.input.send(epoch, Delta::insertions(rows, epoch));
     }
 
     /// Promises to send nothing before `epoch`.

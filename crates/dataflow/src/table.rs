@@ -72,7 +72,7 @@ impl TableInput {
         let mut columns = rows.columns().to_vec();
         columns.push(numbers);
         let rows = crate::layout::assemble(self.numbered.clone(), columns, rows.num_rows());
-        self.input.send(epoch, Delta { rows, times: Times::Same(epoch), weights });
+        self.input.send(epoch, Delta::new(rows, Times::Same(epoch), weights));
     }
 
     /// Promises to send nothing before `epoch`.

@@ -10,10 +10,11 @@ use super::accumulator::{Accumulators, Inputs, State};
 use crate::answers::rows_and_errors;
 use crate::arrangement::{Gathered, Passing};
 use crate::codec::KeyCodec;
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::DeltaStream;
 use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, assemble};
 use crate::map::ErrorRows;
+use crate::pieces::Piece;
 
 /// What the groups of `input` come to, and the errors of groups whose total has no result.
 ///
@@ -115,9 +116,9 @@ struct Finish {
 }
 
 impl Finish {
-    fn finish(&self, gathered: &mut Gathered<Epoch>) -> (Delta<Epoch>, Option<Delta<Epoch>>) {
+    fn finish(&self, gathered: &mut Gathered<Epoch>) -> Piece<Epoch> {
         let mut failures = Vec::new();
-        let mut delta = gathered.finish(|groups, states| {
+        let delta = gathered.finish(|groups, states| {
             let mut columns =
                 self.keys.decode(groups.iter()).expect("a batch holds what its layout encoded");
             let results;
@@ -126,7 +127,7 @@ impl Finish {
             assemble(self.schema.clone(), columns, states.len())
         });
         if failures.is_empty() {
-            return (delta, None);
+            return Piece::from(delta);
         }
         let count = delta.len();
         let mut errors = ErrorRows::default();
@@ -147,7 +148,6 @@ impl Finish {
             );
         }
         let kept: Vec<u32> = (0..count as u32).filter(|&row| !failed[row as usize]).collect();
-        delta = delta.take(&kept.into());
-        (delta, Some(errors.finish()))
+        Piece { rows: delta.take(&kept.into()), errors: Some(errors.finish()) }
     }
 }

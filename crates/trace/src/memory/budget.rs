@@ -16,6 +16,8 @@ struct Shared {
     used: AtomicUsize,
     /// The most bytes there were on the heap.
     peak: AtomicUsize,
+    /// Those of them that wait to be taken from one thread to another.
+    queued: AtomicUsize,
     /// Bytes of mapped files that were touched.
     touched: AtomicUsize,
     /// Bytes of files that hold state.
@@ -35,6 +37,7 @@ impl MemoryBudget {
                 limit,
                 used: AtomicUsize::new(0),
                 peak: AtomicUsize::new(0),
+                queued: AtomicUsize::new(0),
                 touched: AtomicUsize::new(0),
                 files: AtomicU64::new(0),
                 written: AtomicU64::new(0),
@@ -92,6 +95,11 @@ impl MemoryBudget {
         self.touched() > self.limit() / 8
     }
 
+    /// Whether so much waits to be taken from one thread to another that no more should be sent.
+    pub fn is_congested(&self) -> bool {
+        self.shared.queued.load(Ordering::Relaxed) > self.limit() / 16
+    }
+
     /// The fewest bytes that are worth a file.
     pub fn smallest_file(&self) -> usize {
         SMALL.min(self.limit() / 256)
@@ -102,6 +110,12 @@ impl MemoryBudget {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
         charge.set(bytes);
         charge
+    }
+
+    /// Counts `bytes` on their way from one thread to another until what is returned is dropped.
+    pub fn queue(&self, bytes: usize) -> Queued {
+        self.shared.queued.fetch_add(bytes, Ordering::Relaxed);
+        Queued { charge: self.charge(bytes) }
     }
 
     /// Counts a file that was written.
@@ -151,5 +165,17 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+/// Bytes on their way from one thread to another.
+#[derive(Debug)]
+pub struct Queued {
+    charge: Charge,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.charge.budget.shared.queued.fetch_sub(self.charge.bytes, Ordering::Relaxed);
     }
 }
