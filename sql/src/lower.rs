@@ -77,10 +77,13 @@ pub struct StreamInput {
 
 impl StreamInput {
     /// Rows of the table that enter it at `epoch`, which must not be before the last
-    /// [`StreamInput::advance_to`].
-    pub fn send(&mut self, epoch: Epoch, rows: &RecordBatch) {
-        let rows = rows.project(&self.columns).expect("the columns are of the table");
-        self.input.send(epoch, Delta::insertions(rows, epoch));
+    /// [`StreamInput::advance_to`]. They are asked for when the dataflow takes them.
+    pub fn send(&mut self, epoch: Epoch, rows: impl FnOnce() -> RecordBatch + 'static) {
+        let columns = self.columns.clone();
+        self.input.send(epoch, move || {
+            let rows = rows().project(&columns).expect("the columns are of the table");
+            Delta::insertions(rows, epoch)
+        });
     }
 
     /// Promises to send nothing before `epoch`.

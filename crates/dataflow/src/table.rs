@@ -55,7 +55,8 @@ pub fn table<'scope>(
 
 impl TableInput {
     /// Rows that enter (weight one, or above for copies) or leave (weight below zero) at `epoch`,
-    /// which must not be before the last [`TableInput::advance_to`]. Without weights, all enter.
+    /// which must not be before the last [`TableInput::advance_to`]. Without weights, all enter. They are asked
+    /// for when the dataflow takes them.
     ///
     /// For a keyed table a row that enters replaces the row of its key, and of a row that leaves only
     /// the key counts; `sequence` numbers the first row, the others follow, and within an epoch the
@@ -63,16 +64,19 @@ impl TableInput {
     pub fn send(
         &mut self,
         epoch: Epoch,
-        rows: RecordBatch,
-        weights: Option<ScalarBuffer<i64>>,
         sequence: u64,
+        rows: impl FnOnce() -> (RecordBatch, Option<ScalarBuffer<i64>>) + 'static,
     ) {
-        let last = sequence + rows.num_rows() as u64;
-        let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(sequence..last));
-        let mut columns = rows.columns().to_vec();
-        columns.push(numbers);
-        let rows = crate::layout::assemble(self.numbered.clone(), columns, rows.num_rows());
-        self.input.send(epoch, Delta::new(rows, Times::Same(epoch), weights));
+        let numbered = self.numbered.clone();
+        self.input.send(epoch, move || {
+            let (rows, weights) = rows();
+            let last = sequence + rows.num_rows() as u64;
+            let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(sequence..last));
+            let mut columns = rows.columns().to_vec();
+            columns.push(numbers);
+            let rows = crate::layout::assemble(numbered, columns, rows.num_rows());
+            Delta::new(rows, Times::Same(epoch), weights)
+        });
     }
 
     /// Promises to send nothing before `epoch`.

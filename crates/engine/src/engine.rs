@@ -120,7 +120,7 @@ impl Engine {
     /// How much state the workers hold. Waits for nothing.
     pub fn state(&self) -> State {
         let gauges = self.instance.progress.gauges().iter();
-        let budget = &self.instance.budget;
+        let budget = &self.instance.surroundings.budget;
         let state = State {
             memory_bytes: budget.used() as u64,
             memory_peak_bytes: budget.peak() as u64,

@@ -270,7 +270,8 @@ fn check(seed: u64) {
                 .filter(|(_, time, _)| *time == epoch)
                 .map(|(row, _, weight)| (row.clone(), *weight))
                 .collect();
-            end.send(epoch, delta(&schema, &rows, epoch));
+            let sent = delta(&schema, &rows, epoch);
+            end.send(epoch, move || sent);
             if seed.is_multiple_of(2) {
                 end.advance_to(epoch + 1);
                 worker.step();

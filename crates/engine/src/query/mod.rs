@@ -66,6 +66,17 @@ impl Instance {
         self.query.run(self.attach(plan, reading)?)
     }
 
+    /// Runs a planned query, and gives what it answers to `take`, batch by batch. Ends at the first error of
+    /// either.
+    pub(crate) fn evaluate_each(
+        &self,
+        plan: LogicalPlan,
+        reading: Reading<'_>,
+        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
+    ) -> Result<()> {
+        self.query.run_each(self.attach(plan, reading)?, take)
+    }
+
     /// Tells how a planned query would be run.
     pub(crate) fn explain(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<String> {
         self.query.explain(self.attach(plan, reading)?)

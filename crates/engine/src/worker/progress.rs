@@ -132,9 +132,9 @@ impl Progress {
     }
 
     /// Waits until fewer than `bound` of the epochs up to `last` are in flight, and no subscription is
-    /// congested.
-    pub(crate) fn wait_capacity(&self, last: Epoch, bound: u64) -> Result<()> {
-        self.wait_until(|state| last < state.complete + bound && state.congested == 0).map(drop)
+    /// congested. The bound is asked for whenever an epoch is complete.
+    pub(crate) fn wait_capacity(&self, last: Epoch, bound: impl Fn() -> u64) -> Result<()> {
+        self.wait_until(|state| last < state.complete + bound() && state.congested == 0).map(drop)
     }
 
     /// Pins dataflows as of the last complete epoch; `None` if one of them has been removed.

@@ -85,6 +85,11 @@ impl MemoryBudget {
         self.is_over_by(0)
     }
 
+    /// Whether there is more on the heap than there may be.
+    pub fn is_exceeded(&self) -> bool {
+        self.used() > self.limit()
+    }
+
     /// Whether there would be more on the heap than there should be without `bytes` of it.
     pub(crate) fn is_over_by(&self, bytes: usize) -> bool {
         self.used().saturating_sub(bytes) > self.limit() - self.limit() / 8
