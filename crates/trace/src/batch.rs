@@ -1,6 +1,7 @@
 //! An immutable run of updates.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_storage::Blob;
@@ -9,7 +10,7 @@ use timely::progress::{Antichain, Timestamp};
 
 use crate::builder::{BatchBuilder, written};
 use crate::cursor::Cursor;
-use crate::file::{FileError, FilePages, FileWriter};
+use crate::file::{FileError, FilePages, FileScan, FileWriter};
 use crate::memory::{MemoryBudget, Surroundings};
 use crate::merge::BatchMerger;
 use crate::page::view::gallop;
@@ -30,7 +31,7 @@ pub struct Batch<T> {
 struct Contents {
     pages: Pages,
     /// For each page the first eight bytes of its first key: most of a search needs no more.
-    fences: Vec<u64>,
+    fences: Arc<[u64]>,
     updates: usize,
     retractions: usize,
     bytes: usize,
@@ -40,7 +41,9 @@ struct Contents {
 /// Where the pages are.
 enum Pages {
     Heap(Vec<Page>),
-    File(FilePages),
+    File(Arc<FilePages>),
+    /// In a file that is read once.
+    Scan(FileScan),
 }
 
 impl<T> Clone for Batch<T> {
@@ -91,6 +94,7 @@ impl<T> Batch<T> {
         match &self.contents.pages {
             Pages::Heap(pages) => pages.len(),
             Pages::File(pages) => pages.len(),
+            Pages::Scan(pages) => pages.len(),
         }
     }
 
@@ -104,6 +108,7 @@ impl<T> Batch<T> {
         match &self.contents.pages {
             Pages::Heap(pages) => &pages[index],
             Pages::File(pages) => pages.page(index),
+            Pages::Scan(pages) => pages.page(index),
         }
     }
 
@@ -116,7 +121,7 @@ impl<T> Batch<T> {
     /// The file that the pages are in, if they are not on the heap.
     pub(crate) fn file(&self) -> Option<&FilePages> {
         match &self.contents.pages {
-            Pages::Heap(_) => None,
+            Pages::Heap(_) | Pages::Scan(_) => None,
             Pages::File(pages) => Some(pages),
         }
     }
@@ -142,7 +147,7 @@ impl<T> Batch<T> {
         limits: PageLimits,
         description: Description<T>,
     ) -> Batch<T> {
-        let fences: Vec<u64> = pages.iter().map(|page| prefix(page.key(0))).collect();
+        let fences: Arc<[u64]> = pages.iter().map(|page| prefix(page.key(0))).collect();
         let held: usize = pages.iter().map(|page| page.bytes().len()).sum();
         let contents = Contents {
             updates: pages.iter().map(Page::updates).sum(),
@@ -155,23 +160,61 @@ impl<T> Batch<T> {
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
 
-    /// A batch of the pages of a file, which have so many updates and retractions.
+    /// A batch of the pages of a file.
     pub(crate) fn from_file(
         pages: FilePages,
-        updates: usize,
-        retractions: usize,
         limits: PageLimits,
         description: Description<T>,
     ) -> Batch<T> {
         let contents = Contents {
             fences: pages.fences().collect(),
-            updates,
-            retractions,
+            updates: pages.updates(),
+            retractions: pages.retractions(),
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
-            pages: Pages::File(pages),
+            pages: Pages::File(Arc::new(pages)),
             limits,
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
+    }
+
+    /// The same updates, to be read once, from front to back: what is in a mapped file is read past the mapping.
+    fn to_scan(&self) -> Batch<T> {
+        let Contents { pages, fences, updates, retractions, bytes, limits } = &*self.contents;
+        match pages {
+            Pages::File(file) if file.is_mapped() => {
+                let contents = Contents {
+                    pages: Pages::Scan(FileScan::new(Arc::clone(file))),
+                    fences: Arc::clone(fences),
+                    updates: *updates,
+                    retractions: *retractions,
+                    bytes: *bytes,
+                    limits: *limits,
+                };
+                let description = Arc::clone(&self.description);
+                Batch { description, contents: Arc::new(contents) }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Lets go of pages before this one, if the batch is one [to be scanned](Batch::to_scan) that nobody shares.
+    #[inline]
+    pub(crate) fn let_go_before(&mut self, page: usize) {
+        if matches!(self.contents.pages, Pages::Scan(_))
+            && let Some(Contents { pages: Pages::Scan(scan), .. }) =
+                Arc::get_mut(&mut self.contents)
+        {
+            scan.let_go_before(page);
+        }
+    }
+
+    /// Where a key that is on no page before `from` may be, as far as fences tell: two pages at most, though there
+    /// can be more if many keys begin alike.
+    pub(crate) fn likely_pages(&self, from: usize, key: &[u8]) -> Range<usize> {
+        let (fences, target) = (&self.contents.fences, prefix(key));
+        let start = gallop(from..fences.len(), |page| fences[page] < target);
+        let is_start = fences.get(start) == Some(&target);
+        start.saturating_sub(1).max(from)..start + usize::from(is_start)
     }
 
     /// The first of the pages `from..` whose first key is not below `target`, or the number of pages.
@@ -189,6 +232,12 @@ impl<T: PageTime> Batch<T> {
     /// A cursor at the first key.
     pub fn cursor(&self) -> Cursor<T> {
         Cursor::new(self.clone())
+    }
+
+    /// A cursor at the first key, for who reads all of the batch once: from a mapped file it reads large pieces in
+    /// sequence, past the mapping, and neither adds to what is resident of it nor takes from that.
+    pub fn scan(&self) -> Cursor<T> {
+        Cursor::new(self.to_scan())
     }
 
     /// The batch in a file, which stays there when nobody reads it any more.
@@ -210,8 +259,7 @@ impl<T: PageTime> Batch<T> {
             bytes: metadata.page_bytes as usize,
             updates: metadata.page_updates as usize,
         };
-        let (updates, retractions) = (metadata.updates as usize, metadata.retractions as usize);
-        Ok(Batch::from_file(pages, updates, retractions, limits, description))
+        Ok(Batch::from_file(pages, limits, description))
     }
 
     /// The same updates in a file of the storage of these surroundings, which have one.
@@ -222,7 +270,7 @@ impl<T: PageTime> Batch<T> {
         }
         let pages = written(file.finish(self.limits(), self.description()));
         let description = Description::clone(self.description());
-        Batch::from_file(pages, self.len(), self.retractions(), self.limits(), description)
+        Batch::from_file(pages, self.limits(), description)
     }
 
     /// Whether all updates are at one time; so it is if there are none.

@@ -80,7 +80,11 @@ impl<T: PageTime> BatchBuilder<T> {
     pub(crate) fn push_page(&mut self, page: &Page) -> bool {
         let PageLimits { bytes, updates } = self.limits;
         let is_small = page.bytes().len() < bytes / 4 && page.updates() < updates / 4;
-        if is_small || self.open.is_small() {
+        if is_small {
+            return false;
+        }
+        if self.open.is_small() {
+            self.open.make_room_for(page);
             return false;
         }
         if let Some(page) = self.open.finish() {
@@ -135,9 +139,8 @@ impl<T: PageTime> BatchBuilder<T> {
                 Batch::from_pages(pages, self.limits, description)
             }
             Full::File(file) => {
-                let (updates, retractions) = file.counts();
                 let pages = written(file.finish(self.limits, &description));
-                Batch::from_file(pages, updates, retractions, self.limits, description)
+                Batch::from_file(pages, self.limits, description)
             }
         }
     }

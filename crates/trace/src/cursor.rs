@@ -84,6 +84,23 @@ impl<T: PageTime> Cursor<T> {
         self.place(page, 0);
     }
 
+    /// Whether seeking keys may have to wait for a disk.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.batch.file().is_some_and(|file| !file.is_resident())
+    }
+
+    /// Asks for the pages that these keys may be on, which ascend and are not below the current one. Whether any
+    /// of them was not in memory.
+    pub(crate) fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> bool {
+        let Some(file) = self.batch.file() else { return false };
+        let mut from = self.key_page;
+        file.prefetch(keys.flat_map(|key| {
+            let pages = self.batch.likely_pages(from, key);
+            from = pages.start;
+            pages
+        }))
+    }
+
     /// The page whose first update is the current one, if its last row does not go on behind it.
     #[inline]
     pub(crate) fn page_ahead(&self) -> Option<&Page> {
@@ -214,6 +231,9 @@ impl<T: PageTime> Cursor<T> {
     /// Puts the cursor at a key and its first value.
     #[inline]
     fn place(&mut self, page: usize, key: usize) {
+        if page > self.key_page {
+            self.batch.let_go_before(page);
+        }
         self.key_page = page;
         self.key = key;
         self.page = page;

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::ahead::Ahead;
 use crate::batch::Batch;
 use crate::cursor::Cursor;
 use crate::page::Page;
@@ -20,6 +21,8 @@ pub struct Cursors<T> {
     /// Those of them that are at the current value, the smallest; where one cursor has the key it is here
     /// even past its last value.
     at_val: Vec<usize>,
+    /// The keys that will be sought, where that may have to wait for a disk.
+    ahead: Option<Box<Ahead<T>>>,
 }
 
 /// A cursor that has a key, and what it takes to compare most keys.
@@ -32,12 +35,25 @@ struct Head {
 impl<T: PageTime> Cursors<T> {
     /// A cursor at the first key of all these batches.
     pub fn new(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
+        Self::over(batches, |batch| batch.cursor())
+    }
+
+    /// As [`new`](Cursors::new), for who reads all of the batches once; see [`Batch::scan`].
+    pub fn scan(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
+        Self::over(batches, |batch| batch.scan())
+    }
+
+    fn over(
+        batches: impl IntoIterator<Item = Batch<T>>,
+        cursor: impl Fn(Batch<T>) -> Cursor<T>,
+    ) -> Self {
         let batches = batches.into_iter().filter(|batch| !batch.is_empty());
         let mut cursors = Cursors {
-            cursors: batches.map(Cursor::new).collect(),
+            cursors: batches.map(cursor).collect(),
             heads: Vec::new(),
             at_key: 0,
             at_val: Vec::new(),
+            ahead: None,
         };
         for cursor in 0..cursors.cursors.len() {
             cursors.arrive(cursor);
@@ -65,8 +81,23 @@ impl<T: PageTime> Cursors<T> {
         self.find_key();
     }
 
+    /// Says which keys will be sought. It changes nothing but the time that it takes: pages of files are asked
+    /// for some keys ahead, so that their ways to memory overlap.
+    pub fn expect(&mut self, keys: Cursors<T>) {
+        let may_wait = self.cursors.iter().any(Cursor::may_wait);
+        self.ahead = may_wait.then(|| Box::new(Ahead::new(keys)));
+    }
+
     /// Moves forward to the first key that is not below `key`; stays when the current key is not.
     pub fn seek_key(&mut self, key: &[u8]) {
+        if let Some(ahead) = &mut self.ahead
+            && ahead.is_due(key)
+        {
+            ahead.go_on(key);
+            let fetched = self.cursors.iter().filter(|cursor| cursor.prefetch(ahead.iter()));
+            let was_fetched = fetched.count() > 0;
+            ahead.learn(was_fetched);
+        }
         let prefix = prefix(key);
         let heads = self.heads.iter().rev();
         let behind = heads.take_while(|head| self.compare(**head, prefix, key).is_lt());

@@ -40,6 +40,7 @@ pub mod page;
 pub mod spine;
 pub mod time;
 
+mod ahead;
 mod prefix;
 mod weight;
 

@@ -76,7 +76,7 @@ impl<T: PageTime> BatchMerger<T> {
     ) -> BatchMerger<T> {
         let limits = sources.first().map_or_else(PageLimits::default, Batch::limits);
         BatchMerger {
-            sources: Cursors::new(sources.iter().cloned()),
+            sources: Cursors::scan(sources.iter().cloned()),
             since: since.to_owned(),
             builder: BatchBuilder::with_limits(limits),
             description,

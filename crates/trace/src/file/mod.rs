@@ -13,8 +13,10 @@
 pub mod error;
 pub mod format;
 pub(crate) mod reader;
+pub(crate) mod scan;
 pub(crate) mod writer;
 
 pub use error::FileError;
 pub(crate) use reader::FilePages;
+pub(crate) use scan::FileScan;
 pub(crate) use writer::FileWriter;

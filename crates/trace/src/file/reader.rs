@@ -1,7 +1,8 @@
 //! Reading the pages of a batch file where they lie.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use alluvium_storage::{Advice, Blob, TemporaryBlob};
@@ -28,7 +29,12 @@ pub(crate) struct FilePages {
     temporary: Option<TemporaryBlob>,
     bytes: Bytes,
     slots: Box<[Slot]>,
+    lanes: u32,
+    updates: usize,
+    retractions: usize,
     budget: MemoryBudget,
+    /// Bytes of all pages.
+    page_bytes: usize,
     /// Bytes of pages that were touched and not given back.
     touched: AtomicUsize,
     _charge: Charge,
@@ -37,12 +43,22 @@ pub(crate) struct FilePages {
 /// A file keeps this part of the budget's limit when it is read while more is in memory than should be.
 const PATIENCE: usize = 64;
 
-/// A page, and whether it is in memory as far as we know.
+/// A page, and where it is as far as we know.
 struct Slot {
     entry: PageEntry,
     page: OnceLock<Page>,
-    touched: AtomicBool,
+    state: AtomicU8,
 }
+
+/// On the disk.
+const AWAY: u8 = 0;
+/// On its way to memory.
+const ASKED: u8 = 1;
+/// In memory, and checked.
+const TOUCHED: u8 = 2;
+
+/// The most bytes that are asked for at once.
+const MOST_ASKED: u64 = 8 << 20;
 
 impl fmt::Debug for FilePages {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,7 +71,7 @@ impl FilePages {
     pub(super) fn written(
         blob: Arc<dyn Blob>,
         surroundings: Surroundings,
-        metadata: &[PageEntry],
+        metadata: &Metadata,
     ) -> Self {
         let temporary =
             surroundings.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
@@ -105,6 +121,9 @@ impl FilePages {
         let frontiers = [&metadata.lower, &metadata.upper, &metadata.since];
         if !(1..=MAXIMUM_LANES).contains(&lanes)
             || frontiers.iter().any(|frontier| frontier.len() % lanes != 0)
+            || metadata.lower.is_empty()
+            || metadata.retractions > metadata.updates
+            || u32::try_from(metadata.page_bytes).is_err()
         {
             return Err(damaged(start, "the metadata contradicts itself"));
         }
@@ -119,17 +138,17 @@ impl FilePages {
         if next != trailer.offset || updates != metadata.updates {
             return Err(damaged(start, "the metadata contradicts itself"));
         }
-        Ok((Self::new(blob, None, budget, &metadata.pages), metadata))
+        Ok((Self::new(blob, None, budget, &metadata), metadata))
     }
 
     fn new(
         blob: Arc<dyn Blob>,
         temporary: Option<TemporaryBlob>,
         budget: &MemoryBudget,
-        pages: &[PageEntry],
+        metadata: &Metadata,
     ) -> Self {
-        let slot = |&entry| Slot { entry, page: OnceLock::new(), touched: AtomicBool::new(false) };
-        let slots: Box<[Slot]> = pages.iter().map(slot).collect();
+        let slot = |&entry| Slot { entry, page: OnceLock::new(), state: AtomicU8::new(AWAY) };
+        let slots: Box<[Slot]> = metadata.pages.iter().map(slot).collect();
         let mut held = slots.len() * size_of::<Slot>();
         if !blob.is_mapped() {
             held += usize::try_from(blob.len()).unwrap_or(usize::MAX);
@@ -138,7 +157,11 @@ impl FilePages {
             bytes: blob.bytes(),
             blob,
             temporary,
+            page_bytes: slots.iter().map(|slot| slot.entry.length as usize).sum(),
             slots,
+            lanes: metadata.lanes,
+            updates: metadata.updates as usize,
+            retractions: metadata.retractions as usize,
             budget: budget.clone(),
             touched: AtomicUsize::new(0),
             _charge: budget.charge(held),
@@ -148,6 +171,16 @@ impl FilePages {
     /// The number of pages.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The number of updates on all pages.
+    pub(crate) fn updates(&self) -> usize {
+        self.updates
+    }
+
+    /// How many of them take copies of rows away.
+    pub(crate) fn retractions(&self) -> usize {
+        self.retractions
     }
 
     /// The first eight bytes of the first key of each page.
@@ -164,7 +197,7 @@ impl FilePages {
     #[inline]
     pub(crate) fn page(&self, index: usize) -> &Page {
         let slot = &self.slots[index];
-        if slot.touched.load(Ordering::Relaxed)
+        if slot.state.load(Ordering::Relaxed) == TOUCHED
             && let Some(page) = slot.page.get()
         {
             return page;
@@ -174,24 +207,16 @@ impl FilePages {
 
     #[cold]
     fn touch<'a>(&'a self, slot: &'a Slot) -> &'a Page {
-        let PageEntry { offset, length, checksum, .. } = slot.entry;
+        let PageEntry { offset, length, .. } = slot.entry;
         let start = offset as usize;
         let bytes = self.bytes.slice(start..start + length as usize);
-        let damaged = |reason| -> ! {
-            let place = self.blob.place();
-            panic!("{}", FileError::Damaged { place, offset, reason })
-        };
-        if xxh3_64(&bytes) != checksum {
-            damaged("the page is not what was written");
+        if slot.state.load(Ordering::Relaxed) == AWAY {
+            // The system brings what is mapped in by pages of its own, one after the other.
+            self.ask(offset..offset + u64::from(length));
         }
-        let page = slot.page.get_or_init(|| match Layout::read(&bytes) {
-            Ok(layout) if layout.length == length && layout.updates == slot.entry.updates => {
-                Page::mapped(bytes, layout)
-            }
-            Ok(_) => damaged("the page is not the one that the metadata names"),
-            Err(reason) => damaged(reason),
-        });
-        if !slot.touched.swap(true, Ordering::Relaxed) && self.blob.is_mapped() {
+        let layout = self.check(&slot.entry, &bytes).unwrap_or_else(|error| panic!("{error}"));
+        let page = slot.page.get_or_init(|| Page::mapped(bytes, layout));
+        if slot.state.swap(TOUCHED, Ordering::Relaxed) != TOUCHED && self.blob.is_mapped() {
             let touched = self.touched.fetch_add(length as usize, Ordering::Relaxed);
             self.budget.touch(length as usize);
             // Who goes through a whole file does not keep it all.
@@ -202,18 +227,99 @@ impl FilePages {
         page
     }
 
+    /// Whether all pages are in memory, as far as we know.
+    pub(crate) fn is_resident(&self) -> bool {
+        !self.blob.is_mapped() || self.touched.load(Ordering::Relaxed) >= self.page_bytes
+    }
+
+    /// Asks for those of these pages, which ascend, that are not in memory, and does not wait for them. Neighbours
+    /// are asked for at once; what is more than a small part of the budget, or than [`MOST_ASKED`], is left.
+    /// Whether there was anything to ask for.
+    pub(crate) fn prefetch(&self, pages: impl IntoIterator<Item = usize>) -> bool {
+        if !self.blob.is_mapped() {
+            return false;
+        }
+        let most = MOST_ASKED.min(self.budget.limit() as u64 / 16);
+        let (mut asked, mut run) = (0, 0..0);
+        for page in pages {
+            let Slot { entry, state, .. } = &self.slots[page];
+            if asked >= most {
+                break;
+            }
+            if state.compare_exchange(AWAY, ASKED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+                continue;
+            }
+            let end = entry.offset + u64::from(entry.length);
+            if entry.offset != run.end {
+                self.ask(std::mem::replace(&mut run, entry.offset..entry.offset));
+            }
+            run.end = end;
+            asked += u64::from(entry.length);
+        }
+        self.ask(run);
+        asked > 0
+    }
+
+    /// Asks the system for a range of the file. It is advice: without it pages come when they are touched.
+    fn ask(&self, range: Range<u64>) {
+        let _ = self.blob.advise(std::slice::from_ref(&range), Advice::WillNeed);
+    }
+
+    /// The header of a page of these bytes, if they are those that were written.
+    fn check(&self, entry: &PageEntry, bytes: &[u8]) -> Result<Layout, FileError> {
+        let damaged =
+            |reason| FileError::Damaged { place: self.blob.place(), offset: entry.offset, reason };
+        if xxh3_64(bytes) != entry.checksum {
+            return Err(damaged("the page is not what was written"));
+        }
+        let layout = Layout::read(bytes).map_err(damaged)?;
+        if layout.updates != entry.updates || layout.lanes != self.lanes {
+            return Err(damaged("the page is not the one that the metadata names"));
+        }
+        layout.check(bytes).map_err(damaged)?;
+        Ok(layout)
+    }
+
+    /// Reads pages to the heap, past the mapping and whatever was touched there, with the sum of their bytes.
+    pub(crate) fn read(&self, range: Range<usize>) -> Result<(Box<[Page]>, usize), FileError> {
+        let slots = &self.slots[range];
+        let (Some(first), Some(last)) = (slots.first(), slots.last()) else {
+            return Ok((Box::default(), 0));
+        };
+        let (start, end) = (first.entry.offset, last.entry.offset + u64::from(last.entry.length));
+        let bytes = self.blob.read(start..end)?;
+        let page = |slot: &Slot| {
+            let at = (slot.entry.offset - start) as usize;
+            let bytes = bytes.slice(at..at + slot.entry.length as usize);
+            let layout = self.check(&slot.entry, &bytes)?;
+            Ok(Page::mapped(bytes, layout))
+        };
+        let pages: Result<_, FileError> = slots.iter().map(page).collect();
+        Ok((pages?, bytes.len()))
+    }
+
     /// Gives the memory of all touched pages back: who touches one again has it read and checked again.
     pub(crate) fn give_back(&self) {
         if self.touched.load(Ordering::Relaxed) == 0 {
             return;
         }
         for slot in &self.slots {
-            slot.touched.store(false, Ordering::Relaxed);
+            slot.state.store(AWAY, Ordering::Relaxed);
         }
         self.budget.give_back(self.touched.swap(0, Ordering::Relaxed));
         // Advice: without it the pages stay a little longer.
         let all = 0..self.blob.len();
         let _ = self.blob.advise(std::slice::from_ref(&all), Advice::DontNeed);
+    }
+
+    /// Whether the pages are read through a mapping.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.blob.is_mapped()
+    }
+
+    /// What the memory of the pages is counted by.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
     }
 
     /// The length of the file.

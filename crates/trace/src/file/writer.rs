@@ -54,11 +54,6 @@ impl FileWriter {
         Ok(())
     }
 
-    /// How many updates there are, and how many of them take copies of rows away.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.updates as usize, self.retractions as usize)
-    }
-
     /// Completes the file.
     pub(crate) fn finish<T: PageTime>(
         mut self,
@@ -86,7 +81,7 @@ impl FileWriter {
         self.writer.append(&bytes)?;
         self.writer.append(&trailer.bytes())?;
         let blob = self.writer.seal()?;
-        Ok(FilePages::written(blob, self.surroundings, &metadata.pages))
+        Ok(FilePages::written(blob, self.surroundings, &metadata))
     }
 }
 

@@ -15,6 +15,8 @@ use crate::weight;
 /// in becomes the page. All else is put behind them when the page is closed, from memory that the builder keeps.
 pub struct PageBuilder<T> {
     limits: PageLimits,
+    /// The limits of the page in hand.
+    room: PageLimits,
     budget: MemoryBudget,
     keys: Strings,
     values: Strings,
@@ -24,9 +26,11 @@ pub struct PageBuilder<T> {
     update_starts: Vec<u32>,
     times: Vec<T>,
     weights: Vec<i64>,
-    /// What holds of all updates but the last, which can still change: one time, and weights of +1.
+    /// What holds of all updates but the last, which can still change: one time, weights of +1, and how many
+    /// weights are below zero.
     one_time: bool,
     unit_weights: bool,
+    retractions: u32,
     distinct: Vec<T>,
 }
 
@@ -57,11 +61,11 @@ impl<T: PageTime> PageBuilder<T> {
             (1..=MAXIMUM_LANES).contains(&T::LANES),
             "a time has between one and {MAXIMUM_LANES} lanes"
         );
+        let updates = limits.updates.clamp(1, PageLimits::MAXIMUM_UPDATES);
+        let limits = PageLimits { updates, ..limits };
         PageBuilder {
-            limits: PageLimits {
-                bytes: limits.bytes,
-                updates: limits.updates.clamp(1, PageLimits::MAXIMUM_UPDATES),
-            },
+            limits,
+            room: limits,
             budget: surroundings::current().budget,
             keys: Strings::new(0),
             values: Strings::new(HEADER),
@@ -71,6 +75,7 @@ impl<T: PageTime> PageBuilder<T> {
             weights: Vec::new(),
             one_time: true,
             unit_weights: true,
+            retractions: 0,
             distinct: Vec::new(),
         }
     }
@@ -123,6 +128,16 @@ impl<T: PageTime> PageBuilder<T> {
             && self.times.len() < self.limits.updates / 4
     }
 
+    /// Prepares for all rows of this page, which would leave as little behind a full page as there is now: the
+    /// page in hand will be half full at most, and what is behind it more than that.
+    pub(crate) fn make_room_for(&mut self, page: &Page) {
+        let PageLimits { bytes, updates } = self.limits;
+        let held = self.keys.size() + self.values.size();
+        if held + page.bytes().len() > bytes || self.times.len() + page.updates() > updates {
+            self.room = PageLimits { bytes: bytes / 2, updates: updates.div_ceil(2) };
+        }
+    }
+
     /// Completes the page and starts an empty one; `None` if there is nothing on it.
     pub fn finish(&mut self) -> Option<Page> {
         self.settle();
@@ -158,6 +173,7 @@ impl<T: PageTime> PageBuilder<T> {
         };
         if weight != 0 {
             self.unit_weights &= weight == 1;
+            self.retractions += u32::from(weight < 0);
             self.one_time &= self.times.last() == self.times.first();
             return Shared::Time;
         }
@@ -178,7 +194,7 @@ impl<T: PageTime> PageBuilder<T> {
 
     /// Whether one more update has room on the page.
     fn fits(&self, key: &[u8], value: &[u8], shared: Shared) -> bool {
-        if self.times.len() >= self.limits.updates {
+        if self.times.len() >= self.room.updates {
             return false;
         }
         let mut size = HEADER + self.keys.size() + self.values.size();
@@ -202,7 +218,7 @@ impl<T: PageTime> PageBuilder<T> {
         if shared <= Shared::Key {
             size += value.len() + 8;
         }
-        size <= self.limits.bytes
+        size <= self.room.bytes
     }
 
     /// Writes the page out, its last update being final, and starts an empty one.
@@ -227,7 +243,9 @@ impl<T: PageTime> PageBuilder<T> {
         self.weights.clear();
         self.one_time = true;
         self.unit_weights = true;
-        Some(Page::built(bytes, layout, &self.budget))
+        self.room = self.limits;
+        let retractions = std::mem::take(&mut self.retractions);
+        Some(Page::built(bytes, layout, retractions, &self.budget))
     }
 
     /// Gives each column that has to be there its place.

@@ -21,9 +21,10 @@
 //! which repeats the key, and a value whose updates do not fit goes on likewise; it is for the reader of
 //! several pages to see them as one.
 //!
-//! Read [`layout`] first, then [`view`], then [`builder`].
+//! Read [`layout`] first, then `check`, [`view`] and [`builder`].
 
 pub mod builder;
+mod check;
 pub mod layout;
 pub mod view;
 

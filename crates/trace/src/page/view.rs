@@ -17,6 +17,8 @@ pub struct Page {
     /// Shared by clones.
     bytes: Bytes,
     layout: Layout,
+    /// How many updates take copies of rows away.
+    retractions: u32,
     /// Whether the bytes are a file's.
     is_mapped: bool,
 }
@@ -35,22 +37,32 @@ impl AsRef<[u8]> for Counted {
 
 impl Page {
     /// A page of bytes just written to this layout, counted by `budget` as long as they are held.
-    pub(crate) fn built(bytes: Box<[u8]>, layout: Layout, budget: &MemoryBudget) -> Page {
+    pub(crate) fn built(
+        bytes: Box<[u8]>,
+        layout: Layout,
+        retractions: u32,
+        budget: &MemoryBudget,
+    ) -> Page {
         debug_assert_eq!(Layout::read(&bytes), Ok(layout));
         let charge = budget.charge(bytes.len() + size_of::<Page>());
         let bytes = Bytes::from_owner(Counted { bytes, _charge: charge });
-        Page { bytes, layout, is_mapped: false }
+        Page { bytes, layout, retractions, is_mapped: false }
     }
 
     /// A page of a file, of this layout.
     pub(crate) fn mapped(bytes: Bytes, layout: Layout) -> Page {
-        Page { bytes, layout, is_mapped: true }
+        let mut page = Page { bytes, layout, retractions: 0, is_mapped: true };
+        if layout.weights != 0 {
+            let weights = (0..page.updates()).map(|update| page.weight(update));
+            page.retractions = weights.map(|weight| u32::from(weight < 0)).sum();
+        }
+        page
     }
 
     /// The same page, on the heap.
     pub(crate) fn on_heap(&self, budget: &MemoryBudget) -> Page {
         if self.is_mapped {
-            Page::built(Box::from(self.bytes()), self.layout, budget)
+            Page::built(Box::from(self.bytes()), self.layout, self.retractions, budget)
         } else {
             self.clone()
         }
@@ -141,10 +153,7 @@ impl Page {
 
     /// The number of updates that take copies of rows away.
     pub(crate) fn retractions(&self) -> usize {
-        match self.layout.weights {
-            0 => 0,
-            _ => (0..self.updates()).filter(|&update| self.weight(update) < 0).count(),
-        }
+        self.retractions as usize
     }
 
     /// Whether all updates are at one time and of different rows: merging could change nothing inside.

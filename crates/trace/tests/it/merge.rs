@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use alluvium_trace::merge;
 use alluvium_trace::page::PageLimits;
+use alluvium_trace::{Batch, merge};
 use differential_dataflow::trace::{Batch as _, Description, Merger};
 use proptest::prelude::*;
 use timely::order::Product;
@@ -117,4 +117,25 @@ fn a_weight_that_overflows_in_a_merge_is_an_error() {
     let one = batch(&[(vec![], vec![], 1u64, i64::MIN)], Default::default());
     let other = batch(&[(vec![], vec![], 2u64, -1)], Default::default());
     merge(&[one, other], Antichain::from_elem(5).borrow(), all_times());
+}
+
+#[test]
+fn a_small_page_does_not_keep_those_behind_it_from_staying_as_they_are() {
+    surround(usize::MAX);
+    let rows = |range: std::ops::Range<u32>| {
+        let rows: Vec<Update<u64>> =
+            range.map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
+        batch(&rows, PageLimits { bytes: 1000, updates: 1 << 16 })
+    };
+    let on_a_page = rows(0..100).page(0).updates() as u32;
+    let [first, second] = [rows(0..10 * on_a_page + 3), rows(1000..2000)];
+    assert_eq!(first.page(10).updates(), 3, "the first ends in a small page");
+    let merged = merge(&[first.clone(), second.clone()], Antichain::new().borrow(), all_times());
+    let pages = |batch: &Batch<u64>| -> BTreeSet<*const u8> {
+        (0..batch.pages()).map(|page| batch.page(page).bytes().as_ptr()).collect()
+    };
+    let stayed = pages(&merged).intersection(&(&pages(&first) | &pages(&second))).count();
+    assert_eq!(stayed, first.pages() + second.pages() - 2, "but for the small one and the next");
+    assert!(merged.pages() <= first.pages() + second.pages());
+    assert_eq!(merged.len(), first.len() + second.len());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_storage::MemoryStorage;
+use alluvium_storage::{MemoryStorage, Storage};
 use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
@@ -11,6 +11,8 @@ use differential_dataflow::trace::Description;
 use proptest::prelude::*;
 use timely::order::Product;
 use timely::progress::Antichain;
+
+use crate::mapped::MappedMemory;
 
 pub type Row = (Vec<u8>, Vec<u8>);
 pub type Update<T> = (Vec<u8>, Vec<u8>, T, i64);
@@ -85,24 +87,33 @@ pub fn any_updates<T: TestTime>(most: usize) -> impl Strategy<Value = Vec<Update
     prop::collection::vec(any_update::<T>(), 0..most)
 }
 
-/// Pages from one update to more than a test has; what is made of them stays in memory, goes to files, or
-/// does either, as it happens to be.
+/// Pages from one update to more than a test has; what is made of them stays in memory, goes to files, mapped or
+/// not, or does either, as it happens to be.
 pub fn any_limits() -> impl Strategy<Value = PageLimits> {
     (
         prop_oneof![Just(1usize), Just(120), Just(256), Just(16 << 10)],
         prop_oneof![Just(1usize), Just(2), Just(3), Just(65_536)],
         prop_oneof![Just(usize::MAX), Just(1), 500..30_000usize],
+        any::<bool>(),
     )
-        .prop_map(|(bytes, updates, memory)| {
-            surround(memory);
+        .prop_map(|(bytes, updates, memory, is_mapped)| {
+            if is_mapped {
+                surround_with(memory, Arc::new(MappedMemory::default()));
+            } else {
+                surround(memory);
+            }
             PageLimits { bytes, updates }
         })
 }
 
 /// Gives the batches that this thread makes from now on so many bytes of memory, and a storage for the rest.
 pub fn surround(memory: usize) -> Surroundings {
-    let budget = MemoryBudget::new(memory);
-    let around = Surroundings { budget, storage: Some(Arc::new(MemoryStorage::new())) };
+    surround_with(memory, Arc::new(MemoryStorage::new()))
+}
+
+/// As [`surround`], with this storage.
+pub fn surround_with(memory: usize, storage: Arc<dyn Storage>) -> Surroundings {
+    let around = Surroundings { budget: MemoryBudget::new(memory), storage: Some(storage) };
     surroundings::enter(around.clone());
     around
 }

@@ -1,0 +1,210 @@
+//! State: building batches, spilling and opening them again, seeking lists of keys, merging.
+//!
+//! In a file, *cold* is with nothing of it in memory, *hot* with all of it in the system's cache but not touched
+//! since it was opened, and *touched* with every page seen before.
+
+use std::hint::black_box;
+
+use alluvium_state_benches::{
+    Folder, ROW, all_times, batch, chill, key, keys, rows, stay_in_memory, value,
+};
+use alluvium_trace::{Batch, Cursors, RowBuffer, Spine, merge};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use differential_dataflow::trace::{Trace, TraceReader};
+use timely::progress::Antichain;
+
+/// The memory that state may take where it is meant to go to files.
+const LITTLE: usize = 16 << 20;
+
+fn all_rows() -> Vec<(u64, [u8; 56])> {
+    (0..rows()).map(|row| (row, value(row))).collect()
+}
+
+fn building(criterion: &mut Criterion) {
+    let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
+    let sorted = all_rows();
+    let mut shuffled = sorted.clone();
+    fastrand::Rng::with_seed(1).shuffle(&mut shuffled);
+    let mut group = criterion.benchmark_group("build");
+    group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
+    group.bench_function("in memory, sorted rows", |bencher| {
+        stay_in_memory();
+        bencher.iter(|| batch(sorted.iter().copied()));
+    });
+    group.bench_function("in memory, rows in no order", |bencher| {
+        stay_in_memory();
+        bencher.iter(|| {
+            let mut buffer = RowBuffer::new();
+            for (row, value) in &shuffled {
+                buffer.push(&key(*row), value, &0_u64, 1);
+            }
+            buffer.seal(all_times())
+        });
+    });
+    group.bench_function("in a file, sorted rows", |bencher| {
+        folder.surround(LITTLE);
+        bencher.iter(|| batch(sorted.iter().copied()));
+    });
+    group.finish();
+}
+
+fn spilling(criterion: &mut Criterion) {
+    let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
+    let sorted = all_rows();
+    let mut group = criterion.benchmark_group("spill");
+    group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
+    group.bench_function("a layer of a spine", |bencher| {
+        // Room for the batch, until something else takes it.
+        let budget = folder.surround(sorted.len() * ROW * 3 / 2);
+        let in_memory = batch(sorted.iter().copied());
+        assert!(!in_memory.is_file());
+        let setup = || {
+            let mut spine = Spine::<u64>::default();
+            spine.insert(in_memory.clone());
+            spine
+        };
+        bencher.iter_batched_ref(
+            setup,
+            |spine| {
+                let _taken = budget.charge(sorted.len() * ROW);
+                spine.set_physical_compaction(Antichain::new().borrow());
+                spine.map_batches(|batch| assert!(batch.is_file()));
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    let budget = folder.surround(LITTLE);
+    folder.keep(batch(sorted.iter().copied()), "kept");
+    group.bench_function("open the file again", |bencher| {
+        bencher.iter(|| folder.open("kept", &budget));
+    });
+    group.finish();
+}
+
+/// Looks the keys of `delta` up, and counts those that are there. `told` is whether they are told beforehand.
+fn look_up(batch: &Batch<u64>, delta: &Batch<u64>, told: bool) -> usize {
+    let mut cursors = Cursors::new([batch.clone()]);
+    if told {
+        cursors.expect(Cursors::new([delta.clone()]));
+    }
+    let mut keys = delta.cursor();
+    let mut found = 0;
+    while let Some(key) = keys.key() {
+        cursors.seek_key(key);
+        if cursors.key() == Some(key) {
+            found += 1;
+            black_box(cursors.val());
+        }
+        keys.step_key();
+    }
+    found
+}
+
+fn seeking(criterion: &mut Criterion) {
+    let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
+    stay_in_memory();
+    let in_memory = batch(all_rows().into_iter());
+    folder.surround(LITTLE);
+    folder.keep(batch(all_rows().into_iter()), "kept");
+    // What is touched may stay.
+    let budget = folder.surround(usize::MAX);
+    for count in [100, 1_000, 30_000] {
+        for (name, beside) in [("keys that are there", 0), ("keys that are not", 1)] {
+            let delta = keys(count, rows(), beside);
+            let mut group = criterion.benchmark_group(format!("seek {count} {name}"));
+            group.sample_size(10).throughput(Throughput::Elements(delta.len() as u64));
+            for (suffix, told) in [("", false), (", told", true)] {
+                group.bench_function(format!("in memory{suffix}"), |bencher| {
+                    bencher.iter(|| look_up(&in_memory, &delta, told));
+                });
+                group.bench_function(format!("in a file, touched{suffix}"), |bencher| {
+                    let file = folder.open("kept", &budget);
+                    look_up(&file, &delta, told);
+                    bencher.iter(|| look_up(&file, &delta, told));
+                });
+                group.bench_function(format!("in a file, hot{suffix}"), |bencher| {
+                    bencher.iter_batched_ref(
+                        || folder.open("kept", &budget),
+                        |file| look_up(file, &delta, told),
+                        BatchSize::PerIteration,
+                    );
+                });
+                group.bench_function(format!("in a file, cold{suffix}"), |bencher| {
+                    let setup = || {
+                        folder.chill("kept");
+                        folder.open("kept", &budget)
+                    };
+                    bencher.iter_batched_ref(
+                        setup,
+                        |file| look_up(file, &delta, told),
+                        BatchSize::PerIteration,
+                    );
+                });
+            }
+            group.finish();
+        }
+    }
+}
+
+/// Two batches: every second row each, or the first half and the second.
+fn halves(are_interleaved: bool) -> [Batch<u64>; 2] {
+    let all = rows();
+    [0, 1].map(|part| {
+        let numbers: Box<dyn Iterator<Item = u64>> = if are_interleaved {
+            Box::new((part..all).step_by(2))
+        } else {
+            Box::new(part * all / 2..(part + 1) * all / 2)
+        };
+        batch(numbers.map(|row| (row, value(row))))
+    })
+}
+
+fn merging(criterion: &mut Criterion) {
+    let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
+    let all = Antichain::from_elem(0);
+    let mut group = criterion.benchmark_group("merge");
+    group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
+    for (name, are_interleaved) in [("rows in turn", true), ("one behind the other", false)] {
+        stay_in_memory();
+        let sources = halves(are_interleaved);
+        group.bench_function(format!("in memory, {name}"), |bencher| {
+            stay_in_memory();
+            bencher.iter(|| merge(&sources, all.borrow(), all_times()));
+        });
+        drop(sources);
+        let budget = folder.surround(LITTLE);
+        let names =
+            ["first", "second"].map(|part| format!("{part} {are_interleaved}").replace(' ', "-"));
+        for (half, name) in [0, 1].into_iter().zip(&names) {
+            let mut halves = Vec::from(halves(are_interleaved));
+            let half = halves.swap_remove(half);
+            drop(halves);
+            folder.keep(half, name);
+        }
+        let open = || -> Vec<_> { names.iter().map(|name| folder.open(name, &budget)).collect() };
+        group.bench_function(format!("in files, hot, {name}"), |bencher| {
+            bencher.iter_batched_ref(
+                open,
+                |sources| merge(sources, all.borrow(), all_times()),
+                BatchSize::PerIteration,
+            );
+        });
+        group.bench_function(format!("in files, cold, {name}"), |bencher| {
+            let setup = || {
+                names.iter().for_each(|name| {
+                    chill(&folder.path().join(name)).expect("the system takes advice");
+                });
+                open()
+            };
+            bencher.iter_batched_ref(
+                setup,
+                |sources| merge(sources, all.borrow(), all_times()),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, building, spilling, seeking, merging);
+criterion_main!(benches);

@@ -1,0 +1,146 @@
+//! What the chapters of `benches/` share: rows, a folder on a real disk, and how its files become cold.
+//!
+//! `docs/benchmarks.md` has the commands and the figures.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alluvium_storage::{Blob, LocalStorage, Storage};
+use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
+use alluvium_trace::{Batch, BatchBuilder, RowBuffer};
+use differential_dataflow::trace::Description;
+use rustix::fs::{Advice, fadvise, statfs};
+use tempfile::TempDir;
+use timely::progress::Antichain;
+
+/// The bytes of a row's value.
+pub const VALUE: usize = 56;
+
+/// The bytes of a row: a key of eight bytes, and its value.
+pub const ROW: usize = 8 + VALUE;
+
+/// How many rows a batch has: `ALLUVIUM_BENCH_ROWS`, or two million, which are 128 MB.
+pub fn rows() -> u64 {
+    let given = std::env::var("ALLUVIUM_BENCH_ROWS").ok();
+    given.map_or(2_000_000, |rows| rows.parse().expect("ALLUVIUM_BENCH_ROWS is a number"))
+}
+
+/// A row's key: every fourth number, so that there are keys between any two.
+pub fn key(row: u64) -> [u8; 8] {
+    (4 * row).to_be_bytes()
+}
+
+/// A row's value.
+pub fn value(row: u64) -> [u8; VALUE] {
+    let mut value = [0; VALUE];
+    fastrand::Rng::with_seed(row).fill(&mut value);
+    value
+}
+
+/// An interval from the beginning to the end of time.
+pub fn all_times() -> Description<u64> {
+    let minimum = Antichain::from_elem(0);
+    Description::new(minimum.clone(), Antichain::new(), minimum)
+}
+
+/// A batch of the rows of these numbers, which ascend, all at time zero.
+pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>) -> Batch<u64> {
+    let mut builder = BatchBuilder::new();
+    for (row, value) in rows {
+        builder.push(&key(row), &value, &0, 1);
+    }
+    builder.finish(all_times())
+}
+
+/// A batch of this many keys of `rows` rows, in memory; each is moved up by `beside`, so that 0 gives keys that are
+/// there, and 1 keys that are not.
+pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
+    stay_in_memory();
+    let mut random = fastrand::Rng::with_seed(count as u64);
+    let mut buffer = RowBuffer::new();
+    for _ in 0..count {
+        let key = 4 * random.u64(..rows) + beside;
+        buffer.push(&key.to_be_bytes(), &[], &0, 1);
+    }
+    buffer.seal(all_times())
+}
+
+/// All state that this thread makes from now on is counted alone, and stays in memory.
+pub fn stay_in_memory() {
+    surroundings::enter(Surroundings::default());
+}
+
+/// A folder for files, on a disk.
+pub struct Folder {
+    directory: TempDir,
+    storage: Arc<LocalStorage>,
+}
+
+impl Folder {
+    /// A folder in `ALLUVIUM_BENCH_FOLDER`, or where cargo keeps what is temporary. Prints its file system.
+    ///
+    /// # Panics
+    ///
+    /// If the file system has no disk below it.
+    pub fn new(default: &str) -> Folder {
+        let parent = std::env::var("ALLUVIUM_BENCH_FOLDER").unwrap_or_else(|_| default.to_owned());
+        let directory = tempfile::tempdir_in(&parent).expect("a folder for the files is made");
+        let name = match statfs(directory.path()).expect("a folder has a file system").f_type {
+            0x0102_1994 | 0x8584_58f6 => {
+                panic!("{parent} is in memory: name a folder on a disk in ALLUVIUM_BENCH_FOLDER")
+            }
+            0xef53 => "ext4".to_owned(),
+            0x5846_5342 => "xfs".to_owned(),
+            0x9123_683e => "btrfs".to_owned(),
+            0x2fc1_2fc1 => "zfs".to_owned(),
+            0x794c_7630 => "overlay".to_owned(),
+            other => format!("number {other:#x}"),
+        };
+        println!("file system of {parent}: {name}");
+        let storage = Arc::new(LocalStorage::open(directory.path()).expect("a folder is opened"));
+        Folder { directory, storage }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// All state that this thread makes from now on goes to files here when there are `memory` bytes of it.
+    pub fn surround(&self, memory: usize) -> MemoryBudget {
+        let budget = MemoryBudget::new(memory);
+        let storage: Arc<dyn Storage> = self.storage.clone();
+        surroundings::enter(Surroundings { budget: budget.clone(), storage: Some(storage) });
+        budget
+    }
+
+    /// Keeps the file of a batch under this name when the batch goes. It must be the only one here that is not kept.
+    pub fn keep(&self, batch: Batch<u64>, name: &str) {
+        assert!(batch.is_file(), "a batch with a file");
+        let files = self.storage.list("batch-").expect("the folder is read");
+        let [file] = files.as_slice() else { panic!("one file of a batch, not {files:?}") };
+        fs::hard_link(self.path().join(file), self.path().join(name)).expect("a link is made");
+        let kept = File::open(self.path().join(name)).expect("what was linked is there");
+        // What is not on the disk yet cannot be let go.
+        kept.sync_all().expect("the file is synced");
+    }
+
+    /// Opens a file that is kept.
+    pub fn open(&self, name: &str, budget: &MemoryBudget) -> Batch<u64> {
+        let blob: Arc<dyn Blob> = self.storage.open(name).expect("the file is there");
+        Batch::open(blob, budget).expect("the file is whole")
+    }
+
+    /// Takes the bytes of a file, which nobody has mapped, out of memory.
+    pub fn chill(&self, name: &str) {
+        chill(&self.path().join(name)).expect("the system takes advice");
+    }
+}
+
+/// Takes the bytes of a file, which nobody has mapped, out of memory.
+pub fn chill(path: &PathBuf) -> io::Result<()> {
+    fadvise(File::open(path)?, 0, None, Advice::DontNeed)?;
+    Ok(())
+}

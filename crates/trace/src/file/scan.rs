@@ -1,0 +1,79 @@
+//! Reading the pages of a batch file once, from front to back.
+//!
+//! What reads a whole file, as a merge does, would through the mapping fault it in piece by piece and push out of
+//! memory what others look up there. So it reads past the mapping, a window of pages at a time.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::reader::FilePages;
+use crate::memory::Charge;
+use crate::page::Page;
+
+/// The pages of a batch file, read in windows that are let go again.
+pub(crate) struct FileScan {
+    file: Arc<FilePages>,
+    windows: Box<[OnceLock<Window>]>,
+    /// How many pages a window has, but for the last, as a power of two.
+    pages: u32,
+    /// The first window that was not let go.
+    first: usize,
+}
+
+struct Window {
+    pages: Box<[Page]>,
+    _charge: Charge,
+}
+
+/// The bytes of a window: small beside the caches of a processor, large beside the cost of a system call.
+const WINDOW: usize = 256 << 10;
+
+impl FileScan {
+    /// The pages of a file. A window is no more than a small part of the budget, or one page.
+    pub(crate) fn new(file: Arc<FilePages>) -> Self {
+        let bytes = WINDOW.min(file.budget().limit() / 128);
+        let length = usize::try_from(file.file_bytes()).unwrap_or(usize::MAX) / file.len().max(1);
+        let pages = (bytes / length.max(1)).max(1).ilog2();
+        let windows = (0..file.len().div_ceil(1 << pages)).map(|_| OnceLock::new()).collect();
+        Self { file, windows, pages, first: 0 }
+    }
+
+    /// The number of pages.
+    pub(crate) fn len(&self) -> usize {
+        self.file.len()
+    }
+
+    /// A page that was not let go.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such page, or as [`FilePages::page`] does; also if the file cannot be read.
+    #[inline]
+    pub(crate) fn page(&self, index: usize) -> &Page {
+        let number = index >> self.pages;
+        let window = match self.windows[number].get() {
+            Some(window) => window,
+            None => self.windows[number].get_or_init(|| self.read(number)),
+        };
+        &window.pages[index - (number << self.pages)]
+    }
+
+    #[cold]
+    fn read(&self, window: usize) -> Window {
+        assert!(window >= self.first, "a page that was let go is not read again");
+        let range: Range<usize> = window << self.pages..self.len().min((window + 1) << self.pages);
+        let (pages, bytes) = self.file.read(range).unwrap_or_else(|error| panic!("{error}"));
+        let charge = self.file.budget().charge(bytes + pages.len() * size_of::<Page>());
+        Window { pages, _charge: charge }
+    }
+
+    /// Lets go of the windows before the one that has this page.
+    #[inline]
+    pub(crate) fn let_go_before(&mut self, page: usize) {
+        let end = (page >> self.pages).min(self.windows.len());
+        while self.first < end {
+            self.windows[self.first].take();
+            self.first += 1;
+        }
+    }
+}

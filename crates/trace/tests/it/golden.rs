@@ -1,0 +1,77 @@
+//! Files that were written once and are kept in `tests/golden`: they can still be read, and are still written so.
+//!
+//! A change of the format that is meant writes them again: `ALLUVIUM_WRITE_GOLDEN=1 cargo test -p alluvium-trace golden`.
+
+use std::path::PathBuf;
+
+use alluvium_storage::MemoryStorage;
+use alluvium_trace::Batch;
+use alluvium_trace::memory::MemoryBudget;
+use alluvium_trace::page::{Layout, PageLimits};
+use timely::order::Product;
+
+use crate::file::{blob, file_of};
+use crate::reference::*;
+
+/// The batch of these updates has the kept file's bytes, and the kept file has these updates.
+fn is_kept<T: TestTime>(name: &str, updates: &[Update<T>], limits: PageLimits) -> Vec<Layout> {
+    let around = surround(1);
+    let written = batch(updates, limits);
+    let bytes = file_of(&around);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("ALLUVIUM_WRITE_GOLDEN").is_some() {
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    let kept = std::fs::read(&path).unwrap();
+    let opened =
+        Batch::<T>::open(blob(&MemoryStorage::new(), name, &kept), &MemoryBudget::unlimited());
+    let opened = opened.unwrap();
+    assert_eq!(contents(&opened), reference(updates), "{name} is read");
+    assert_eq!(opened.description(), written.description());
+    assert!(kept == bytes, "{name} would be written otherwise");
+    (0..opened.pages()).map(|page| *opened.page(page).layout()).collect()
+}
+
+const LARGE: PageLimits = PageLimits { bytes: 16 << 10, updates: 1 << 16 };
+
+#[test]
+fn pages_where_all_is_constant() {
+    let rows = (0..12_u8).map(|number| (vec![number / 3, number], vec![number; 9], 7_u64, 1));
+    let pages =
+        is_kept("constant-1", &rows.collect::<Vec<_>>(), PageLimits { bytes: 200, updates: 3 });
+    assert_eq!(pages.len(), 4);
+    for page in pages {
+        let absent = [page.key_offsets, page.value_offsets, page.value_starts, page.update_starts];
+        assert_eq!((absent, page.time_indexes, page.weights), ([0; 4], 0, 0));
+    }
+}
+
+#[test]
+fn a_page_with_all_columns() {
+    let updates: Vec<Update<u64>> = vec![
+        (vec![], b"x".to_vec(), 7, 1),
+        (vec![], b"yy".to_vec(), 3, -2),
+        (vec![], b"yy".to_vec(), 7, 1),
+        (b"key".to_vec(), vec![], 9, i64::MIN),
+    ];
+    let [page] = is_kept("all-columns-1", &updates, LARGE)[..] else { panic!("one page") };
+    let present = [page.key_offsets, page.value_offsets, page.value_starts, page.update_starts];
+    assert!(present.iter().chain([&page.time_indexes, &page.weights]).all(|&at| at > 0));
+}
+
+#[test]
+fn a_page_whose_times_are_numbered_in_two_bytes() {
+    let updates: Vec<Update<u64>> =
+        (0..300).map(|number| (vec![(number % 5) as u8], vec![], number * 7, 1)).collect();
+    let [page] = is_kept("many-times-1", &updates, LARGE)[..] else { panic!("one page") };
+    assert_eq!((page.times, page.lanes), (300, 1));
+}
+
+#[test]
+fn pages_of_iterations_over_which_a_key_and_a_value_go_on() {
+    let updates: Vec<Update<Product<u64, u64>>> =
+        (0..7).map(|number| (vec![1], vec![2], Product::new(number / 2, number % 2), 1)).collect();
+    let pages = is_kept("iterations-1", &updates, PageLimits { bytes: 16 << 10, updates: 2 });
+    assert_eq!(pages.len(), 4);
+    assert!(pages.iter().all(|page| page.lanes == 2));
+}

@@ -1,0 +1,232 @@
+//! Blobs in memory that pass for mapped files, and tell how they were read.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use alluvium_storage::{Advice, Blob, BlobWriter, MemoryStorage, Result, Storage};
+use alluvium_trace::memory::MemoryBudget;
+use alluvium_trace::page::PageLimits;
+use alluvium_trace::{Batch, Cursors, merge};
+use bytes::Bytes;
+use proptest::prelude::*;
+use timely::progress::Antichain;
+
+use crate::cursor::{agrees, any_move};
+use crate::reference::*;
+
+/// Blobs of a memory storage, as if they were mapped files.
+#[derive(Debug, Default)]
+pub struct MappedMemory {
+    storage: MemoryStorage,
+}
+
+/// Such a blob.
+#[derive(Debug)]
+pub struct MappedBlob {
+    blob: Arc<dyn Blob>,
+    /// What was asked to be brought to memory.
+    pub asked: Mutex<Vec<Range<u64>>>,
+    /// What was read past the mapping.
+    pub read: Mutex<Vec<Range<u64>>>,
+}
+
+impl MappedBlob {
+    pub fn new(blob: Arc<dyn Blob>) -> Self {
+        Self { blob, asked: Mutex::default(), read: Mutex::default() }
+    }
+}
+
+struct Writer(Box<dyn BlobWriter>);
+
+impl BlobWriter for Writer {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.append(bytes)
+    }
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+    fn seal(self: Box<Self>) -> Result<Arc<dyn Blob>> {
+        Ok(Arc::new(MappedBlob::new(self.0.seal()?)))
+    }
+}
+
+impl Storage for MappedMemory {
+    fn create(&self, name: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(Writer(self.storage.create(name)?)))
+    }
+    fn open(&self, name: &str) -> Result<Arc<dyn Blob>> {
+        Ok(Arc::new(MappedBlob::new(self.storage.open(name)?)))
+    }
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        self.storage.list(prefix)
+    }
+    fn delete(&self, name: &str) -> Result<()> {
+        self.storage.delete(name)
+    }
+}
+
+impl Blob for MappedBlob {
+    fn name(&self) -> &str {
+        self.blob.name()
+    }
+    fn place(&self) -> String {
+        self.blob.place()
+    }
+    fn len(&self) -> u64 {
+        self.blob.len()
+    }
+    fn bytes(&self) -> Bytes {
+        self.blob.bytes()
+    }
+    fn is_mapped(&self) -> bool {
+        true
+    }
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.read.lock().unwrap().push(range.clone());
+        self.blob.read(range)
+    }
+    fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()> {
+        if advice == Advice::WillNeed {
+            let full = ranges.iter().filter(|range| !range.is_empty());
+            self.asked.lock().unwrap().extend(full.cloned());
+        }
+        self.blob.advise(ranges, advice)
+    }
+}
+
+fn key(number: u32) -> Vec<u8> {
+    (2 * number).to_be_bytes().to_vec()
+}
+
+/// A batch of these numbers, some ten on a page.
+fn numbers(numbers: impl Iterator<Item = u32>) -> Batch<u64> {
+    let rows: Vec<_> = numbers.map(|number| (key(number), vec![7; 20], 0, 1)).collect();
+    batch(&rows, PageLimits { bytes: 400, updates: 1 << 16 })
+}
+
+/// A file of these numbers that passes for mapped, read with so much memory.
+fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<MappedBlob>, Batch<u64>) {
+    let around = surround(1);
+    let _written = numbers(all);
+    let storage = around.storage.unwrap();
+    let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
+    let blob = Arc::new(MappedBlob::new(blob));
+    let file = Batch::open(blob.clone(), &MemoryBudget::new(memory)).unwrap();
+    surround(usize::MAX);
+    (blob, file)
+}
+
+#[test]
+fn a_merge_reads_files_in_sequence_past_their_mappings() {
+    let (first, one) = file_of_numbers((0..4000).step_by(2), 1 << 20);
+    let (second, other) = file_of_numbers((1..4000).step_by(2), 1 << 20);
+    let merged = merge(&[one, other], Antichain::new().borrow(), all_times());
+    assert_eq!(contents(&merged), contents(&numbers(0..4000)));
+    for blob in [first, second] {
+        assert!(blob.asked.lock().unwrap().is_empty());
+        let read = blob.read.lock().unwrap();
+        assert_eq!(read[0].start, 4096);
+        assert!(read.windows(2).all(|pair| pair[0].end == pair[1].start), "{read:?}");
+        // One part in 128 of the memory that there is.
+        assert!(read.iter().all(|range| range.end - range.start <= 8192), "{read:?}");
+        assert!(read.len() < 30, "{} reads", read.len());
+    }
+}
+
+#[test]
+fn a_scan_holds_one_window_at_a_time() {
+    let memory = MemoryBudget::new(1 << 20);
+    let (blob, _) = file_of_numbers(0..10_000, 0);
+    let file = Batch::<u64>::open(blob, &memory).unwrap();
+    let before = memory.used();
+    let mut cursor = file.scan();
+    let mut most = 0;
+    while cursor.key().is_some() {
+        most = most.max(memory.used() - before);
+        cursor.step_key();
+    }
+    assert!((1..=2 * 8192).contains(&most), "{most} bytes");
+    drop(cursor);
+    assert_eq!((memory.used(), memory.touched()), (before, 0));
+}
+
+#[test]
+fn a_scan_of_a_damaged_page_tells_file_and_place() {
+    let around = surround(1);
+    let _written = numbers(0..1000);
+    let storage = around.storage.unwrap();
+    let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
+    let mut bytes = blob.bytes().to_vec();
+    bytes[9000] ^= 4;
+    let mut writer = MemoryStorage::new().create("damaged").unwrap();
+    writer.append(&bytes).unwrap();
+    let blob = Arc::new(MappedBlob::new(writer.seal().unwrap()));
+    let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
+    let read = std::panic::AssertUnwindSafe(|| {
+        merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times())
+    });
+    let error = std::panic::catch_unwind(read).unwrap_err();
+    let error = error.downcast_ref::<String>().unwrap();
+    assert!(error.contains("mem:damaged is damaged at byte"), "{error}");
+}
+
+#[test]
+fn keys_that_are_told_are_asked_for_before_they_are_sought() {
+    let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
+    let delta = numbers((0..10_000).step_by(97));
+    let mut cursors = Cursors::new([file.clone()]);
+    let mut seen = blob.asked.lock().unwrap().len();
+    cursors.expect(Cursors::new([delta.clone()]));
+    let mut asked_at = Vec::new();
+    for (seek, number) in (0..10_000).step_by(97).enumerate() {
+        cursors.seek_key(&key(number));
+        assert_eq!(cursors.key(), Some(key(number).as_slice()));
+        let asked = blob.asked.lock().unwrap().len();
+        if asked > seen {
+            asked_at.push(seek);
+        }
+        seen = asked;
+    }
+    assert!(asked_at.len() < 10, "for many keys at once: {asked_at:?}");
+    // All is in memory now: nothing is asked for again.
+    let mut cursors = Cursors::new([file]);
+    cursors.expect(Cursors::new([delta]));
+    (0..10_000).step_by(97).for_each(|number| cursors.seek_key(&key(number)));
+    assert_eq!(blob.asked.lock().unwrap().len(), seen);
+}
+
+#[test]
+fn neighbours_are_asked_for_at_once() {
+    let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
+    let mut cursors = Cursors::new([file]);
+    cursors.expect(Cursors::new([numbers(2000..2016)]));
+    blob.asked.lock().unwrap().clear();
+    (2000..2016).for_each(|number| cursors.seek_key(&key(number)));
+    assert_eq!(blob.asked.lock().unwrap().len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn cursors_with_expectations_move_as_the_model(
+        batches in prop::collection::vec((any_updates(30), any_limits()), 1..4),
+        expected in any_updates(20),
+        moves in prop::collection::vec(any_move(), 0..60),
+    ) {
+        let built = batches.iter().map(|(updates, limits)| batch::<u64>(updates, *limits));
+        let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
+        let mut cursors = Cursors::new(built);
+        // Whether they come true or not.
+        cursors.expect(Cursors::new([batch(&expected, PageLimits::default())]));
+        agrees(&mut cursors, &references, &moves);
+    }
+
+    #[test]
+    fn scans_move_as_the_model(
+        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5),
+        moves in prop::collection::vec(any_move(), 0..60),
+    ) {
+        let built = batches.iter().map(|(updates, limits)| batch::<u64>(updates, *limits));
+        let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
+        agrees(&mut Cursors::scan(built), &references, &moves);
+    }
+}
