@@ -8,7 +8,7 @@ use std::hint::black_box;
 use alluvium_state_benches::{
     Folder, ROW, all_times, batch, chill, key, keys, rows, stay_in_memory, value,
 };
-use alluvium_trace::{Batch, Cursors, RowBuffer, Spine, merge};
+use alluvium_trace::{Batch, BatchBuilder, Cursors, RowBuffer, Spine, merge};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use differential_dataflow::trace::{Trace, TraceReader};
 use timely::progress::Antichain;
@@ -146,6 +146,49 @@ fn seeking(criterion: &mut Criterion) {
     }
 }
 
+/// Keys as a column of numbers has them, of nine bytes of which the first never changes, with eight rows each.
+fn seeking_groups(criterion: &mut Criterion) {
+    let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
+    let groups = rows() / 8;
+    let key = |group: u64| [[1].as_slice(), &group.to_be_bytes()].concat();
+    let budget = folder.surround(LITTLE);
+    let mut builder = BatchBuilder::new();
+    for row in 0..8 * groups {
+        // The first bytes are in order.
+        let mut value = value(row);
+        value[0] = (row % 8) as u8;
+        builder.push(&key(row / 8), &value, &0, 1);
+    }
+    folder.keep(builder.finish(all_times()), "kept");
+    drop(budget);
+    let budget = folder.surround(usize::MAX);
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut buffer = RowBuffer::new();
+    (0..1000).for_each(|_| buffer.push(&key(random.u64(..groups)), &[], &0_u64, 1));
+    let delta = buffer.seal(all_times());
+    let mut group = criterion.benchmark_group("seek 1000 groups of eight rows");
+    group.sample_size(10).throughput(Throughput::Elements(delta.len() as u64));
+    group.bench_function("in a file, touched", |bencher| {
+        let file = folder.open("kept", &budget);
+        look_up(&file, &delta, false);
+        bencher.iter(|| look_up(&file, &delta, false));
+    });
+    for (name, told) in [("in a file, cold", false), ("in a file, cold, told", true)] {
+        group.bench_function(name, |bencher| {
+            let setup = || {
+                folder.chill("kept");
+                folder.open("kept", &budget)
+            };
+            bencher.iter_batched_ref(
+                setup,
+                |file| look_up(file, &delta, told),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+}
+
 /// Two batches: every second row each, or the first half and the second.
 fn halves(are_interleaved: bool) -> [Batch<u64>; 2] {
     let all = rows();
@@ -206,5 +249,5 @@ fn merging(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, building, spilling, seeking, merging);
+criterion_group!(benches, building, spilling, seeking, seeking_groups, merging);
 criterion_main!(benches);

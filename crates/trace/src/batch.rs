@@ -10,12 +10,11 @@ use timely::progress::{Antichain, Timestamp};
 
 use crate::builder::{BatchBuilder, written};
 use crate::cursor::Cursor;
+use crate::fences::Fences;
 use crate::file::{FileError, FilePages, FileScan, FileWriter};
 use crate::memory::{MemoryBudget, Surroundings};
 use crate::merge::BatchMerger;
-use crate::page::view::gallop;
 use crate::page::{Page, PageLimits};
-use crate::prefix::prefix;
 use crate::time::PageTime;
 
 /// An immutable run of updates, sorted by key, value and time, in pages on the heap or in a file.
@@ -30,8 +29,8 @@ pub struct Batch<T> {
 /// What a batch holds, whatever interval it is said to describe.
 struct Contents {
     pages: Pages,
-    /// For each page the first eight bytes of its first key: most of a search needs no more.
-    fences: Arc<[u64]>,
+    /// Most of a search needs no more.
+    fences: Arc<Fences>,
     updates: usize,
     retractions: usize,
     bytes: usize,
@@ -147,14 +146,15 @@ impl<T> Batch<T> {
         limits: PageLimits,
         description: Description<T>,
     ) -> Batch<T> {
-        let fences: Arc<[u64]> = pages.iter().map(|page| prefix(page.key(0))).collect();
+        let mut fences = Fences::default();
+        pages.iter().for_each(|page| fences.push(page.key(0)));
         let held: usize = pages.iter().map(|page| page.bytes().len()).sum();
         let contents = Contents {
             updates: pages.iter().map(Page::updates).sum(),
             retractions: pages.iter().map(Page::retractions).sum(),
-            bytes: held + pages.len() * (size_of::<Page>() + size_of::<u64>()),
+            bytes: held + pages.len() * size_of::<Page>() + fences.bytes(),
             pages: Pages::Heap(pages),
-            fences,
+            fences: Arc::new(fences),
             limits,
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
@@ -167,7 +167,7 @@ impl<T> Batch<T> {
         description: Description<T>,
     ) -> Batch<T> {
         let contents = Contents {
-            fences: pages.fences().collect(),
+            fences: Arc::new(pages.fences()),
             updates: pages.updates(),
             retractions: pages.retractions(),
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
@@ -211,20 +211,13 @@ impl<T> Batch<T> {
     /// Where a key that is on no page before `from` may be, as far as fences tell: two pages at most, though there
     /// can be more if many keys begin alike.
     pub(crate) fn likely_pages(&self, from: usize, key: &[u8]) -> Range<usize> {
-        let (fences, target) = (&self.contents.fences, prefix(key));
-        let start = gallop(from..fences.len(), |page| fences[page] < target);
-        let is_start = fences.get(start) == Some(&target);
+        let (start, is_start) = self.contents.fences.approach(from, key);
         start.saturating_sub(1).max(from)..start + usize::from(is_start)
     }
 
     /// The first of the pages `from..` whose first key is not below `target`, or the number of pages.
     pub(crate) fn seek_page(&self, from: usize, target: &[u8]) -> usize {
-        let fences = &self.contents.fences;
-        let target_prefix = prefix(target);
-        gallop(from..fences.len(), |page| match fences[page] {
-            fence if fence == target_prefix => self.page(page).key(0) < target,
-            fence => fence < target_prefix,
-        })
+        self.contents.fences.seek(from, target, |page| self.page(page).key(0) < target)
     }
 }
 

@@ -41,6 +41,7 @@ pub mod spine;
 pub mod time;
 
 mod ahead;
+mod fences;
 mod prefix;
 mod weight;
 

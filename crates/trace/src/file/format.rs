@@ -34,6 +34,8 @@ pub struct Metadata {
     pub page_bytes: u64,
     /// How many updates a page of the batch was allowed to have.
     pub page_updates: u64,
+    /// What the first keys of all pages begin with.
+    pub common: Vec<u8>,
     /// The pages, in order.
     pub pages: Vec<PageEntry>,
 }
@@ -45,7 +47,7 @@ pub struct PageEntry {
     pub offset: u64,
     /// XXH3-64 of its bytes.
     pub checksum: u64,
-    /// The first eight bytes of its first key, as a big-endian number, filled up with zeros.
+    /// The eight bytes behind that of its first key, as a big-endian number, filled up with zeros.
     pub fence: u64,
     /// Its length in bytes.
     pub length: u32,

@@ -15,6 +15,7 @@ use super::error::FileError;
 use super::format::{
     self, ArchivedMetadata, HEADER, INCOMPATIBLE, Metadata, PageEntry, TRAILER, Trailer,
 };
+use crate::fences::Fences;
 use crate::memory::{Charge, MemoryBudget, Surroundings};
 use crate::page::{Layout, Page};
 use crate::time::MAXIMUM_LANES;
@@ -30,6 +31,8 @@ pub(crate) struct FilePages {
     bytes: Bytes,
     slots: Box<[Slot]>,
     lanes: u32,
+    /// What the first keys of all pages begin with.
+    common: Box<[u8]>,
     updates: usize,
     retractions: usize,
     budget: MemoryBudget,
@@ -168,6 +171,7 @@ impl FilePages {
             page_bytes: slots.iter().map(|slot| slot.entry.length as usize).sum(),
             slots,
             lanes: metadata.lanes,
+            common: metadata.common.as_slice().into(),
             updates: metadata.updates as usize,
             retractions: metadata.retractions as usize,
             budget: budget.clone(),
@@ -192,9 +196,10 @@ impl FilePages {
         self.retractions
     }
 
-    /// The first eight bytes of the first key of each page.
-    pub(crate) fn fences(&self) -> impl Iterator<Item = u64> + '_ {
-        self.slots.iter().map(|slot| slot.entry.fence)
+    /// Where the pages begin.
+    pub(crate) fn fences(&self) -> Fences {
+        let prefixes = self.slots.iter().map(|slot| slot.entry.fence).collect();
+        Fences::new(self.common.to_vec(), prefixes)
     }
 
     /// A page.
@@ -367,6 +372,7 @@ impl ArchivedMetadata {
             retractions: self.retractions.to_native(),
             page_bytes: self.page_bytes.to_native(),
             page_updates: self.page_updates.to_native(),
+            common: self.common.as_slice().to_vec(),
             pages: self
                 .pages
                 .iter()

@@ -10,9 +10,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::FileError;
 use super::format::{self, Metadata, PageEntry, Trailer};
 use super::reader::FilePages;
+use crate::fences::Fences;
 use crate::memory::Surroundings;
 use crate::page::{Page, PageLimits};
-use crate::prefix::prefix;
 use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// A batch file being written, page by page.
@@ -20,6 +20,7 @@ pub(crate) struct FileWriter {
     writer: Box<dyn BlobWriter>,
     surroundings: Surroundings,
     entries: Vec<PageEntry>,
+    fences: Fences,
     updates: u64,
     retractions: u64,
 }
@@ -35,7 +36,14 @@ impl FileWriter {
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut writer = storage.create(&name)?;
         writer.append(&format::header())?;
-        Ok(Self { writer, surroundings, entries: Vec::new(), updates: 0, retractions: 0 })
+        Ok(Self {
+            writer,
+            surroundings,
+            entries: Vec::new(),
+            fences: Fences::default(),
+            updates: 0,
+            retractions: 0,
+        })
     }
 
     /// Adds a page, as it is.
@@ -44,10 +52,12 @@ impl FileWriter {
         self.entries.push(PageEntry {
             offset: self.writer.len(),
             checksum: xxh3_64(bytes),
-            fence: prefix(page.key(0)),
+            // Known once all pages are.
+            fence: 0,
             length: page.layout().length,
             updates: page.layout().updates,
         });
+        self.fences.push(page.key(0));
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
         self.writer.append(bytes)?;
@@ -60,6 +70,9 @@ impl FileWriter {
         limits: PageLimits,
         description: &Description<T>,
     ) -> Result<FilePages, FileError> {
+        for (entry, fence) in self.entries.iter_mut().zip(self.fences.prefixes()) {
+            entry.fence = *fence;
+        }
         let metadata = Metadata {
             lanes: T::LANES as u32,
             lower: lanes(description.lower()),
@@ -69,6 +82,7 @@ impl FileWriter {
             retractions: self.retractions,
             page_bytes: limits.bytes as u64,
             page_updates: limits.updates as u64,
+            common: self.fences.common().to_vec(),
             pages: self.entries,
         };
         let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&metadata)

@@ -6,6 +6,7 @@ mod batch;
 mod buffer;
 mod cursor;
 mod cursors;
+mod failures;
 mod file;
 mod fuzz;
 mod gauge;

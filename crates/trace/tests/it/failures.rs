@@ -1,0 +1,169 @@
+//! Storage that fails in the middle of building, spilling and merging, at every call that there is.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use alluvium_storage::{Failing, LocalStorage, MemoryStorage, Storage};
+use alluvium_trace::memory::MemoryBudget;
+use alluvium_trace::page::PageLimits;
+use alluvium_trace::{Batch, BatchBuilder, Spine, merge};
+use differential_dataflow::trace::{Description, Trace, TraceReader};
+use timely::progress::Antichain;
+
+use crate::reference::*;
+
+const EPOCHS: u64 = 7;
+
+/// Little enough for some of the run's batches to be built in files and for some to be moved there.
+const MEMORY: usize = 5_000;
+
+/// The rows of an epoch: some new, some of which the last epoch had, taken away.
+fn rows(epoch: u64) -> Vec<Update<u64>> {
+    let row = |number: u64, weight| (number.to_be_bytes().to_vec(), vec![7; 20], epoch, weight);
+    let new = (0..40).map(|number| row(number * 13 + epoch, 1));
+    let old = (0..10).filter(|_| epoch > 0).map(|number| row(number * 13 + epoch - 1, -1));
+    let mut rows: Vec<_> = new.chain(old).collect();
+    rows.sort();
+    rows
+}
+
+fn build(epoch: u64) -> Batch<u64> {
+    let mut builder = BatchBuilder::with_limits(PageLimits { bytes: 400, updates: 1 << 16 });
+    for (key, value, time, weight) in rows(epoch) {
+        builder.push(&key, &value, &time, weight);
+    }
+    let [lower, upper, since] = [epoch, epoch + 1, 0].map(Antichain::from_elem);
+    builder.finish(Description::new(lower, upper, since))
+}
+
+/// Does `work`, again after the storage was mended if it fails for the first time. Whether it failed.
+fn twice<S: Storage, R>(storage: &Failing<S>, mut work: impl FnMut() -> R) -> (R, bool) {
+    match catch_unwind(AssertUnwindSafe(&mut work)) {
+        Ok(done) => (done, false),
+        Err(panic) => {
+            let error = panic.downcast_ref::<String>().expect("a panic with a message");
+            assert!(error.starts_with("state cannot be written to a file: "), "{error}");
+            assert!(error.contains("failing:batch-"), "{error}");
+            assert!(error.contains("fails on command"), "{error}");
+            storage.fail_from(u64::MAX);
+            (work(), true)
+        }
+    }
+}
+
+fn batches_of(spine: &Spine<u64>) -> Vec<Batch<u64>> {
+    let mut batches = Vec::new();
+    spine.map_batches(|batch| batches.push(batch.clone()));
+    batches
+}
+
+/// All batches come to all rows of these epochs.
+fn shows(spine: &mut Spine<u64>, epochs: u64) {
+    let all: Vec<_> = (0..epochs).flat_map(rows).collect();
+    let through = spine.batches_through(Antichain::from_elem(epochs).borrow()).unwrap();
+    let found = contents_of(&through);
+    assert_eq!(at(&found, &epochs), at(&reference(&all), &epochs));
+}
+
+/// Fills a spine epoch by epoch. How often something failed.
+fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
+    let mut spine = Spine::<u64>::default();
+    let mut failures = 0;
+    for epoch in 0..EPOCHS {
+        let (batch, failed) = twice(storage, || build(epoch));
+        failures += usize::from(failed);
+        // Whatever it fails to do with a batch, the spine has it.
+        let mut batch = Some(batch);
+        let (_, failed) = twice(storage, || {
+            if let Some(batch) = batch.take() {
+                spine.insert(batch);
+            }
+        });
+        failures += usize::from(failed);
+        shows(&mut spine, epoch + 1);
+        spine.set_logical_compaction(Antichain::from_elem(epoch).borrow());
+        let physical = Antichain::from_elem(epoch + 1);
+        let (_, failed) = twice(storage, || spine.set_physical_compaction(physical.borrow()));
+        failures += usize::from(failed);
+        shows(&mut spine, epoch + 1);
+        if epoch % 2 == 1 {
+            // Something else takes the memory: what is there goes to files.
+            let taken = budget.charge(MEMORY);
+            let (_, failed) = twice(storage, || spine.exert());
+            failures += usize::from(failed);
+            assert!(batches_of(&spine).iter().all(|batch| batch.is_file() || batch.is_empty()));
+            drop(taken);
+            shows(&mut spine, epoch + 1);
+        }
+    }
+    let batches = batches_of(&spine);
+    let (merged, failed) =
+        twice(storage, || merge(&batches, Antichain::from_elem(EPOCHS).borrow(), all_times()));
+    failures += usize::from(failed);
+    let all: Vec<_> = (0..EPOCHS).flat_map(rows).collect();
+    assert_eq!(at(&contents(&merged), &EPOCHS), at(&reference(&all), &EPOCHS));
+    failures
+}
+
+/// Makes each call of a run fail, and all after it until someone notices.
+fn every_call_fails_once<S: Storage + Clone + 'static>(new: impl Fn() -> S) {
+    let attempt = |call: u64| {
+        let storage = Failing::new(new());
+        storage.fail_from(call);
+        let around = surround_with(MEMORY, Arc::new(storage.clone()));
+        let failures = run(&storage, &around.budget);
+        assert_eq!((around.budget.used(), around.budget.files()), (0, 0), "all is given back");
+        (failures, storage)
+    };
+    let (failures, whole) = attempt(u64::MAX);
+    assert_eq!(failures, 0);
+    assert!(whole.list("").unwrap().is_empty());
+    assert!(whole.calls() > 100, "{} calls", whole.calls());
+    let mut noticed = 0;
+    for call in 1..=whole.calls() {
+        let (failures, storage) = attempt(call);
+        assert!(failures <= 1);
+        noticed += failures;
+        // Files of which the deletion failed are left to those who remove the storage.
+        if storage.list("").unwrap().is_empty() {
+            assert_eq!(failures, 1, "call {call} failed, and nobody said so");
+        }
+    }
+    assert!(noticed > 50, "{noticed}");
+}
+
+#[test]
+fn a_failure_at_any_call_is_told_and_loses_nothing() {
+    every_call_fails_once(MemoryStorage::new);
+}
+
+#[test]
+fn a_failure_at_any_call_on_a_disk_is_told_and_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let number = std::cell::Cell::new(0);
+    every_call_fails_once(|| {
+        number.set(number.get() + 1);
+        LocalStorage::open(directory.path().join(number.get().to_string())).unwrap()
+    });
+}
+
+#[test]
+fn a_file_that_others_have_cut_short_is_an_error_of_the_merge_that_reads_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Arc::new(LocalStorage::open(directory.path()).unwrap());
+    surround_with(1, storage.clone());
+    let rows: Vec<Update<u64>> =
+        (0..5_000_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
+    let _written = batch(&rows, PageLimits::default());
+    let name = storage.list("").unwrap().remove(0);
+    let blob = storage.open(&name).unwrap();
+    assert!(blob.is_mapped());
+    let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
+    let path = directory.path().join(&name);
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(70_000).unwrap();
+    let work = AssertUnwindSafe(|| merge(&[file], Antichain::new().borrow(), all_times()));
+    let error = catch_unwind(work).unwrap_err();
+    let error = error.downcast_ref::<String>().unwrap();
+    assert!(error.contains(path.to_str().unwrap()), "{error}");
+    assert!(error.contains("read") && error.contains("failed to fill whole buffer"), "{error}");
+}
