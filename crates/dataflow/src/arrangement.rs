@@ -1,5 +1,6 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
+use alluvium_trace::memory::surroundings;
 use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
@@ -20,8 +21,10 @@ use crate::pieces::{Piece, in_pieces};
 
 /// How many rows an operator puts into one delta.
 pub const DELTA_ROWS: usize = 8192;
-/// How many bytes of encoded rows an operator puts into one delta, or little more.
-pub(crate) const DELTA_BYTES: usize = 1 << 20;
+/// How many bytes of encoded rows an operator of this thread puts into one delta, or little more.
+pub(crate) fn delta_bytes() -> usize {
+    (1 << 20).min(surroundings::current().budget.limit() / 64)
+}
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.
 pub struct Arrangement<'scope, Tr: TraceReader> {
@@ -211,7 +214,7 @@ fn read<'scope>(
 
 /// The work of reading batches one after the other.
 pub(crate) fn read_each<T: PageTime>(batches: &mut Vec<Batch<T>>, work: &mut dyn FnMut(Cursor<T>)) {
-    batches.drain(..).for_each(|batch| work(batch.cursor()));
+    batches.drain(..).for_each(|batch| work(batch.scan()));
 }
 
 /// Encoded rows on their way into a delta.
@@ -219,11 +222,18 @@ pub(crate) struct Gathered<T> {
     keys: Encoded,
     values: Encoded,
     stamps: Stamps<T>,
+    /// How many bytes make a delta.
+    most: usize,
 }
 
 impl<T> Default for Gathered<T> {
     fn default() -> Self {
-        Self { keys: Encoded::default(), values: Encoded::default(), stamps: Stamps::default() }
+        Self {
+            keys: Encoded::default(),
+            values: Encoded::default(),
+            stamps: Stamps::default(),
+            most: delta_bytes(),
+        }
     }
 }
 
@@ -234,8 +244,7 @@ impl<T: PageTime> Gathered<T> {
 
     /// Whether it is enough for a delta.
     pub(crate) fn is_full(&self) -> bool {
-        self.len() >= DELTA_ROWS
-            || self.keys.bytes().len() + self.values.bytes().len() >= DELTA_BYTES
+        self.len() >= DELTA_ROWS || self.keys.bytes().len() + self.values.bytes().len() >= self.most
     }
 
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8], time: T, weight: i64) {

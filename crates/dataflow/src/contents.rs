@@ -90,7 +90,7 @@ impl Snapshot {
     /// size, ordered by nothing. `columns` selects and orders the columns.
     pub fn read(&self, epoch: Epoch, columns: &[usize]) -> Rows {
         Rows {
-            cursors: Cursors::new(self.batches.iter().cloned()),
+            cursors: Cursors::scan(self.batches.iter().cloned()),
             copies: 0,
             gathered: Gathered::default(),
             layout: self.layout.clone(),

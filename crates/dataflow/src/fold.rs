@@ -40,7 +40,7 @@ where
     reduce_with_tactic(input, name, tactic)
 }
 
-/// How many bytes of changes are folded at once, or those of one key.
+/// How many bytes of changes are folded at once, or those of one key; fewer where there is little memory.
 const CHANGES_BYTES: usize = 1 << 20;
 
 /// What a reduction does with the changes of one key.
@@ -83,6 +83,8 @@ pub(crate) struct Changes<T> {
     ends: Vec<usize>,
     values: Encoded,
     rows: Vec<Change<T>>,
+    /// How many bytes of them are enough.
+    enough: usize,
     /// Of what is allocated for them.
     charge: Charge,
 }
@@ -99,12 +101,14 @@ pub(crate) struct Change<T> {
 
 impl<T: PageTime> Changes<T> {
     fn new() -> Self {
+        let budget = surroundings::current().budget;
         Self {
             keys: Encoded::default(),
             ends: Vec::new(),
             values: Encoded::default(),
             rows: Vec::new(),
-            charge: surroundings::current().budget.charge(0),
+            enough: CHANGES_BYTES.min(budget.limit() / 64).max(1),
+            charge: budget.charge(0),
         }
     }
 
@@ -112,7 +116,7 @@ impl<T: PageTime> Changes<T> {
     /// there are any.
     fn load(&mut self, cursors: &mut Cursors<T>, as_of: &T) -> bool {
         self.clear();
-        while self.keys.bytes().len() + self.values.bytes().len() < CHANGES_BYTES
+        while self.keys.bytes().len() + self.values.bytes().len() < self.enough
             && let Some(key) = cursors.key()
         {
             let start = self.rows.len();
@@ -145,7 +149,7 @@ impl<T: PageTime> Changes<T> {
 
     /// Gives back what one large key has taken.
     fn shrink(&mut self) {
-        if self.keys.capacity() + self.values.capacity() > 4 * CHANGES_BYTES {
+        if self.keys.capacity() + self.values.capacity() > 4 * self.enough {
             (self.keys, self.values) = (Encoded::default(), Encoded::default());
             (self.ends, self.rows) = (Vec::new(), Vec::new());
         }
@@ -345,7 +349,7 @@ where
         if fault::armed(Fault::FirstTileOnly) {
             input_batches.truncate(1);
         }
-        let mut changes = Cursors::new(input_batches);
+        let mut changes = Cursors::scan(input_batches);
         let Some(&time) = held.elements().first() else {
             debug_assert!(changes.key().is_none(), "changes arrive under a capability");
             return (Vec::new(), nothing_withheld);

@@ -10,7 +10,7 @@ use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
 
-use crate::arrangement::{DELTA_BYTES, DELTA_ROWS, Kept, Stamps};
+use crate::arrangement::{DELTA_ROWS, Kept, Stamps, delta_bytes};
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
@@ -153,6 +153,8 @@ struct Output<T> {
     left: Encoded,
     right: Encoded,
     stamps: Stamps<T>,
+    /// How many bytes make a delta.
+    most: usize,
 }
 
 impl<T: PageTime> Output<T> {
@@ -163,6 +165,7 @@ impl<T: PageTime> Output<T> {
             left: Encoded::default(),
             right: Encoded::default(),
             stamps: Stamps::default(),
+            most: delta_bytes(),
         }
     }
 
@@ -174,7 +177,7 @@ impl<T: PageTime> Output<T> {
     fn is_full(&self) -> bool {
         let bytes = |part: &Encoded| part.bytes().len();
         self.len() >= DELTA_ROWS
-            || bytes(&self.keys) + bytes(&self.left) + bytes(&self.right) >= DELTA_BYTES
+            || bytes(&self.keys) + bytes(&self.left) + bytes(&self.right) >= self.most
     }
 
     /// The pairs, decoded.

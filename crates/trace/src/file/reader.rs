@@ -55,7 +55,7 @@ const WINDOW: usize = 64 << 10;
 /// A page, and where it is as far as we know.
 struct Slot {
     entry: PageEntry,
-    page: OnceLock<Page>,
+    page: OnceLock<Box<Page>>,
     state: AtomicU8,
 }
 
@@ -229,7 +229,7 @@ impl FilePages {
             self.ask(offset..offset + u64::from(length));
         }
         let layout = self.check(&slot.entry, &bytes).unwrap_or_else(|error| panic!("{error}"));
-        let page = slot.page.get_or_init(|| Page::mapped(bytes, layout));
+        let page = slot.page.get_or_init(|| Box::new(Page::mapped(bytes, layout)));
         if slot.state.swap(TOUCHED, Ordering::Relaxed) != TOUCHED && self.blob.is_mapped() {
             let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
             let fresh = |window: &&AtomicBool| !window.swap(true, Ordering::Relaxed);
