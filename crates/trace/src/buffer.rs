@@ -17,7 +17,8 @@ use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
 use crate::time::PageTime;
 
-/// Memory that an emptied buffer keeps for the rows to come, in bytes of each of its parts.
+/// Memory that an emptied buffer keeps for the rows to come, in bytes of each of its parts; less where there is
+/// little.
 const RETAINED: usize = 1 << 20;
 
 /// No run is smaller than so many pages.
@@ -183,8 +184,9 @@ impl<T: PageTime> RowBuffer<T> {
             false => self.merged(description),
         };
         self.keep_from(&upper);
-        self.arena.shrink_to(RETAINED);
-        self.updates.shrink_to(RETAINED / size_of::<Update<T>>());
+        let retained = RETAINED.min(self.surroundings.budget.limit() / 64);
+        self.arena.shrink_to(retained);
+        self.updates.shrink_to(retained / size_of::<Update<T>>());
         self.count();
         batch
     }
