@@ -29,7 +29,7 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
-use alluvium_trace::Epoch;
+use alluvium_trace::{Epoch, ledger};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
@@ -183,6 +183,7 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
+    ledger::build(name);
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,

@@ -1,7 +1,7 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
 use alluvium_trace::memory::surroundings;
-use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
+use alluvium_trace::{ledger, Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -68,7 +68,7 @@ where
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
     let encoding = layout.clone();
-    let arranged = arrange_encoded(stream, name, move |delta, buffer| {
+    let arranged = arrange_encoded(stream, name, layout.key_names(), move |delta, buffer| {
         keys.clear();
         values.clear();
         encoding
@@ -90,10 +90,12 @@ pub fn keep<'scope>(
     arrange(stream, layout, name)
 }
 
-/// As [`arrange`], for rows that `encode` turns into keys and values of its own.
+/// As [`arrange`], for rows that `encode` turns into keys and values of its own; `key` names their columns, for
+/// people.
 pub(crate) fn arrange_encoded<'scope, T, Tr>(
     stream: DeltaStream<'scope, T>,
     name: &str,
+    key: String,
     mut encode: impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static,
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
@@ -105,6 +107,7 @@ where
     let scope = stream.scope();
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
         let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
+        ledger::label(name, key);
         let trace = Tr::new(info.clone(), None, Some(activator));
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use alluvium_trace::memory::{Charge, surroundings};
-use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
+use alluvium_trace::{ledger, Batch, BatchBuilder, Cursors, PageTime};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::operators::reduce::{ReduceTactic, reduce_with_tactic};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -21,13 +21,15 @@ use timely::progress::Antichain;
 use crate::codec::Encoded;
 use crate::fault::{self, Fault};
 
-/// Reduces the rows under each key of `input`; times are read advanced to `as_of`.
+/// Reduces the rows under each key of `input`; times are read advanced to `as_of`. `key` names the columns of keys,
+/// for people.
 ///
 /// What the logic may see of the past is what the traces keep: [`alluvium_trace::Nothing`] keeps none.
 pub(crate) fn fold<'scope, T, In, Out, L>(
     input: Arranged<'scope, In>,
     as_of: T,
     name: &str,
+    key: String,
     logic: L,
 ) -> Arranged<'scope, TraceAgent<Out>>
 where
@@ -37,6 +39,7 @@ where
     L: Logic<T>,
 {
     let tactic = Fold { logic, as_of, changes: Changes::new(), answer: Answer::default() };
+    ledger::label(name, key);
     reduce_with_tactic(input, name, tactic)
 }
 

@@ -100,7 +100,7 @@ fn unkeyed<'scope>(
     let mut values = Encoded::default();
     let encoding = layout.clone();
     let arranged =
-        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableChanges", move |delta, buffer| {
+        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableChanges", layout.key_names(), move |delta, buffer| {
             keys.clear();
             values.clear();
             let rows = delta.rows.project(&columns).expect("the table's columns come first");
@@ -109,7 +109,7 @@ fn unkeyed<'scope>(
                 buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
             }
         });
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "Multiset", Multiset { refused });
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "Multiset", layout.key_names(), Multiset { refused });
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 
@@ -159,11 +159,11 @@ fn keyed<'scope>(
     let encoding = layout.clone();
     let mut writes = Writes::default();
     let arranged =
-        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableWrites", move |delta, buffer| {
+        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableWrites", layout.key_names(), move |delta, buffer| {
             writes.encode(&encoding, &columns, delta, buffer);
         });
     let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "LastWrite", LastWrite { row: Vec::new() });
+        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "LastWrite", layout.key_names(), LastWrite { row: Vec::new() });
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 

@@ -30,6 +30,7 @@ pub(super) fn linear<'scope>(
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let first = keys.types().len();
     let columns: Vec<usize> = (first..input.layout.schema().fields().len()).collect();
+    let key = input.layout.key_names();
     let logic = Linear {
         layout: input.layout,
         columns,
@@ -39,7 +40,8 @@ pub(super) fn linear<'scope>(
         before: Vec::new(),
         after: Vec::new(),
     };
-    let states = fold::<Epoch, _, Spine<Epoch>, _>(input.arranged, input.as_of, "Aggregate", logic);
+    let (arranged, as_of) = (input.arranged, input.as_of);
+    let states = fold::<Epoch, _, Spine<Epoch>, _>(arranged, as_of, "Aggregate", key, logic);
     drop(states.trace);
     let finish = Finish { keys, accumulators, schema, names };
     rows_and_errors(states.stream, move |gathered| finish.finish(gathered))

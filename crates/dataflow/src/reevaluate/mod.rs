@@ -59,10 +59,11 @@ pub(crate) fn reevaluate<'scope>(
         pending: Vec::new(),
         moments: Vec::new(),
     };
+    let key = layout.key_names();
     let stream = if remember {
-        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Reevaluate", logic).stream
+        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Reevaluate", key, logic).stream
     } else {
-        fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", logic).stream
+        fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", key, logic).stream
     };
     let decoder = Decoder { layout, names };
     rows_and_errors(stream, move |gathered| decoder.decode(gathered))

@@ -27,7 +27,7 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 ) {
-    progress.gauges()[index].attach();
+    progress.ledgers()[index].attach();
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
