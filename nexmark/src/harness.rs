@@ -24,7 +24,7 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::measurement::{Latency, Measurement};
 use crate::query::{Query, TABLES};
-use crate::resources;
+use crate::resources::{self, Sampler};
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
 
@@ -55,11 +55,13 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
     let engine = start(query, options.workers, options.memory)?;
 
+    let sampler = Sampler::start()?;
     let begun = Instant::now();
     let processor = resources::processor_time()?;
-    let latency = drive(&engine, &input)?;
+    let (latency, entered) = drive(&engine, &input)?;
     let elapsed = begun.elapsed().as_secs_f64();
     let processor = resources::processor_time()? - processor;
+    let used = sampler.finish()?;
     let memory = resources::memory()?;
     let state = engine.state();
     check(query, &engine)?;
@@ -77,9 +79,13 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         peak_bytes: memory.peak,
         anonymous_bytes: memory.anonymous,
         file_bytes: memory.file,
+        used_bytes: used.most,
+        used_anonymous_bytes: used.anonymous,
         input_bytes: input.bytes() as u64,
+        entered_bytes: entered,
         state_rows: state.rows,
         memory_bytes: state.memory_bytes,
+        memory_peak_bytes: state.memory_peak_bytes,
         disk_bytes: state.disk_bytes,
         spilled_bytes: state.spilled_bytes,
         contents,
@@ -141,8 +147,8 @@ pub fn side_input() -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(keys), Arc::new(values)])?)
 }
 
-/// Commits all events and waits until they are through.
-fn drive(engine: &Engine, input: &Input) -> Result<Latency> {
+/// Commits all events and waits until they are through. Gives how long epochs took, and the bytes of the events.
+fn drive(engine: &Engine, input: &Input) -> Result<(Latency, u64)> {
     let (committed, epochs) = unbounded::<(u64, Instant)>();
     thread::scope(|scope| {
         // A thread of its own sees each epoch's completion when it happens.
@@ -155,6 +161,7 @@ fn drive(engine: &Engine, input: &Input) -> Result<Latency> {
             Ok(Latency::of(latencies))
         });
         let commit_all = || {
+            let mut entered = 0;
             let mut in_flight = VecDeque::with_capacity(IN_FLIGHT);
             for events in input.epochs() {
                 let events = events?;
@@ -163,19 +170,21 @@ fn drive(engine: &Engine, input: &Input) -> Result<Latency> {
                 {
                     engine.wait(oldest)?;
                 }
+                entered += events.bytes() as u64;
                 let begun = Instant::now();
                 let epoch = commit(engine, &events)?;
                 in_flight.push_back(epoch);
                 // The observer is there until the channel closes, unless the engine has failed.
                 let _ = committed.send((epoch, begun));
             }
-            Ok(())
+            Ok(entered)
         };
-        let all: Result<()> = commit_all();
+        let all: Result<u64> = commit_all();
         drop(committed);
         let latency: Result<Latency> =
             observer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        all.and(latency)
+        let entered = all?;
+        Ok((latency?, entered))
     })
 }
 

@@ -26,12 +26,20 @@ pub struct Measurement {
     pub anonymous_bytes: u64,
     /// Resident pages of files at the end.
     pub file_bytes: u64,
-    /// Memory of the events that were there before the clock started; part of the figures above.
+    /// By how much memory had grown since the first event, at most, in samples of every ten milliseconds.
+    pub used_bytes: u64,
+    /// What of that was memory of no file.
+    pub used_anonymous_bytes: u64,
+    /// Memory of the events that were there before the clock started; part of the peak.
     pub input_bytes: u64,
+    /// The bytes of all events as they enter, columns in memory.
+    pub entered_bytes: u64,
     /// Rows in the state of operators at the end.
     pub state_rows: u64,
     /// Memory of that state.
     pub memory_bytes: u64,
+    /// The most memory that was counted against the budget, as [`alluvium::State::memory_peak_bytes`] has it.
+    pub memory_peak_bytes: u64,
     /// State on disk at the end; 0 as long as there is none.
     pub disk_bytes: u64,
     /// What was written to disk for want of memory; 0 as long as nothing is.
@@ -73,6 +81,11 @@ impl Measurement {
         self.events as f64 / self.elapsed
     }
 
+    /// How many bytes were written to files for each byte that entered.
+    pub fn write_amplification(&self) -> f64 {
+        self.spilled_bytes as f64 / (self.entered_bytes as f64).max(1.0)
+    }
+
     /// As an entry of a report.
     pub fn to_json(&self) -> Value {
         json!({
@@ -85,9 +98,13 @@ impl Measurement {
             "peak_rss_bytes": self.peak_bytes,
             "rss_anon_bytes": self.anonymous_bytes,
             "rss_file_bytes": self.file_bytes,
+            "used_bytes": self.used_bytes,
+            "used_anonymous_bytes": self.used_anonymous_bytes,
             "input_bytes": self.input_bytes,
+            "entered_bytes": self.entered_bytes,
             "state_rows": self.state_rows,
             "memory_bytes": self.memory_bytes,
+            "memory_peak_bytes": self.memory_peak_bytes,
             "disk_bytes": self.disk_bytes,
             "spilled_bytes": self.spilled_bytes,
             "output_rows": self.contents.rows,
@@ -114,9 +131,13 @@ impl Measurement {
             peak_bytes: number("peak_rss_bytes")?,
             anonymous_bytes: number("rss_anon_bytes")?,
             file_bytes: number("rss_file_bytes")?,
+            used_bytes: number("used_bytes")?,
+            used_anonymous_bytes: number("used_anonymous_bytes")?,
             input_bytes: number("input_bytes")?,
+            entered_bytes: number("entered_bytes")?,
             state_rows: number("state_rows")?,
             memory_bytes: number("memory_bytes")?,
+            memory_peak_bytes: number("memory_peak_bytes")?,
             disk_bytes: number("disk_bytes")?,
             spilled_bytes: number("spilled_bytes")?,
             contents: Checksum {
@@ -145,8 +166,8 @@ impl fmt::Display for Header {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             to,
-            "query    events/s  seconds      cpu   peak MiB  beyond input   p50 ms   p99 ms  p999 ms  \
-             output rows  checksum"
+            "query    events/s  seconds      cpu   peak MiB  used MiB  counted  written   p50 ms   p99 ms  \
+             p999 ms  output rows  checksum"
         )
     }
 }
@@ -158,13 +179,15 @@ impl fmt::Display for Measurement {
         let Latency { p50, p99, p999 } = self.latency;
         write!(
             to,
-            "{:5} {:11.0} {:8.2} {:8.2} {:10.0} {:13.0} {:8.1} {:8.1} {:8.1} {:12}  {:016x}",
+            "{:5} {:11.0} {:8.2} {:8.2} {:10.0} {:9.0} {:8.0} {:8.2} {:8.1} {:8.1} {:8.1} {:12}  {:016x}",
             self.query,
             self.rate(),
             self.elapsed,
             self.processor,
             mebibytes(self.peak_bytes),
-            mebibytes(self.peak_bytes.saturating_sub(self.input_bytes)),
+            mebibytes(self.used_bytes),
+            mebibytes(self.memory_peak_bytes),
+            self.write_amplification(),
             p50,
             p99,
             p999,
@@ -198,9 +221,13 @@ mod tests {
             peak_bytes: 1,
             anonymous_bytes: 2,
             file_bytes: 3,
+            used_bytes: 9,
+            used_anonymous_bytes: 10,
             input_bytes: 4,
+            entered_bytes: 11,
             state_rows: 5,
             memory_bytes: 6,
+            memory_peak_bytes: 12,
             disk_bytes: 7,
             spilled_bytes: 8,
             contents: Checksum { sum: u64::MAX - 1, rows: 9 },

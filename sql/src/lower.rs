@@ -12,7 +12,7 @@ use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::default::or_default;
-use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
+use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_dataflow::distinct::distinct;
 use alluvium_dataflow::errors::keep_errors;
 use alluvium_dataflow::exchange::{broadcast, exchange};
@@ -29,7 +29,7 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
-use alluvium_trace::Epoch;
+use alluvium_trace::{Epoch, ledger};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
@@ -77,10 +77,13 @@ pub struct StreamInput {
 
 impl StreamInput {
     /// Rows of the table that enter it at `epoch`, which must not be before the last
-    /// [`StreamInput::advance_to`].
-    pub fn send(&mut self, epoch: Epoch, rows: &RecordBatch) {
-        let rows = rows.project(&self.columns).expect("the columns are of the table");
-        self.input.send(epoch, Delta { rows, times: Times::Same(epoch), weights: None });
+    /// [`StreamInput::advance_to`]. They are asked for when the dataflow takes them.
+    pub fn send(&mut self, epoch: Epoch, rows: impl FnOnce() -> RecordBatch + 'static) {
+        let columns = self.columns.clone();
+        self.input.send(epoch, move || {
+            let rows = rows().project(&columns).expect("the columns are of the table");
+            Delta::insertions(rows, epoch)
+        });
     }
 
     /// Promises to send nothing before `epoch`.
@@ -180,6 +183,7 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
+    ledger::build(name);
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,

@@ -1,15 +1,15 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
-use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
+use alluvium_trace::memory::surroundings;
+use alluvium_trace::{ledger, Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::{Trace, TraceReader};
-use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
-use timely::dataflow::operators::generic::{OutputBuilderSession, operator::Operator};
+use timely::dataflow::operators::generic::operator::Operator;
 use timely::order::PartialOrder;
 use timely::progress::Antichain;
 
@@ -17,9 +17,14 @@ use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::fault;
 use crate::layout::Layout;
+use crate::pieces::{Piece, in_pieces};
 
 /// How many rows an operator puts into one delta.
 pub const DELTA_ROWS: usize = 8192;
+/// How many bytes of encoded rows an operator of this thread puts into one delta, or little more.
+pub(crate) fn delta_bytes() -> usize {
+    (1 << 20).min(surroundings::current().budget.limit() / 64)
+}
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.
 pub struct Arrangement<'scope, Tr: TraceReader> {
@@ -63,7 +68,7 @@ where
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
     let encoding = layout.clone();
-    let arranged = arrange_encoded(stream, name, move |delta, buffer| {
+    let arranged = arrange_encoded(stream, name, layout.key_names(), move |delta, buffer| {
         keys.clear();
         values.clear();
         encoding
@@ -85,10 +90,12 @@ pub fn keep<'scope>(
     arrange(stream, layout, name)
 }
 
-/// As [`arrange`], for rows that `encode` turns into keys and values of its own.
+/// As [`arrange`], for rows that `encode` turns into keys and values of its own; `key` names their columns, for
+/// people.
 pub(crate) fn arrange_encoded<'scope, T, Tr>(
     stream: DeltaStream<'scope, T>,
     name: &str,
+    key: String,
     mut encode: impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static,
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
@@ -100,6 +107,7 @@ where
     let scope = stream.scope();
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
         let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
+        ledger::label(name, key);
         let trace = Tr::new(info.clone(), None, Some(activator));
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);
@@ -199,42 +207,17 @@ fn read<'scope>(
     columns: Vec<usize>,
     as_of: Epoch,
 ) -> DeltaStream<'scope, Epoch> {
-    batches.unary(Pipeline, "Deltas", move |_, _| {
-        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                let mut session = output.session_with_builder(&capability);
-                for batch in batches.drain(..) {
-                    for mut delta in Deltas::new(&batch, &layout, &columns, as_of) {
-                        session.give_container(&mut delta);
-                    }
-                }
-            });
-        }
-    })
+    let mut gathered = Gathered::default();
+    let next = move |cursor: &mut Cursor<Epoch>| {
+        gathered.fill(cursor, |time| time.max(as_of));
+        gathered.take(&layout, &columns).map(Piece::from)
+    };
+    in_pieces(batches, "Deltas", read_each, next).0
 }
 
-/// A batch's rows as deltas of bounded size, times advanced to a time.
-struct Deltas<'a> {
-    cursor: Cursor<Epoch>,
-    layout: &'a Layout,
-    columns: &'a [usize],
-    as_of: Epoch,
-    gathered: Gathered<Epoch>,
-}
-
-impl<'a> Deltas<'a> {
-    fn new(batch: &Batch<Epoch>, layout: &'a Layout, columns: &'a [usize], as_of: Epoch) -> Self {
-        Self { cursor: batch.cursor(), layout, columns, as_of, gathered: Gathered::default() }
-    }
-}
-
-impl Iterator for Deltas<'_> {
-    type Item = Delta<Epoch>;
-
-    fn next(&mut self) -> Option<Delta<Epoch>> {
-        self.gathered.fill(&mut self.cursor, |time| time.max(self.as_of));
-        self.gathered.take(self.layout, self.columns)
-    }
+/// The work of reading batches one after the other.
+pub(crate) fn read_each<T: PageTime>(batches: &mut Vec<Batch<T>>, work: &mut dyn FnMut(Cursor<T>)) {
+    batches.drain(..).for_each(|batch| work(batch.scan()));
 }
 
 /// Encoded rows on their way into a delta.
@@ -242,17 +225,29 @@ pub(crate) struct Gathered<T> {
     keys: Encoded,
     values: Encoded,
     stamps: Stamps<T>,
+    /// How many bytes make a delta.
+    most: usize,
 }
 
 impl<T> Default for Gathered<T> {
     fn default() -> Self {
-        Self { keys: Encoded::default(), values: Encoded::default(), stamps: Stamps::default() }
+        Self {
+            keys: Encoded::default(),
+            values: Encoded::default(),
+            stamps: Stamps::default(),
+            most: delta_bytes(),
+        }
     }
 }
 
 impl<T: PageTime> Gathered<T> {
     pub(crate) fn len(&self) -> usize {
         self.stamps.times.len()
+    }
+
+    /// Whether it is enough for a delta.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= DELTA_ROWS || self.keys.bytes().len() + self.values.bytes().len() >= self.most
     }
 
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8], time: T, weight: i64) {
@@ -264,7 +259,7 @@ impl<T: PageTime> Gathered<T> {
     /// Adds the rows of a batch from where `cursor` stands, until they make a delta; their times are what
     /// `advance` makes of them. Whether there are any.
     pub(crate) fn fill(&mut self, cursor: &mut Cursor<T>, advance: impl Fn(T) -> T) -> bool {
-        while self.len() < DELTA_ROWS {
+        while !self.is_full() {
             let Some(key) = cursor.key() else { break };
             let Some(value) = cursor.val() else {
                 cursor.step_key();
@@ -346,6 +341,6 @@ impl<T: PageTime> Stamps<T> {
         } else {
             Some(ScalarBuffer::from(weights))
         };
-        Delta { rows, times, weights }
+        Delta::new(rows, times, weights)
     }
 }

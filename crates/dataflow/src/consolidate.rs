@@ -70,11 +70,11 @@ mod tests {
     fn delta(changes: &[(i64, u64, i64)]) -> Delta<u64> {
         let numbers: ArrayRef =
             Arc::new(Int64Array::from_iter_values(changes.iter().map(|change| change.0)));
-        Delta {
-            rows: RecordBatch::try_from_iter([("number", numbers)]).unwrap(),
-            times: Times::Each(changes.iter().map(|change| change.1).collect()),
-            weights: Some(changes.iter().map(|change| change.2).collect::<Vec<_>>().into()),
-        }
+        Delta::new(
+            RecordBatch::try_from_iter([("number", numbers)]).unwrap(),
+            Times::Each(changes.iter().map(|change| change.1).collect()),
+            Some(changes.iter().map(|change| change.2).collect::<Vec<_>>().into()),
+        )
     }
 
     #[test]

@@ -8,14 +8,10 @@ use differential_dataflow::trace::TraceReader;
 use timely::dataflow::Scope;
 use timely::progress::Antichain;
 
-use crate::arrangement::Kept;
-use crate::codec::Encoded;
+use crate::arrangement::{Gathered, Kept};
 use crate::fold::add;
 use crate::import::Imports;
 use crate::layout::Layout;
-
-/// How many rows [`Snapshot::read`] puts into one record batch.
-const READ_ROWS: usize = 8192;
 
 /// One worker's share of a relation's rows, kept by a dataflow of that worker.
 ///
@@ -85,42 +81,76 @@ impl Snapshot {
         self.layout.schema()
     }
 
+    /// How many rows there are, or were: all updates, whatever their epoch.
+    pub fn updates(&self) -> usize {
+        self.batches.iter().map(Batch::len).sum()
+    }
+
     /// The rows as of the end of `epoch`, each as often as its weight says, in batches of bounded
     /// size, ordered by nothing. `columns` selects and orders the columns.
-    pub fn read(&self, epoch: Epoch, columns: &[usize]) -> Vec<RecordBatch> {
-        let mut cursors = Cursors::new(self.batches.iter().cloned());
-        let mut keys = Encoded::default();
-        let mut values = Encoded::default();
-        let mut batches = Vec::new();
-        let mut finish = |keys: &mut Encoded, values: &mut Encoded| {
-            let batch = self.layout.decode_batch(keys, values, columns);
-            batches.push(batch.expect("a batch holds what its layout encoded"));
-            keys.clear();
-            values.clear();
-        };
-        while let Some(key) = cursors.key() {
-            let Some(value) = cursors.val() else {
-                cursors.step_key();
+    pub fn read(&self, epoch: Epoch, columns: &[usize]) -> Rows {
+        Rows {
+            cursors: Cursors::scan(self.batches.iter().cloned()),
+            copies: 0,
+            gathered: Gathered::default(),
+            layout: self.layout.clone(),
+            columns: columns.to_vec(),
+            epoch,
+        }
+    }
+}
+
+/// The rows of a snapshot as they are read.
+pub struct Rows {
+    cursors: Cursors<Epoch>,
+    /// How many copies of the row that the cursors stand on are to come.
+    copies: i64,
+    gathered: Gathered<Epoch>,
+    layout: Layout,
+    columns: Vec<usize>,
+    epoch: Epoch,
+}
+
+impl Rows {
+    /// Moves to the next row that is there; whether there is one.
+    fn advance(&mut self) -> bool {
+        while let Some(_key) = self.cursors.key() {
+            if self.cursors.val().is_none() {
+                self.cursors.step_key();
                 continue;
-            };
-            let mut weight = 0;
-            cursors.updates(|time, change| {
+            }
+            if self.copies > 0 {
+                return true;
+            }
+            let (mut weight, epoch) = (0, self.epoch);
+            self.cursors.updates(|time, change| {
                 if time <= epoch {
                     weight = add(weight, change);
                 }
             });
-            for _ in 0..weight {
-                keys.push(key);
-                values.push(value);
-                if keys.len() == READ_ROWS {
-                    finish(&mut keys, &mut values);
-                }
+            if weight > 0 {
+                self.copies = weight;
+                return true;
             }
-            cursors.step_val();
+            self.cursors.step_val();
         }
-        if !keys.is_empty() {
-            finish(&mut keys, &mut values);
+        false
+    }
+}
+
+impl Iterator for Rows {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        while !self.gathered.is_full() && self.advance() {
+            if let (Some(key), Some(value)) = (self.cursors.key(), self.cursors.val()) {
+                self.gathered.push(key, value, self.epoch, 1);
+            }
+            self.copies -= 1;
+            if self.copies == 0 {
+                self.cursors.step_val();
+            }
         }
-        batches
+        Some(self.gathered.take(&self.layout, &self.columns)?.rows)
     }
 }

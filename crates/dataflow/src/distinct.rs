@@ -20,8 +20,14 @@ pub fn distinct<'scope>(
     let columns: Vec<usize> = (0..schema.fields().len()).collect();
     let layout = Layout::distinct(schema)?;
     let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct");
-    let arranged =
-        fold::<Epoch, _, Nothing<Epoch>, _>(input.arranged, input.as_of, "Distinct", Threshold);
+    let key = input.layout.key_names();
+    let arranged = fold::<Epoch, _, Nothing<Epoch>, _>(
+        input.arranged,
+        input.as_of,
+        "Distinct",
+        key,
+        Threshold,
+    );
     Ok(Arrangement { arranged, layout: input.layout, as_of: 0 }.deltas(&columns))
 }
 

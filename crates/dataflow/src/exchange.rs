@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::{MemoryBudget, surroundings};
 use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
@@ -55,7 +56,9 @@ pub fn exchange<'scope>(
         return stream;
     }
     let columns = columns.to_vec();
+    let budget = surroundings::current().budget;
     let pact = DistributorPact(move |workers| ByShard {
+        budget,
         columns,
         codec,
         keys: Encoded::new(),
@@ -65,6 +68,7 @@ pub fn exchange<'scope>(
     stream.unary(pact, "Exchange", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                delta.arrive();
                 output.session_with_builder(&capability).give_container(delta);
             });
         }
@@ -91,10 +95,12 @@ pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'sco
             });
         }
     });
-    let pact = DistributorPact(|_workers| ByMark);
+    let budget = surroundings::current().budget;
+    let pact = DistributorPact(|_workers| ByMark { budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                delta.arrive();
                 let columns: Vec<usize> = (0..delta.rows.num_columns() - 1).collect();
                 let mut delta = delta.project(&columns);
                 output.session_with_builder(&capability).give_container(&mut delta);
@@ -116,7 +122,10 @@ fn marked(mut delta: Delta<Epoch>, worker: usize) -> Delta<Epoch> {
 }
 
 /// Sends each delta to the worker that its last column names.
-struct ByMark;
+struct ByMark {
+    /// What rows on their way are counted in.
+    budget: MemoryBudget,
+}
 
 impl<T: Clone> Distributor<Delta<T>> for ByMark {
     fn partition<S: Clone, P: Push<Message<S, Delta<T>>>>(
@@ -130,6 +139,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
         }
         let marks = delta.rows.column(delta.rows.num_columns() - 1).as_primitive::<UInt32Type>();
         let worker = marks.value(0) as usize;
+        delta.wait(&self.budget);
         Message::push_at(delta, time.clone(), &mut pushers[worker]);
     }
 
@@ -140,6 +150,8 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
 
 /// Deals the rows of a delta to workers.
 struct ByShard {
+    /// What rows on their way are counted in.
+    budget: MemoryBudget,
     columns: Vec<usize>,
     codec: KeyCodec,
     keys: Encoded,
@@ -186,12 +198,14 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
             return;
         }
         if let Some(worker) = self.deal(delta) {
+            delta.wait(&self.budget);
             Message::push_at(delta, time.clone(), &mut pushers[worker]);
             return;
         }
         for (rows, pusher) in self.rows.iter_mut().zip(pushers) {
             if !rows.is_empty() {
                 let mut part = delta.take(&UInt32Array::from(std::mem::take(rows)));
+                part.wait(&self.budget);
                 Message::push_at(&mut part, time.clone(), pusher);
             }
         }
@@ -255,11 +269,11 @@ mod tests {
             worker.dataflow::<u64, _, _>(|scope| {
                 let first = index as i64 * 100;
                 let numbers: ArrayRef = Arc::new(Int64Array::from_iter(first..first + 100));
-                let delta = Delta {
-                    rows: RecordBatch::try_from_iter([("number", numbers)]).unwrap(),
-                    times: Times::Each((0..100).collect()),
-                    weights: Some((first..first + 100).collect::<Vec<_>>().into()),
-                };
+                let delta = Delta::new(
+                    RecordBatch::try_from_iter([("number", numbers)]).unwrap(),
+                    Times::Each((0..100).collect()),
+                    Some((first..first + 100).collect::<Vec<_>>().into()),
+                );
                 let types = vec![DataType::Int64; columns.len()];
                 let deltas = [delta.slice(0, 60), delta.slice(60, 40)];
                 let stream = source(scope, "Deltas", move |capability, _info| {

@@ -10,7 +10,8 @@
 
 use std::ops::Range;
 
-use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
+use alluvium_trace::memory::{Charge, surroundings};
+use alluvium_trace::{ledger, Batch, BatchBuilder, Cursors, PageTime};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::operators::reduce::{ReduceTactic, reduce_with_tactic};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -20,13 +21,15 @@ use timely::progress::Antichain;
 use crate::codec::Encoded;
 use crate::fault::{self, Fault};
 
-/// Reduces the rows under each key of `input`; times are read advanced to `as_of`.
+/// Reduces the rows under each key of `input`; times are read advanced to `as_of`. `key` names the columns of keys,
+/// for people.
 ///
 /// What the logic may see of the past is what the traces keep: [`alluvium_trace::Nothing`] keeps none.
 pub(crate) fn fold<'scope, T, In, Out, L>(
     input: Arranged<'scope, In>,
     as_of: T,
     name: &str,
+    key: String,
     logic: L,
 ) -> Arranged<'scope, TraceAgent<Out>>
 where
@@ -35,13 +38,17 @@ where
     Out: Trace<Time = T, Batch = Batch<T>> + 'static,
     L: Logic<T>,
 {
-    let tactic = Fold { logic, as_of, changes: Changes::default(), answer: Answer::default() };
+    let tactic = Fold { logic, as_of, changes: Changes::new(), answer: Answer::default() };
+    ledger::label(name, key);
     reduce_with_tactic(input, name, tactic)
 }
 
+/// How many bytes of changes are folded at once, or those of one key; fewer where there is little memory.
+const CHANGES_BYTES: usize = 1 << 20;
+
 /// What a reduction does with the changes of one key.
 pub(crate) trait Logic<T>: 'static {
-    /// Looks at all changes of an interval, before their keys are folded one by one.
+    /// Looks at the changes of some keys, before these are folded one by one.
     fn prepare(&mut self, _changes: &Changes<T>) {}
 
     /// Puts out what changes under the key numbered `key`, given what was `before`.
@@ -56,7 +63,7 @@ pub(crate) trait Logic<T>: 'static {
     ) {
     }
 
-    /// Answers for all keys, in order, one by one.
+    /// Answers for all these keys, in order, one by one.
     fn fold_all(
         &mut self,
         changes: &Changes<T>,
@@ -72,13 +79,17 @@ pub(crate) trait Logic<T>: 'static {
     }
 }
 
-/// The changes of an interval: keys in byte order, under each its rows by time and then value.
+/// The changes of an interval under some keys: keys in byte order, under each its rows by time and then value.
 pub(crate) struct Changes<T> {
     keys: Encoded,
     /// Where the rows of each key end.
     ends: Vec<usize>,
     values: Encoded,
     rows: Vec<Change<T>>,
+    /// How many bytes of them are enough.
+    enough: usize,
+    /// Of what is allocated for them.
+    charge: Charge,
 }
 
 /// One row's change.
@@ -91,25 +102,26 @@ pub(crate) struct Change<T> {
     pub(crate) weight: i64,
 }
 
-impl<T> Default for Changes<T> {
-    fn default() -> Self {
+impl<T: PageTime> Changes<T> {
+    fn new() -> Self {
+        let budget = surroundings::current().budget;
         Self {
             keys: Encoded::default(),
             ends: Vec::new(),
             values: Encoded::default(),
             rows: Vec::new(),
+            enough: CHANGES_BYTES.min(budget.limit() / 64).max(1),
+            charge: budget.charge(0),
         }
     }
-}
 
-impl<T: PageTime> Changes<T> {
-    fn load(&mut self, batches: Vec<Batch<T>>, as_of: &T) {
-        self.keys.clear();
-        self.ends.clear();
-        self.values.clear();
-        self.rows.clear();
-        let mut cursors = Cursors::new(batches);
-        while let Some(key) = cursors.key() {
+    /// Loads the changes under the keys from where `cursors` stand on, until they are enough to fold; whether
+    /// there are any.
+    fn load(&mut self, cursors: &mut Cursors<T>, as_of: &T) -> bool {
+        self.clear();
+        while self.keys.bytes().len() + self.values.bytes().len() < self.enough
+            && let Some(key) = cursors.key()
+        {
             let start = self.rows.len();
             self.keys.push(key);
             while let Some(value) = cursors.val() {
@@ -127,6 +139,31 @@ impl<T: PageTime> Changes<T> {
             self.ends.push(self.rows.len());
             cursors.step_key();
         }
+        self.count();
+        self.len() > 0
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.ends.clear();
+        self.values.clear();
+        self.rows.clear();
+    }
+
+    /// Gives back what one large key has taken.
+    fn shrink(&mut self) {
+        if self.keys.capacity() + self.values.capacity() > 4 * self.enough {
+            (self.keys, self.values) = (Encoded::default(), Encoded::default());
+            (self.ends, self.rows) = (Vec::new(), Vec::new());
+        }
+        self.count();
+    }
+
+    /// Counts what is allocated.
+    fn count(&mut self) {
+        let ends = self.ends.capacity() * size_of::<usize>();
+        let rows = self.rows.capacity() * size_of::<Change<T>>();
+        self.charge.set(self.keys.capacity() + self.values.capacity() + ends + rows);
     }
 
     /// The number of keys.
@@ -315,21 +352,25 @@ where
         if fault::armed(Fault::FirstTileOnly) {
             input_batches.truncate(1);
         }
-        self.changes.load(input_batches, &self.as_of);
+        let mut changes = Cursors::scan(input_batches);
         let Some(&time) = held.elements().first() else {
-            debug_assert!(self.changes.len() == 0, "changes arrive under a capability");
+            debug_assert!(changes.key().is_none(), "changes arrive under a capability");
             return (Vec::new(), nothing_withheld);
         };
-        if self.changes.len() == 0 {
+        if changes.key().is_none() {
             return (Vec::new(), nothing_withheld);
         }
-        self.logic.prepare(&self.changes);
         let mut input = Cursors::new(source_batches);
         let mut output = Cursors::new(output_batches);
         let mut before = Before { input: &mut input, output: &mut output };
         let mut builder = BatchBuilder::new();
         let mut answers = Answers { answer: &mut self.answer, builder: &mut builder };
-        self.logic.fold_all(&self.changes, &mut before, &mut answers);
+        while self.changes.load(&mut changes, &self.as_of) {
+            self.logic.prepare(&self.changes);
+            self.logic.fold_all(&self.changes, &mut before, &mut answers);
+        }
+        self.changes.clear();
+        self.changes.shrink();
         let since = Antichain::from_elem(T::minimum());
         let batch = builder.finish(Description::new(lower.clone(), upper.clone(), since));
         (vec![(time, batch)], nothing_withheld)

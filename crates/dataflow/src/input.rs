@@ -1,7 +1,8 @@
 //! Where changes enter a dataflow.
 //!
 //! An operator of our own rather than timely's input handle: what was sent is on its way as soon as
-//! the worker steps, whatever is sent or promised afterwards.
+//! the worker steps, whatever is sent or promised afterwards. What there is much of goes on its way in pieces, as
+//! operators put it out ([`crate::pieces`]).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use timely::progress::Timestamp;
 use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
+use crate::pieces::Pace;
 
 /// The worker's end of a stream of deltas.
 ///
@@ -25,8 +27,11 @@ pub struct Input<T: Timestamp> {
     activator: Activator,
 }
 
+/// A delta that is made when it is taken.
+type Made<T> = Box<dyn FnOnce() -> Delta<T>>;
+
 struct Queue<T> {
-    deltas: VecDeque<(T, Delta<T>)>,
+    deltas: VecDeque<(T, Made<T>)>,
     /// No delta will be sent before this; `None` once none will be sent at all.
     frontier: Option<T>,
 }
@@ -42,14 +47,27 @@ pub fn input<'scope, T: PageTime>(
     let activator_of = &mut activator;
     let shared = Rc::clone(&queue);
     let stream = source(scope, name, move |capability, info| {
-        *activator_of = Some(scope.activator_for(info.address));
+        *activator_of = Some(scope.activator_for(Rc::clone(&info.address)));
+        let again = scope.activator_for(info.address);
         let mut capability = Some(capability);
+        let mut pace = Pace::new();
         move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
             let mut queue = shared.borrow_mut();
             let Some(held) = &mut capability else { return };
-            for (time, mut delta) in queue.deltas.drain(..) {
+            pace.start();
+            while pace.goes_on() {
+                let Some((time, delta)) = queue.deltas.pop_front() else { break };
                 held.downgrade(&time);
-                output.session_with_builder(&*held).give_container(&mut delta);
+                let mut delta = delta();
+                pace.count(delta.bytes());
+                if !delta.is_empty() {
+                    output.session_with_builder(&*held).give_container(&mut delta);
+                }
+            }
+            if let Some((time, _)) = queue.deltas.front() {
+                held.downgrade(time);
+                pace.pause(&again);
+                return;
             }
             match &queue.frontier {
                 Some(time) => held.downgrade(time),
@@ -62,13 +80,12 @@ pub fn input<'scope, T: PageTime>(
 }
 
 impl<T: PageTime> Input<T> {
-    /// Sends a delta whose rows change at `time` or later; a promise, too, to send nothing before.
-    pub fn send(&mut self, time: T, delta: Delta<T>) {
+    /// Sends a delta whose rows change at `time` or later; a promise, too, to send nothing before. It is made
+    /// when the dataflow takes it.
+    pub fn send(&mut self, time: T, delta: impl FnOnce() -> Delta<T> + 'static) {
         let mut queue = self.queue.borrow_mut();
         queue.frontier = Some(time);
-        if !delta.is_empty() {
-            queue.deltas.push_back((time, delta));
-        }
+        queue.deltas.push_back((time, Box::new(delta)));
         self.activator.activate();
     }
 

@@ -3,17 +3,19 @@
 //! Each batch that arrives on one side is merged, key by key, with all that has been accepted on
 //! the other. A pair changes at the later of its two times, by the product of its two weights.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
 
-use crate::arrangement::{DELTA_ROWS, Kept, Stamps};
+use crate::arrangement::{DELTA_ROWS, Kept, Stamps, delta_bytes};
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::layout::{Layout, assemble};
+use crate::pieces::{Piece, in_pieces};
 
 /// The pairs of `left` and `right` with equal key bytes: `left_columns` of the left row, then
 /// `right_columns` of the right one.
@@ -30,18 +32,25 @@ pub fn join<'scope>(
         .map(|&column| left.layout.schema().field(column).clone())
         .chain(right_columns.iter().map(|&column| right.layout.schema().field(column).clone()))
         .collect();
-    let tactic = PairTactic {
-        shape: Rc::new(Shape {
-            left: left.layout,
-            left_columns: left_columns.to_vec(),
-            right: right.layout,
-            right_columns: right_columns.to_vec(),
-            schema: std::sync::Arc::new(Schema::new(fields)),
-        }),
-        as_of: left.as_of.max(right.as_of),
+    let shape = Shape {
+        left: left.layout,
+        left_columns: left_columns.to_vec(),
+        right: right.layout,
+        right_columns: right_columns.to_vec(),
+        schema: std::sync::Arc::new(Schema::new(fields)),
     };
-    join_with_tactic(left.arranged, right.arranged, tactic)
+    let tactic = PairTactic { as_of: left.as_of.max(right.as_of) };
+    let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
+    let work = |pairs: &mut Vec<Later<Pairs<Epoch>>>, work: &mut dyn FnMut(_)| {
+        pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(work);
+    };
+    let mut output = Output::new(shape);
+    let next = move |pairs: &mut Pairs<Epoch>| pairs.next(&mut output).map(Piece::from);
+    in_pieces(pairs, "Pairs", work, next).0
 }
+
+/// Something that one of those who share it takes.
+type Later<W> = Rc<Cell<Option<W>>>;
 
 /// How pairs are put together.
 struct Shape {
@@ -52,35 +61,35 @@ struct Shape {
     schema: SchemaRef,
 }
 
+/// Differential-dataflow's driver decides which batches meet; it gets the pairs of two as one thing, which is
+/// played forward where they are put out.
 struct PairTactic<T> {
-    shape: Rc<Shape>,
     as_of: T,
 }
 
-impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Delta<T>> for PairTactic<T> {
+impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairTactic<T> {
     fn prep(
         &mut self,
         left: Vec<Batch<T>>,
         right: Vec<Batch<T>>,
         _fresh: Fresh,
         meet: T,
-    ) -> Box<dyn Iterator<Item = Delta<T>>> {
+    ) -> Box<dyn Iterator<Item = Vec<Later<Pairs<T>>>>> {
         if fault::armed(Fault::PanicInTactic) {
             panic!("a fault was injected into a join");
         }
         // The fresh side's times are at or after `meet`, so advancing the other side's changes no
         // pair; the same holds for `as_of`, before which nothing is read.
         let since = meet.join(&self.as_of);
-        Box::new(Pairs {
-            shape: Rc::clone(&self.shape),
+        let pairs = Pairs {
             since,
             left: Cursors::new(left),
             right: Cursors::new(right),
             right_rows: Side::default(),
             left_rows: Side::default(),
             at: None,
-            out: Output::default(),
-        })
+        };
+        Box::new(std::iter::once(vec![Rc::new(Cell::new(Some(pairs)))]))
     }
 }
 
@@ -139,26 +148,62 @@ fn consolidate<T: PageTime>(updates: &mut Vec<(usize, T, i64)>, start: usize) {
 
 /// Pairs on their way into a delta.
 struct Output<T> {
+    shape: Shape,
     keys: Encoded,
     left: Encoded,
     right: Encoded,
     stamps: Stamps<T>,
+    /// How many bytes make a delta.
+    most: usize,
 }
 
-impl<T> Default for Output<T> {
-    fn default() -> Self {
+impl<T: PageTime> Output<T> {
+    fn new(shape: Shape) -> Self {
         Self {
+            shape,
             keys: Encoded::default(),
             left: Encoded::default(),
             right: Encoded::default(),
             stamps: Stamps::default(),
+            most: delta_bytes(),
         }
+    }
+
+    fn len(&self) -> usize {
+        self.stamps.times.len()
+    }
+
+    /// Whether it is enough for a delta.
+    fn is_full(&self) -> bool {
+        let bytes = |part: &Encoded| part.bytes().len();
+        self.len() >= DELTA_ROWS
+            || bytes(&self.keys) + bytes(&self.left) + bytes(&self.right) >= self.most
+    }
+
+    /// The pairs, decoded.
+    fn take(&mut self) -> Delta<T> {
+        let (shape, rows) = (&self.shape, self.len());
+        let expectation = "a batch holds what its layout encoded";
+        let mut columns = shape
+            .left
+            .decode(self.keys.iter(), self.left.iter(), &shape.left_columns)
+            .expect(expectation);
+        columns.extend(
+            shape
+                .right
+                .decode(self.keys.iter(), self.right.iter(), &shape.right_columns)
+                .expect(expectation),
+        );
+        let rows = assemble(shape.schema.clone(), columns, rows);
+        self.keys.clear();
+        self.left.clear();
+        self.right.clear();
+        self.stamps.take(rows)
     }
 }
 
 /// One fresh batch against the other side, played forward a delta at a time.
 struct Pairs<T> {
-    shape: Rc<Shape>,
     since: T,
     left: Cursors<T>,
     right: Cursors<T>,
@@ -166,7 +211,6 @@ struct Pairs<T> {
     right_rows: Side<T>,
     /// The pair of updates to go on with under the current key, if there is one.
     at: Option<(usize, usize)>,
-    out: Output<T>,
 }
 
 impl<T: PageTime> Pairs<T> {
@@ -182,13 +226,13 @@ impl<T: PageTime> Pairs<T> {
         false
     }
 
-    /// Puts out pairs of the current key until they, or the delta, are full.
-    fn fill(&mut self, (mut left, mut right): (usize, usize)) {
+    /// Puts out pairs of the current key until there are no more or the output is full.
+    fn fill(&mut self, (mut left, mut right): (usize, usize), out: &mut Output<T>) {
         let key = self.left.key().expect("the cursor stands on the key in hand");
         while left < self.left_rows.updates.len() {
             let (left_value, left_time, left_weight) = self.left_rows.updates[left];
             while right < self.right_rows.updates.len() {
-                if self.out.stamps.times.len() >= DELTA_ROWS {
+                if out.is_full() {
                     self.at = Some((left, right));
                     return;
                 }
@@ -201,10 +245,10 @@ impl<T: PageTime> Pairs<T> {
                 } else {
                     left_time.join(&right_time)
                 };
-                self.out.keys.push(key);
-                self.out.left.push(self.left_rows.values.get(left_value));
-                self.out.right.push(self.right_rows.values.get(right_value));
-                self.out.stamps.push(time, weight);
+                out.keys.push(key);
+                out.left.push(self.left_rows.values.get(left_value));
+                out.right.push(self.right_rows.values.get(right_value));
+                out.stamps.push(time, weight);
                 right += 1;
             }
             right = 0;
@@ -214,13 +258,10 @@ impl<T: PageTime> Pairs<T> {
         self.left.step_key();
         self.right.step_key();
     }
-}
 
-impl<T: PageTime> Iterator for Pairs<T> {
-    type Item = Delta<T>;
-
-    fn next(&mut self) -> Option<Delta<T>> {
-        while self.out.stamps.times.len() < DELTA_ROWS {
+    /// The next pairs.
+    fn next(&mut self, out: &mut Output<T>) -> Option<Delta<T>> {
+        while !out.is_full() {
             if self.at.is_none() {
                 if !self.next_key() {
                     break;
@@ -228,27 +269,8 @@ impl<T: PageTime> Iterator for Pairs<T> {
                 self.left_rows.load(&mut self.left, &self.since);
                 self.right_rows.load(&mut self.right, &self.since);
             }
-            self.fill(self.at.unwrap_or_default());
+            self.fill(self.at.unwrap_or_default(), out);
         }
-        let rows = self.out.stamps.times.len();
-        if rows == 0 {
-            return None;
-        }
-        let shape = &self.shape;
-        let expectation = "a batch holds what its layout encoded";
-        let mut columns = shape
-            .left
-            .decode(self.out.keys.iter(), self.out.left.iter(), &shape.left_columns)
-            .expect(expectation);
-        columns.extend(
-            shape
-                .right
-                .decode(self.out.keys.iter(), self.out.right.iter(), &shape.right_columns)
-                .expect(expectation),
-        );
-        self.out.keys.clear();
-        self.out.left.clear();
-        self.out.right.clear();
-        Some(self.out.stamps.take(assemble(shape.schema.clone(), columns, rows)))
+        (out.len() > 0).then(|| out.take())
     }
 }

@@ -95,6 +95,12 @@ impl Layout {
         &self.schema
     }
 
+    /// The names of the columns that are the key, in its order.
+    pub fn key_names(&self) -> String {
+        let name = |&column: &usize| self.schema.field(column).name().as_str();
+        self.key_columns.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Appends the key and the value of each row.
     pub fn encode(
         &self,

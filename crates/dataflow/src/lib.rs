@@ -31,6 +31,7 @@ pub mod layout;
 pub mod map;
 pub mod match_join;
 mod overlay;
+mod pieces;
 pub mod ranked;
 mod reevaluate;
 pub mod sets;

@@ -55,7 +55,8 @@ pub fn table<'scope>(
 
 impl TableInput {
     /// Rows that enter (weight one, or above for copies) or leave (weight below zero) at `epoch`,
-    /// which must not be before the last [`TableInput::advance_to`]. Without weights, all enter.
+    /// which must not be before the last [`TableInput::advance_to`]. Without weights, all enter. They are asked
+    /// for when the dataflow takes them.
     ///
     /// For a keyed table a row that enters replaces the row of its key, and of a row that leaves only
     /// the key counts; `sequence` numbers the first row, the others follow, and within an epoch the
@@ -63,16 +64,19 @@ impl TableInput {
     pub fn send(
         &mut self,
         epoch: Epoch,
-        rows: RecordBatch,
-        weights: Option<ScalarBuffer<i64>>,
         sequence: u64,
+        rows: impl FnOnce() -> (RecordBatch, Option<ScalarBuffer<i64>>) + 'static,
     ) {
-        let last = sequence + rows.num_rows() as u64;
-        let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(sequence..last));
-        let mut columns = rows.columns().to_vec();
-        columns.push(numbers);
-        let rows = crate::layout::assemble(self.numbered.clone(), columns, rows.num_rows());
-        self.input.send(epoch, Delta { rows, times: Times::Same(epoch), weights });
+        let numbered = self.numbered.clone();
+        self.input.send(epoch, move || {
+            let (rows, weights) = rows();
+            let last = sequence + rows.num_rows() as u64;
+            let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(sequence..last));
+            let mut columns = rows.columns().to_vec();
+            columns.push(numbers);
+            let rows = crate::layout::assemble(numbered, columns, rows.num_rows());
+            Delta::new(rows, Times::Same(epoch), weights)
+        });
     }
 
     /// Promises to send nothing before `epoch`.
@@ -96,7 +100,7 @@ fn unkeyed<'scope>(
     let mut values = Encoded::default();
     let encoding = layout.clone();
     let arranged =
-        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableChanges", move |delta, buffer| {
+        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableChanges", layout.key_names(), move |delta, buffer| {
             keys.clear();
             values.clear();
             let rows = delta.rows.project(&columns).expect("the table's columns come first");
@@ -105,7 +109,7 @@ fn unkeyed<'scope>(
                 buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
             }
         });
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "Multiset", Multiset { refused });
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "Multiset", layout.key_names(), Multiset { refused });
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 
@@ -155,11 +159,11 @@ fn keyed<'scope>(
     let encoding = layout.clone();
     let mut writes = Writes::default();
     let arranged =
-        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableWrites", move |delta, buffer| {
+        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableWrites", layout.key_names(), move |delta, buffer| {
             writes.encode(&encoding, &columns, delta, buffer);
         });
     let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "LastWrite", LastWrite { row: Vec::new() });
+        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "LastWrite", layout.key_names(), LastWrite { row: Vec::new() });
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 

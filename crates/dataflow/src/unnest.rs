@@ -113,7 +113,7 @@ fn expand<T: Clone>(
         false => Arc::clone(kept.next().expect("each other column is among the repeated ones")),
     });
     let rows = batch(schema.clone(), columns.collect(), total);
-    Delta { rows, times: repeated.times, weights: repeated.weights }
+    Delta::new(rows, repeated.times, repeated.weights)
 }
 
 /// The elements of every list, followed by NULLs up to its row's length.
@@ -159,11 +159,11 @@ mod tests {
             ("n", Arc::new(numbers) as ArrayRef),
             ("b", list(|row| row.2.clone())),
         ];
-        Delta {
-            rows: RecordBatch::try_from_iter(columns).unwrap(),
-            times: Times::Each((0..rows.len() as u64).collect()),
-            weights: Some((1..=rows.len() as i64).collect()),
-        }
+        Delta::new(
+            RecordBatch::try_from_iter(columns).unwrap(),
+            Times::Each((0..rows.len() as u64).collect()),
+            Some((1..=rows.len() as i64).collect()),
+        )
     }
 
     fn unnested(delta: &Delta<u64>) -> Vec<Unnested> {

@@ -168,6 +168,7 @@ pub fn window<'scope>(
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
         encoder.encode(stream),
         "ArrangePartitions",
+        layout.key_names(),
         push_entries,
     );
     let output_layout = Layout::keyed(output.clone(), keys)?;

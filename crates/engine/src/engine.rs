@@ -119,8 +119,8 @@ impl Engine {
 
     /// How much state the workers hold. Waits for nothing.
     pub fn state(&self) -> State {
-        let gauges = self.instance.progress.gauges().iter();
-        let budget = &self.instance.budget;
+        let budget = &self.instance.surroundings.budget;
+        let ledgers = self.instance.progress.ledgers().iter();
         let state = State {
             memory_bytes: budget.used() as u64,
             memory_peak_bytes: budget.peak() as u64,
@@ -128,9 +128,9 @@ impl Engine {
             spilled_bytes: budget.written(),
             ..State::default()
         };
-        gauges.fold(state, |all, gauge| State {
-            rows: all.rows + gauge.rows() as u64,
-            bytes: all.bytes + gauge.bytes() as u64,
+        ledgers.flat_map(|ledger| ledger.accounts()).fold(state, |all, account| State {
+            rows: all.rows + account.rows,
+            bytes: all.bytes + account.memory + account.disk,
             ..all
         })
     }

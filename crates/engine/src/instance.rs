@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alluvium_sql::plan::IncrementalPlan;
 use alluvium_sql::planner::Planner;
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::{MemoryBudget, Surroundings};
+use alluvium_trace::memory::Surroundings;
 use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Indexes, RelationInfo, Uses};
@@ -45,8 +45,8 @@ pub(crate) struct Instance {
     pub(crate) progress: Arc<Progress>,
     pub(crate) poison: Arc<Poison>,
     pub(crate) sequencer: Sequencer,
-    /// What state is counted in.
-    pub(crate) budget: MemoryBudget,
+    /// What state is counted in, and where it goes beyond.
+    pub(crate) surroundings: Surroundings,
 }
 
 /// What a subscription's dataflow reads, and where its changes go.
@@ -81,10 +81,15 @@ impl Instance {
             turns: Turns::new(poison.clone()),
             definitions: Mutex::new(()),
             subscriptions: Mutex::default(),
-            sequencer: Sequencer::new(pool, progress.clone(), poison.clone()),
+            sequencer: Sequencer::new(
+                pool,
+                progress.clone(),
+                poison.clone(),
+                surroundings.budget.clone(),
+            ),
             progress,
             poison,
-            budget: surroundings.budget,
+            surroundings,
         }))
     }
 

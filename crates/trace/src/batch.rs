@@ -189,13 +189,14 @@ impl<T> Batch<T> {
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
 
-    /// The same updates, to be read once, from front to back: what is in a mapped file is read past the mapping.
-    fn to_scan(&self) -> Batch<T> {
+    /// The same updates, to be read once, from front to back, together with other batches, `batches` in all: what is
+    /// in a mapped file is read past the mapping.
+    fn to_scan(&self, batches: usize) -> Batch<T> {
         let Contents { pages, fences, updates, retractions, bytes, limits } = &*self.contents;
         match pages {
             Pages::File(file) if file.is_mapped() => {
                 let contents = Contents {
-                    pages: Pages::Scan(FileScan::new(Arc::clone(file))),
+                    pages: Pages::Scan(FileScan::new(Arc::clone(file), batches)),
                     fences: Arc::clone(fences),
                     updates: *updates,
                     retractions: *retractions,
@@ -242,7 +243,12 @@ impl<T: PageTime> Batch<T> {
     /// A cursor at the first key, for who reads all of the batch once: from a mapped file it reads large pieces in
     /// sequence, past the mapping, and neither adds to what is resident of it nor takes from that.
     pub fn scan(&self) -> Cursor<T> {
-        Cursor::new(self.to_scan())
+        self.scan_beside(1)
+    }
+
+    /// As [`Batch::scan`], for who reads so many batches together.
+    pub(crate) fn scan_beside(&self, batches: usize) -> Cursor<T> {
+        Cursor::new(self.to_scan(batches))
     }
 
     /// The batch in a file, which stays there when nobody reads it any more.

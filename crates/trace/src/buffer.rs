@@ -1,17 +1,28 @@
 //! Unsorted updates on their way into a batch.
+//!
+//! There may be more of them than memory, so a buffer that has grown large sorts what it has into a *run*, a
+//! batch that goes to a file where that is due, and begins anew; a batch that is sealed is merged from the runs
+//! and the rest. This is an external merge sort with one pass of merging (Knuth, The Art of Computer
+//! Programming, volume 3, section 5.4).
 
 use differential_dataflow::trace::Description;
 use timely::progress::Antichain;
 
 use crate::batch::Batch;
 use crate::builder::BatchBuilder;
-use crate::memory::{Charge, surroundings};
+use crate::cursors::Cursors;
+use crate::memory::{Charge, Surroundings, surroundings};
+use crate::merge::merge;
 use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
 use crate::time::PageTime;
 
-/// Memory that an emptied buffer keeps for the rows to come, in bytes of each of its parts.
+/// Memory that an emptied buffer keeps for the rows to come, in bytes of each of its parts; less where there is
+/// little.
 const RETAINED: usize = 1 << 20;
+
+/// No run is smaller than so many pages.
+const LEAST_RUN_PAGES: usize = 4;
 
 /// Updates in no order, waiting for the batch of their time.
 ///
@@ -19,9 +30,19 @@ const RETAINED: usize = 1 << 20;
 pub struct RowBuffer<T> {
     arena: Vec<u8>,
     updates: Vec<Update<T>>,
+    /// What was sorted already.
+    runs: Vec<Run<T>>,
     limits: PageLimits,
-    /// Of what is allocated for the two.
+    surroundings: Surroundings,
+    /// Of what is allocated for the arena and the updates.
     charge: Charge,
+}
+
+/// Updates that were sorted before their batch was due.
+struct Run<T> {
+    batch: Batch<T>,
+    /// All of their times, ascending.
+    times: Vec<T>,
 }
 
 /// One update: its key and then its value lie in the arena from `start` on.
@@ -61,8 +82,10 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// An empty buffer that seals batches whose pages stay within these limits.
     pub fn with_limits(limits: PageLimits) -> Self {
-        let charge = surroundings::current().budget.charge(0);
-        RowBuffer { arena: Vec::new(), updates: Vec::new(), limits, charge }
+        let surroundings = surroundings::current();
+        let charge = surroundings.budget.charge(0);
+        let (arena, updates, runs) = (Vec::new(), Vec::new(), Vec::new());
+        RowBuffer { arena, updates, runs, limits, surroundings, charge }
     }
 
     /// Adds an update.
@@ -72,7 +95,12 @@ impl<T: PageTime> RowBuffer<T> {
     /// If a key or a value is longer than four gigabytes.
     #[inline]
     pub fn push(&mut self, key: &[u8], val: &[u8], time: &T, weight: i64) {
-        let allocated = (self.arena.capacity(), self.updates.capacity());
+        let more = key.len() + val.len();
+        if self.arena.capacity() - self.arena.len() < more
+            || self.updates.capacity() == self.updates.len()
+        {
+            self.make_room(more);
+        }
         self.updates.push(Update {
             start: self.arena.len(),
             key: length(key),
@@ -82,9 +110,38 @@ impl<T: PageTime> RowBuffer<T> {
         });
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(val);
-        if allocated != (self.arena.capacity(), self.updates.capacity()) {
-            self.count();
+    }
+
+    /// Makes room for an update of so many bytes: by a run, if the buffer is large already.
+    #[cold]
+    fn make_room(&mut self, bytes: usize) {
+        if self.should_run() {
+            let run = self.run();
+            self.runs.push(run);
         }
+        self.arena.reserve(bytes);
+        self.updates.reserve(1);
+        self.count();
+    }
+
+    /// Whether what is buffered is better sorted now than left to grow.
+    fn should_run(&self) -> bool {
+        let Surroundings { budget, storage } = &self.surroundings;
+        let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
+        storage.is_some()
+            && bytes >= least
+            && (bytes >= budget.limit() / 16 || budget.is_over() && bytes >= budget.limit() / 64)
+    }
+
+    /// Sorts what is buffered into a run.
+    fn run(&mut self) -> Run<T> {
+        let mut times: Vec<T> = self.updates.iter().map(|update| update.time).collect();
+        times.sort_unstable();
+        times.dedup();
+        let batch = self.sorted(|_| true, all_times());
+        self.arena.clear();
+        self.updates.clear();
+        Run { batch, times }
     }
 
     /// Counts what is allocated.
@@ -93,24 +150,25 @@ impl<T: PageTime> RowBuffer<T> {
         self.charge.set(self.arena.capacity() + updates);
     }
 
-    /// The number of updates.
+    /// The number of updates; of equal ones perhaps only one, with their sum.
     pub fn len(&self) -> usize {
-        self.updates.len()
+        self.updates.len() + self.runs.iter().map(|run| run.batch.len()).sum::<usize>()
     }
 
     /// Whether there are no updates.
     pub fn is_empty(&self) -> bool {
-        self.updates.is_empty()
+        self.len() == 0
     }
 
-    /// The bytes that the updates take.
+    /// The bytes that the updates take which are not sorted yet.
     pub fn bytes(&self) -> usize {
         self.arena.len() + self.updates.len() * size_of::<Update<T>>()
     }
 
     /// The lower envelope of the times of all updates.
     pub fn frontier(&self) -> Antichain<T> {
-        self.updates.iter().map(|update| update.time).collect()
+        let sorted = self.runs.iter().flat_map(|run| &run.times).copied();
+        self.updates.iter().map(|update| update.time).chain(sorted).collect()
     }
 
     /// Takes out all updates whose time is not at or beyond the upper frontier of `description`, and makes
@@ -120,31 +178,75 @@ impl<T: PageTime> RowBuffer<T> {
     ///
     /// If the weights of one row at one time add up to more than an `i64` holds.
     pub fn seal(&mut self, description: Description<T>) -> Batch<T> {
-        let upper = description.upper();
-        let mut ready: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
+        let upper = description.upper().clone();
+        let batch = match self.runs.is_empty() {
+            true => self.sorted(|time| !upper.less_equal(time), description),
+            false => self.merged(description),
+        };
+        self.keep_from(&upper);
+        let retained = RETAINED.min(self.surroundings.budget.limit() / 64);
+        self.arena.shrink_to(retained);
+        self.updates.shrink_to(retained / size_of::<Update<T>>());
+        self.count();
+        batch
+    }
+
+    /// The updates at the times that are `ready`, in a batch of this description. They stay in the buffer.
+    fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> Batch<T> {
+        let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
-        ready.extend(
-            numbered.filter_map(|(index, update)| {
-                (!upper.less_equal(&update.time)).then_some((0, index))
-            }),
+        order.extend(
+            numbered.filter_map(|(index, update)| ready(&update.time).then_some((0, index))),
         );
-        self.sort(&mut ready);
+        self.sort(&mut order);
         let mut builder = BatchBuilder::with_limits(self.limits);
-        for (_, index) in &ready {
+        for (_, index) in &order {
             let update = &self.updates[*index];
             let (key, val) = (update.key(&self.arena), update.val(&self.arena));
             builder.push(key, val, &update.time, update.weight);
         }
-        if ready.len() == self.updates.len() {
-            self.arena.clear();
-            self.updates.clear();
-        } else if !ready.is_empty() {
-            self.keep_from(description.upper());
-        }
-        self.arena.shrink_to(RETAINED);
-        self.updates.shrink_to(RETAINED / size_of::<Update<T>>());
-        self.count();
         builder.finish(description)
+    }
+
+    /// As [`Self::seal`], when there are runs. What of them is not due makes one new run.
+    fn merged(&mut self, description: Description<T>) -> Batch<T> {
+        let upper = description.upper().clone();
+        let is_due = |time: &T| !upper.less_equal(time);
+        let mut sources = vec![self.sorted(is_due, all_times())];
+        let waits = |run: &Run<T>| !run.times.iter().any(is_due);
+        let (mut waiting, due): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.runs).into_iter().partition(waits);
+        let mut later: Vec<T> = due.iter().flat_map(|run| &run.times).copied().collect();
+        later.retain(|time| !is_due(time));
+        sources.extend(due.into_iter().map(|run| run.batch));
+        let batch = if later.is_empty() {
+            // Times stay what they are where none is given to advance them to.
+            merge(&sources, Antichain::new().borrow(), description)
+        } else {
+            let mut now = BatchBuilder::with_limits(self.limits);
+            let mut then = BatchBuilder::with_limits(self.limits);
+            let mut cursors = Cursors::new(sources);
+            while let Some(key) = cursors.key() {
+                let Some(val) = cursors.val() else {
+                    cursors.step_key();
+                    continue;
+                };
+                let mut updates = Vec::new();
+                cursors.updates(|time, weight| updates.push((time, weight)));
+                updates.sort_unstable_by_key(|update| update.0);
+                for (time, weight) in updates {
+                    let builder = if is_due(&time) { &mut now } else { &mut then };
+                    builder.push(key, val, &time, weight);
+                }
+                cursors.step_val();
+            }
+            later.sort_unstable();
+            later.dedup();
+            waiting.push(Run { batch: then.finish(all_times()), times: later });
+            now.finish(description)
+        };
+        self.runs = waiting;
+        batch
     }
 
     /// Sorts these updates, given by number, by key, value and time; writes a prefix of its key beside each.
@@ -175,6 +277,11 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Keeps the updates at or beyond `upper`, and moves their bytes together.
     fn keep_from(&mut self, upper: &Antichain<T>) {
+        if !self.updates.iter().any(|update| upper.less_equal(&update.time)) {
+            self.arena.clear();
+            self.updates.clear();
+            return;
+        }
         let mut end = 0;
         let arena = &mut self.arena;
         self.updates.retain_mut(|update| {
@@ -189,6 +296,12 @@ impl<T: PageTime> RowBuffer<T> {
         });
         arena.truncate(end);
     }
+}
+
+/// What describes updates of any time.
+fn all_times<T: PageTime>() -> Description<T> {
+    let minimum = Antichain::from_elem(T::minimum());
+    Description::new(minimum.clone(), Antichain::new(), minimum)
 }
 
 #[inline]

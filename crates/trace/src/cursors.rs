@@ -40,7 +40,9 @@ impl<T: PageTime> Cursors<T> {
 
     /// As [`new`](Cursors::new), for who reads all of the batches once; see [`Batch::scan`].
     pub fn scan(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
-        Self::over(batches, |batch| batch.scan())
+        let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
+        let count = batches.len();
+        Self::over(batches, |batch| batch.scan_beside(count))
     }
 
     fn over(

@@ -15,7 +15,7 @@
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
 //! - [`spine`] and [`nothing`]: the traces, which keep a history of batches or none at all;
-//! - [`gauge`]: how much all spines hold.
+//! - [`ledger`]: what each spine holds.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
 //! drivers, and tactics written for them, work on this state directly.
@@ -32,7 +32,7 @@ pub mod cursor;
 pub mod cursors;
 pub mod fault;
 pub mod file;
-pub mod gauge;
+pub mod ledger;
 pub mod memory;
 pub mod merge;
 pub mod nothing;
@@ -50,7 +50,7 @@ pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;
 pub use cursors::Cursors;
-pub use gauge::Gauge;
+pub use ledger::Ledger;
 pub use merge::merge;
 pub use nothing::Nothing;
 pub use spine::Spine;

@@ -40,7 +40,7 @@ use timely::scheduling::Activator;
 use crate::batch::Batch;
 use crate::fault::{self, Fault, Merging};
 use crate::file::FilePages;
-use crate::gauge::Share;
+use crate::ledger::Open;
 use crate::memory::{Surroundings, surroundings};
 use crate::merge::{merge, merged_description};
 use crate::time::PageTime;
@@ -56,7 +56,7 @@ pub struct Spine<T> {
     upper: Antichain<T>,
     logical: Antichain<T>,
     physical: Antichain<T>,
-    share: Share,
+    account: Open,
     surroundings: Surroundings,
 }
 
@@ -75,7 +75,7 @@ impl<T: PageTime> Default for Spine<T> {
             upper: minimum.clone(),
             logical: minimum.clone(),
             physical: minimum,
-            share: Share::default(),
+            account: Open::new(),
             surroundings: surroundings::current(),
         }
     }
@@ -92,10 +92,13 @@ impl<T: PageTime> Spine<T> {
         }
         self.compact();
         self.relieve();
-        let held = self.batches().map(|batch| (batch.len(), batch.bytes()));
-        let (rows, bytes) =
-            held.fold((0, 0), |(rows, bytes), held| (rows + held.0, bytes + held.1));
-        self.share.set(rows, bytes);
+        let mut held = [0; 4];
+        for batch in self.batches().filter(|batch| !batch.is_empty()) {
+            held[0] += batch.len();
+            held[if batch.is_file() { 2 } else { 1 }] += batch.bytes();
+            held[3] += 1;
+        }
+        self.account.set(held);
     }
 
     /// Moves layers to files, the largest first, until there is no more on the heap than there should be, and
@@ -194,6 +197,7 @@ impl<T: PageTime> Spine<T> {
             }
             _ => {
                 let batch = merge(&sources, since, merged_description(&sources, since));
+                self.account.merged();
                 if range.start == 0 && PartialOrder::less_equal(&batch.upper().borrow(), &since) {
                     fresh = 0;
                 }

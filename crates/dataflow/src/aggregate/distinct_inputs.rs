@@ -167,8 +167,8 @@ impl DistinctInputs {
                     };
                     let columns = (0..schema.fields().len()).map(column).collect();
                     let rows = assemble(schema.clone(), columns, count);
-                    let mut delta = Delta { rows, ..std::mem::take(delta) };
-                    output.session_with_builder(&capability).give_container(&mut delta);
+                    delta.rows = rows;
+                    output.session_with_builder(&capability).give_container(delta);
                 });
             }
         })

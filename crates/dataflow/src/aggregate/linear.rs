@@ -10,10 +10,11 @@ use super::accumulator::{Accumulators, Inputs, State};
 use crate::answers::rows_and_errors;
 use crate::arrangement::{Gathered, Passing};
 use crate::codec::KeyCodec;
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::DeltaStream;
 use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, assemble};
 use crate::map::ErrorRows;
+use crate::pieces::Piece;
 
 /// What the groups of `input` come to, and the errors of groups whose total has no result.
 ///
@@ -29,6 +30,7 @@ pub(super) fn linear<'scope>(
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let first = keys.types().len();
     let columns: Vec<usize> = (first..input.layout.schema().fields().len()).collect();
+    let key = input.layout.key_names();
     let logic = Linear {
         layout: input.layout,
         columns,
@@ -38,7 +40,8 @@ pub(super) fn linear<'scope>(
         before: Vec::new(),
         after: Vec::new(),
     };
-    let states = fold::<Epoch, _, Spine<Epoch>, _>(input.arranged, input.as_of, "Aggregate", logic);
+    let (arranged, as_of) = (input.arranged, input.as_of);
+    let states = fold::<Epoch, _, Spine<Epoch>, _>(arranged, as_of, "Aggregate", key, logic);
     drop(states.trace);
     let finish = Finish { keys, accumulators, schema, names };
     rows_and_errors(states.stream, move |gathered| finish.finish(gathered))
@@ -115,9 +118,9 @@ struct Finish {
 }
 
 impl Finish {
-    fn finish(&self, gathered: &mut Gathered<Epoch>) -> (Delta<Epoch>, Option<Delta<Epoch>>) {
+    fn finish(&self, gathered: &mut Gathered<Epoch>) -> Piece<Epoch> {
         let mut failures = Vec::new();
-        let mut delta = gathered.finish(|groups, states| {
+        let delta = gathered.finish(|groups, states| {
             let mut columns =
                 self.keys.decode(groups.iter()).expect("a batch holds what its layout encoded");
             let results;
@@ -126,7 +129,7 @@ impl Finish {
             assemble(self.schema.clone(), columns, states.len())
         });
         if failures.is_empty() {
-            return (delta, None);
+            return Piece::from(delta);
         }
         let count = delta.len();
         let mut errors = ErrorRows::default();
@@ -147,7 +150,6 @@ impl Finish {
             );
         }
         let kept: Vec<u32> = (0..count as u32).filter(|&row| !failed[row as usize]).collect();
-        delta = delta.take(&kept.into());
-        (delta, Some(errors.finish()))
+        Piece { rows: delta.take(&kept.into()), errors: Some(errors.finish()) }
     }
 }

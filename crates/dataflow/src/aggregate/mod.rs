@@ -263,8 +263,8 @@ impl Columns for DeltaStream<'_, Epoch> {
                         columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
                     let rows =
                         crate::layout::assemble(schema.clone(), picked, delta.rows.num_rows());
-                    let mut delta = Delta { rows, ..std::mem::take(delta) };
-                    output.session_with_builder(&capability).give_container(&mut delta);
+                    delta.rows = rows;
+                    output.session_with_builder(&capability).give_container(delta);
                 });
             }
         })

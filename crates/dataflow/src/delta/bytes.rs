@@ -43,7 +43,7 @@ impl<T: ExchangeData + Clone> ContainerBytes for Delta<T> {
         };
         let weights = (has_weights == 1)
             .then(|| (0..rows).map(|row| word(&bytes, row) as i64).collect::<Vec<_>>().into());
-        Self { rows: batch(schema, columns, rows), times, weights }
+        Self::new(batch(schema, columns, rows), times, weights)
     }
 
     fn length_in_bytes(&self) -> usize {
@@ -173,11 +173,11 @@ mod tests {
             ("name", Arc::new(StringArray::from(vec![Some("x"), None, Some("")])), true),
         ])
         .unwrap();
-        let weighted = Delta {
-            rows: rows.clone(),
-            times: Times::Each([7, 7, 9].into()),
-            weights: Some(vec![1, -3, i64::MAX].into()),
-        };
+        let weighted = Delta::new(
+            rows.clone(),
+            Times::Each([7, 7, 9].into()),
+            Some(vec![1, -3, i64::MAX].into()),
+        );
         let plain = Delta::insertions(rows, 4);
         for delta in [&weighted, &plain, &plain.slice(3, 0), &plain.project(&[]), &Delta::default()]
         {

@@ -4,6 +4,7 @@ mod bytes;
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_trace::memory::{MemoryBudget, Queued};
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{concat_batches, filter_record_batch, take};
@@ -35,14 +36,43 @@ pub struct Delta<T> {
     pub times: Times<T>,
     /// By how much each row changes; `None` when all weights are one.
     pub weights: Option<ScalarBuffer<i64>>,
+    /// Of its bytes, while it waits somewhere.
+    queued: Option<Arc<Queued>>,
 }
 
 static NO_COLUMNS: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::empty()));
 
 impl<T: Clone> Delta<T> {
+    /// Rows with times and weights, as many as there are rows.
+    pub fn new(rows: RecordBatch, times: Times<T>, weights: Option<ScalarBuffer<i64>>) -> Self {
+        Self { rows, times, weights, queued: None }
+    }
+
     /// A delta that adds each row once, at one time.
     pub fn insertions(rows: RecordBatch, time: T) -> Self {
-        Self { rows, times: Times::Same(time), weights: None }
+        Self::new(rows, Times::Same(time), None)
+    }
+
+    /// The same rows as part of a larger delta, or of none, take: bytes of their own in each column, with times
+    /// and weights.
+    pub fn bytes(&self) -> usize {
+        let column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(0);
+        let times = match &self.times {
+            Times::Same(_) => 0,
+            Times::Each(times) => size_of_val(&times[..]),
+        };
+        let weights = self.weights.as_ref().map_or(0, |weights| size_of_val(&weights[..]));
+        self.rows.columns().iter().map(column).sum::<usize>() + times + weights
+    }
+
+    /// Counts the rows as waiting, until this delta and its clones are gone or [arrive](Self::arrive).
+    pub(crate) fn wait(&mut self, budget: &MemoryBudget) {
+        self.queued = Some(Arc::new(budget.queue(self.bytes())));
+    }
+
+    /// No longer counts the rows as waiting.
+    pub(crate) fn arrive(&mut self) {
+        self.queued = None;
     }
 
     /// The number of rows, counting each occurrence.
@@ -109,11 +139,8 @@ impl<T: Clone> Delta<T> {
             Times::Same(time) => Times::Same(time.clone()),
             Times::Each(times) => Times::Each(times[offset..offset + length].into()),
         };
-        Self {
-            rows: self.rows.slice(offset, length),
-            times,
-            weights: self.weights.as_ref().map(|weights| weights.slice(offset, length)),
-        }
+        let weights = self.weights.as_ref().map(|weights| weights.slice(offset, length));
+        Self::new(self.rows.slice(offset, length), times, weights)
     }
 
     /// The columns numbered `columns`, in that order.
@@ -121,7 +148,7 @@ impl<T: Clone> Delta<T> {
     /// Panics if there is no such column.
     pub fn project(&self, columns: &[usize]) -> Self {
         let rows = self.rows.project(columns).expect("the columns exist");
-        Self { rows, times: self.times.clone(), weights: self.weights.clone() }
+        Self::new(rows, self.times.clone(), self.weights.clone())
     }
 
     /// What undoes this delta: the same rows with the opposite weights.
@@ -135,7 +162,7 @@ impl<T: Clone> Delta<T> {
                 .map(|weight| weight.checked_neg().expect("the weight is above i64::MIN"))
                 .collect(),
         };
-        Self { rows: self.rows.clone(), times: self.times.clone(), weights: Some(weights.into()) }
+        Self::new(self.rows.clone(), self.times.clone(), Some(weights.into()))
     }
 
     /// The same rows at other times, or with other weights; `selected` numbers the rows they were.
@@ -152,7 +179,7 @@ impl<T: Clone> Delta<T> {
             .weights
             .as_ref()
             .map(|weights| selected().map(|row| weights[row]).collect::<Vec<_>>().into());
-        Self { rows, times, weights }
+        Self::new(rows, times, weights)
     }
 }
 
@@ -196,7 +223,7 @@ impl<T: Clone + PartialEq> Delta<T> {
             }
             weights.into()
         });
-        Self { rows, times, weights }
+        Self::new(rows, times, weights)
     }
 }
 
@@ -206,6 +233,7 @@ impl<T> Default for Delta<T> {
             rows: RecordBatch::new_empty(NO_COLUMNS.clone()),
             times: Times::Each(Arc::new([])),
             weights: None,
+            queued: None,
         }
     }
 }
@@ -237,11 +265,8 @@ mod tests {
             ("number", Arc::new(Int64Array::from(vec![10, 11, 12, 13])) as ArrayRef),
             ("name", Arc::new(StringArray::from(vec![Some("a"), None, Some("c"), Some("")]))),
         ]);
-        Delta {
-            rows: rows.unwrap(),
-            times: Times::Each([5, 6, 7, 8].into()),
-            weights: Some(vec![1, -1, 2, -2].into()),
-        }
+        let times = Times::Each([5, 6, 7, 8].into());
+        Delta::new(rows.unwrap(), times, Some(vec![1, -1, 2, -2].into()))
     }
 
     fn rows(delta: &Delta<u64>) -> Vec<(i64, u64, i64)> {

@@ -76,11 +76,11 @@ impl<T: Clone> ErrorRows<T> {
         let count = self.times.len();
         let columns = [&mut self.expressions, &mut self.rows, &mut self.messages]
             .map(|column| Arc::new(column.finish()) as _);
-        Delta {
-            rows: batch(error_schema(), columns.to_vec(), count),
-            times: Times::Each(self.times.into()),
-            weights: Some(self.weights.into()),
-        }
+        Delta::new(
+            batch(error_schema(), columns.to_vec(), count),
+            Times::Each(self.times.into()),
+            Some(self.weights.into()),
+        )
     }
 }
 

@@ -136,7 +136,7 @@ impl Evaluation {
                 .collect::<Result<Vec<_>, _>>()?
         };
         let rows = batch(self.schema.clone(), columns, kept.len());
-        Ok(Delta { rows, times: kept.times, weights: kept.weights })
+        Ok(Delta::new(rows, kept.times, kept.weights))
     }
 }
 

@@ -86,12 +86,12 @@ impl EntryEncoder {
                     }
                     let groups = BinaryArray::from_iter_values(groups.iter());
                     let columns: Vec<ArrayRef> = vec![Arc::new(groups), Arc::new(entries.finish())];
-                    let mut encoded = Delta {
-                        rows: RecordBatch::try_new(schema.clone(), columns)
+                    let mut encoded = Delta::new(
+                        RecordBatch::try_new(schema.clone(), columns)
                             .expect("a group and an entry for each row"),
-                        times: delta.times.clone(),
-                        weights: delta.weights.clone(),
-                    };
+                        delta.times.clone(),
+                        delta.weights.clone(),
+                    );
                     output.session_with_builder(&capability).give_container(&mut encoded);
                 });
             }

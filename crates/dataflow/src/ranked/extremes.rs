@@ -58,14 +58,15 @@ pub fn extremes<'scope>(
         })
         .collect::<Result<Vec<_>, CodecError>>()?;
     let entries = scope.concatenate(entries);
-    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(entries, "ArrangeEntries", push_entries);
+    let key = layouts[0].key_names();
+    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(entries, "ArrangeEntries", key.clone(), push_entries);
     let logic = Extremes {
         lanes: layouts.len(),
         overlay: Overlay::default(),
         old: Vec::new(),
         new: Vec::new(),
     };
-    let first_rows = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Extremes", logic);
+    let first_rows = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Extremes", key, logic);
     drop(first_rows.trace);
     Ok(answers::rows(first_rows.stream, move |gathered| {
         gathered.finish(|groups, answers| {

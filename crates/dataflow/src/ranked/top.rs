@@ -98,15 +98,16 @@ fn on_workers<'scope>(
     let layout = Layout::keyed(input.clone(), keys)?;
     let encoder = EntryEncoder::new(layout.clone(), order, Vec::new())?;
     let encoded = encoder.encode(rows);
+    let key = layout.key_names();
     // What is skipped would have to be kept as well.
     let grows = grows && which.skip == 0 && which.take.is_some();
     let answers = if grows {
         let entries =
-            arrange_encoded::<Epoch, Nothing<Epoch>>(encoded, "ArrangeEntries", push_entries);
-        fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, "GrowingTop", Growing::new(which)).stream
+            arrange_encoded::<Epoch, Nothing<Epoch>>(encoded, "ArrangeEntries", key.clone(), push_entries);
+        fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, "GrowingTop", key, Growing::new(which)).stream
     } else {
         let entries =
-            arrange_encoded::<Epoch, Spine<Epoch>>(encoded, "ArrangeEntries", push_entries);
+            arrange_encoded::<Epoch, Spine<Epoch>>(encoded, "ArrangeEntries", key.clone(), push_entries);
         let logic = First {
             which,
             overlay: Overlay::default(),
@@ -114,7 +115,7 @@ fn on_workers<'scope>(
             new: Selection::default(),
             value: Vec::new(),
         };
-        fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Top", logic).stream
+        fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Top", key, logic).stream
     };
     Ok(crate::answers::rows(answers, move |gathered| {
         gathered.finish(|groups, answers| {

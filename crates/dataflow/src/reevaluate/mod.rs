@@ -21,12 +21,13 @@ use self::groups::{Answered, answered, difference};
 pub(crate) use self::groups::{Groups, Results};
 use crate::answers::rows_and_errors;
 use crate::arrangement::{Gathered, Stamps};
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::DeltaStream;
 use crate::fault::{self, Fault};
 use crate::fold::{Answers, Before, Changes, Logic, fold, weight_of};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::ErrorRows;
 use crate::overlay::Overlay;
+use crate::pieces::Piece;
 
 /// How many rows are evaluated together.
 const TOGETHER: usize = 32_768;
@@ -58,10 +59,11 @@ pub(crate) fn reevaluate<'scope>(
         pending: Vec::new(),
         moments: Vec::new(),
     };
+    let key = layout.key_names();
     let stream = if remember {
-        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Reevaluate", logic).stream
+        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Reevaluate", key, logic).stream
     } else {
-        fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", logic).stream
+        fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", key, logic).stream
     };
     let decoder = Decoder { layout, names };
     rows_and_errors(stream, move |gathered| decoder.decode(gathered))
@@ -187,7 +189,7 @@ struct Decoder {
 }
 
 impl Decoder {
-    fn decode(&self, gathered: &mut Gathered<Epoch>) -> (Delta<Epoch>, Option<Delta<Epoch>>) {
+    fn decode(&self, gathered: &mut Gathered<Epoch>) -> Piece<Epoch> {
         let (keys, answers, stamps) = gathered.parts();
         let mut row_keys: Vec<&[u8]> = Vec::with_capacity(answers.len());
         let mut rows: Vec<&[u8]> = Vec::with_capacity(answers.len());
@@ -212,7 +214,8 @@ impl Decoder {
         let columns = self.layout.decode(row_keys, rows.iter().copied(), &all).expect(expectation);
         let rows = assemble(self.layout.schema().clone(), columns, rows.len());
         gathered.clear();
-        (row_stamps.take(rows), (!errors.is_empty()).then(|| errors.finish()))
+        let errors = (!errors.is_empty()).then(|| errors.finish());
+        Piece { rows: row_stamps.take(rows), errors }
     }
 }
 

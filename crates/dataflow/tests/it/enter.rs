@@ -159,7 +159,7 @@ impl JoinTactic<Batch<Round>, EnteredBatch, Delta<Round>> for Follow {
         columns.extend(self.edges.decode(keys.iter(), ends.iter(), &[1]).unwrap());
         let rows = arrow::array::RecordBatch::try_new(numbers(&["start", "end"]), columns).unwrap();
         let times = alluvium_dataflow::delta::Times::Each(times.into());
-        Box::new(std::iter::once(Delta { rows, times, weights: Some(weights.into()) }))
+        Box::new(std::iter::once(Delta::new(rows, times, Some(weights.into()))))
     }
 }
 
@@ -177,11 +177,11 @@ where
         move |input, output| {
             input.for_each(|capability, delta: &mut Delta<From>| {
                 let times: Vec<To> = (0..delta.len()).map(|row| convert(delta.time(row))).collect();
-                let mut converted = Delta {
-                    rows: delta.rows.clone(),
-                    times: alluvium_dataflow::delta::Times::Each(times.into()),
-                    weights: delta.weights.clone(),
-                };
+                let mut converted = Delta::new(
+                    delta.rows.clone(),
+                    alluvium_dataflow::delta::Times::Each(times.into()),
+                    delta.weights.clone(),
+                );
                 output.session_with_builder(&capability).give_container(&mut converted);
             });
         }
@@ -270,7 +270,8 @@ fn check(seed: u64) {
                 .filter(|(_, time, _)| *time == epoch)
                 .map(|(row, _, weight)| (row.clone(), *weight))
                 .collect();
-            end.send(epoch, delta(&schema, &rows, epoch));
+            let sent = delta(&schema, &rows, epoch);
+            end.send(epoch, move || sent);
             if seed.is_multiple_of(2) {
                 end.advance_to(epoch + 1);
                 worker.step();

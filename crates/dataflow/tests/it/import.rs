@@ -90,7 +90,8 @@ fn check(seed: u64) {
                 .filter(|(at, (_, time, _))| *time == epoch && at % workers == worker.index())
                 .map(|(_, (row, _, weight))| (row.clone(), *weight))
                 .collect();
-            rows.send(epoch, delta(&schema, &mine, epoch));
+            let sent = delta(&schema, &mine, epoch);
+            rows.send(epoch, move || sent);
             rows.advance_to(epoch + 1);
             while probe.less_than(&(epoch + 1)) {
                 worker.step();
@@ -184,16 +185,17 @@ fn a_snapshot_reads_every_epoch_that_compaction_has_not_passed() {
             (end, Contents::new(&kept))
         });
         let row = |value| vec![Some(1), Some(value)];
-        rows.send(1, delta(&schema, &[(row(10), 2)], 1));
-        rows.send(2, delta(&schema, &[(row(10), -1), (row(20), 1)], 2));
+        let sent = delta(&schema, &[(row(10), 2)], 1);
+        rows.send(1, move || sent);
+        let sent = delta(&schema, &[(row(10), -1), (row(20), 1)], 2);
+        rows.send(2, move || sent);
         rows.advance_to(3);
         while probe.less_than(&3) {
             worker.step();
         }
         let snapshot = contents.snapshot();
         for epoch in 0..3 {
-            let count: usize =
-                snapshot.read(epoch, &[1]).iter().map(|batch| batch.num_rows()).sum();
+            let count: usize = snapshot.read(epoch, &[1]).map(|batch| batch.num_rows()).sum();
             shared.lock().unwrap().push(count);
         }
     });

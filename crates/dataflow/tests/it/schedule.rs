@@ -119,7 +119,8 @@ pub fn play(
     let mut lagging = 1;
     let mut right_input_open = true;
     for epoch in 1..=run.epochs {
-        left_input.send(epoch, delta(&schema, &share(&script.left, epoch), epoch));
+        let sent = delta(&schema, &share(&script.left, epoch), epoch);
+        left_input.send(epoch, move || sent);
         // Sometimes several epochs are sent before the frontier moves, and moves at once.
         if !random.once_in(3) {
             left_input.advance_to(epoch + 1);
@@ -127,7 +128,8 @@ pub fn play(
         // The right input lags behind by some epochs, then catches up in one jump.
         if random.once_in(2) && right_input_open {
             for late in lagging..=epoch {
-                right_input.send(late, delta(&schema, &share(&script.right, late), late));
+                let sent = delta(&schema, &share(&script.right, late), late);
+                right_input.send(late, move || sent);
             }
             lagging = epoch + 1;
             right_input.advance_to(lagging);
@@ -147,7 +149,8 @@ pub fn play(
     }
     if right_input_open {
         for late in lagging..=run.epochs {
-            right_input.send(late, delta(&schema, &share(&script.right, late), late));
+            let sent = delta(&schema, &share(&script.right, late), late);
+            right_input.send(late, move || sent);
         }
     }
     drop((left_input, right_input));

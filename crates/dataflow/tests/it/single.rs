@@ -122,7 +122,8 @@ impl Run {
                     .filter(|(at, (_, time, _))| *time == epoch && at % run.workers == index)
                     .map(|(_, (row, _, weight))| (row.clone(), *weight))
                     .collect();
-                rows_input.send(epoch, delta(&schema, &share, epoch));
+                let sent = delta(&schema, &share, epoch);
+                rows_input.send(epoch, move || sent);
                 // Sometimes several epochs are sent before the frontier moves, and moves at once.
                 if !random.once_in(3) {
                     rows_input.advance_to(epoch + 1);

@@ -34,6 +34,35 @@ pub(crate) static ERRORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+/// The name under which one can read what is kept for each relation.
+pub(crate) const ARRANGEMENTS: &str = "alluvium.arrangements";
+
+/// The columns of [`ARRANGEMENTS`].
+pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let text = |name| Field::new(name, DataType::Utf8, false);
+    let number = |name| Field::new(name, DataType::UInt64, false);
+    Arc::new(Schema::new(vec![
+        number("worker"),
+        text("view"),
+        text("operator"),
+        text("key"),
+        number("rows"),
+        number("memory_bytes"),
+        number("disk_bytes"),
+        number("batches"),
+        number("merges"),
+    ]))
+});
+
+/// The columns of what is not made by anybody.
+fn system(name: &str) -> Option<&'static SchemaRef> {
+    match name {
+        ERRORS => Some(&ERRORS_SCHEMA),
+        ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
+        _ => None,
+    }
+}
+
 /// All that exists, by name.
 pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
 
@@ -107,14 +136,14 @@ pub(crate) struct Scope<'a>(pub(crate) &'a Entries);
 
 impl alluvium_sql::catalog::Catalog for Scope<'_> {
     fn relation(&self, name: &str) -> Option<Relation> {
-        if name == ERRORS {
-            return Some(Relation::System { schema: ERRORS_SCHEMA.clone() });
+        if let Some(schema) = system(name) {
+            return Some(Relation::System { schema: schema.clone() });
         }
         self.0.get(name).map(|entry| entry.relation())
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.keys().cloned().chain([ERRORS.to_owned()]).collect()
+        self.0.keys().cloned().chain([ERRORS, ARRANGEMENTS].map(str::to_owned)).collect()
     }
 }
 

@@ -3,14 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::CrossJoinElimination;
+use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
-use datafusion::physical_plan::{collect, displayable};
+use datafusion::physical_plan::{collect, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
+use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
 
 use super::Answer;
@@ -33,6 +35,25 @@ impl QueryEngine {
             let batches = collect(plan, Arc::new(TaskContext::from(state))).await?;
             Ok(Answer { schema, batches })
         })
+    }
+
+    /// Gives what a plan answers to `take`, batch by batch; ends at its first error.
+    pub(super) fn run_each(
+        &self,
+        plan: LogicalPlan,
+        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
+    ) -> Result<()> {
+        let state = self.state();
+        block_on(async {
+            let plan = state.create_physical_plan(&plan).await?;
+            let mut batches = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
+            while let Some(rows) = batches.next().await {
+                if let Err(error) = take(rows?) {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
+        })?
     }
 
     pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {

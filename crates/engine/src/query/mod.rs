@@ -5,6 +5,7 @@
 //! caller's thread. Arithmetic is checked as in views ([`checked`]), and `NOW()` is the time of the epoch that is
 //! read or, inside a transaction, the transaction's.
 
+mod arrangements;
 mod checked;
 mod clock;
 mod defaults;
@@ -32,7 +33,7 @@ pub(crate) use engine::QueryEngine;
 pub(crate) use file::{File, Files};
 pub(crate) use values::allow_nulls;
 
-use crate::catalog::{ERRORS, Entries, Entry, Scope};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entries, Entry, Scope};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -64,6 +65,17 @@ impl Instance {
     /// Runs a planned query.
     pub(crate) fn evaluate(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<Answer> {
         self.query.run(self.attach(plan, reading)?)
+    }
+
+    /// Runs a planned query, and gives what it answers to `take`, batch by batch. Ends at the first error of
+    /// either.
+    pub(crate) fn evaluate_each(
+        &self,
+        plan: LogicalPlan,
+        reading: Reading<'_>,
+        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
+    ) -> Result<()> {
+        self.query.run_each(self.attach(plan, reading)?, take)
     }
 
     /// Tells how a planned query would be run.
@@ -160,6 +172,10 @@ impl Instance {
             let refused = self.refusals.rows(pinned.epoch);
             let table = errors::table(&views, view_parts, pinned.epoch, refused)?;
             providers.insert(ERRORS.to_owned(), table);
+        }
+        if names.iter().any(|name| name == ARRANGEMENTS) {
+            let table = arrangements::table(self.progress.ledgers())?;
+            providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);

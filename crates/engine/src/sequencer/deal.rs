@@ -19,14 +19,16 @@ pub(super) fn deal(
 ) -> Vec<Vec<(DataflowId, Vec<Portion>)>> {
     let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::with_capacity(changes.len())).collect();
     for (table, changes) in changes {
-        let rows: usize = changes.iter().map(|change| change.rows.num_rows()).sum();
+        let rows: usize = changes.iter().map(|change| change.rows.len()).sum();
         let length = rows.div_ceil(workers).clamp(LEAST, MOST);
         let mut portions: Vec<Vec<Portion>> = vec![Vec::new(); workers];
         let mut sequence = 0;
-        let pieces = changes.iter().flat_map(|change| pieces(change, length));
-        for (index, (change, offset, length)) in pieces.enumerate() {
-            let rows = change.rows.slice(offset, length);
-            let weights = match change.direction {
+        let parts = changes
+            .iter()
+            .flat_map(|change| change.rows.parts(length).map(|rows| (rows, change.direction)));
+        for (index, (rows, direction)) in parts.enumerate() {
+            let length = rows.len();
+            let weights = match direction {
                 Direction::Enter => None,
                 Direction::Leave => Some(ScalarBuffer::from(vec![-1_i64; length])),
             };
@@ -42,12 +44,6 @@ pub(super) fn deal(
     shares
 }
 
-/// A change in pieces of at most `length` rows, as offsets and lengths.
-fn pieces(change: &Write, length: usize) -> impl Iterator<Item = (&Write, usize, usize)> {
-    let rows = change.rows.num_rows();
-    (0..rows).step_by(length).map(move |offset| (change, offset, length.min(rows - offset)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -58,7 +54,8 @@ mod tests {
 
     fn change(rows: std::ops::Range<i64>, direction: Direction) -> Write {
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(rows));
-        Write { rows: RecordBatch::try_from_iter([("n", column)]).expect("one column"), direction }
+        let rows = RecordBatch::try_from_iter([("n", column)]).expect("one column");
+        Write { rows: rows.into(), direction }
     }
 
     #[test]
@@ -71,8 +68,8 @@ mod tests {
         let mut next = 0;
         for portion in &portions {
             assert_eq!(portion.sequence, next);
-            assert!(portion.rows.num_rows() <= MOST);
-            next += portion.rows.num_rows() as u64;
+            assert!(portion.rows.len() <= MOST);
+            next += portion.rows.len() as u64;
         }
         assert_eq!(next, 100_003);
         let last = portions.last().expect("there are portions");

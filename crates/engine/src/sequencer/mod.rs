@@ -12,6 +12,7 @@ use std::sync::Arc;
 use alluvium_sql::catalog::KEEPING;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::MemoryBudget;
 use arrow::array::{RecordBatch, TimestampNanosecondArray};
 use parking_lot::Mutex;
 
@@ -21,7 +22,7 @@ use crate::poison::Poison;
 use crate::transaction::Write;
 use crate::worker::{Command, Dataflow, DataflowId, Pool, Portion, Progress};
 
-/// How many epochs may be in flight.
+/// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
 
 /// Numbers epochs, and tells the workers in which order things happen.
@@ -30,6 +31,7 @@ pub(crate) struct Sequencer {
     progress: Arc<Progress>,
     poison: Arc<Poison>,
     pool: Pool,
+    budget: MemoryBudget,
 }
 
 /// Guarded by the lock under which everything is broadcast.
@@ -58,10 +60,15 @@ struct RunningClock {
 }
 
 impl Sequencer {
-    pub(crate) fn new(pool: Pool, progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
+    pub(crate) fn new(
+        pool: Pool,
+        progress: Arc<Progress>,
+        poison: Arc<Poison>,
+        budget: MemoryBudget,
+    ) -> Self {
         let state =
             State { last: 0, time: None, next_dataflow: 0, changed: BTreeSet::new(), clock: None };
-        Self { state: Mutex::new(state), progress, poison, pool }
+        Self { state: Mutex::new(state), progress, poison, pool, budget }
     }
 
     /// How many workers there are.
@@ -79,7 +86,8 @@ impl Sequencer {
         self.state.lock().time
     }
 
-    /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many epochs are in flight or a
+    /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many
+    /// epochs are in flight, while there is no memory left that those in flight could give back, and while a
     /// subscription is congested. Does not wait until the epoch is complete.
     ///
     /// Only the writer whose turn it is commits, so that nobody takes the place waited for.
@@ -88,7 +96,10 @@ impl Sequencer {
         changes: Vec<(DataflowId, Vec<Write>)>,
         time: Moment,
     ) -> Result<Epoch> {
-        self.progress.wait_capacity(self.last(), IN_FLIGHT)?;
+        self.progress.wait_capacity(self.last(), || match self.budget.is_exceeded() {
+            true => 1,
+            false => IN_FLIGHT,
+        })?;
         let changed: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
         let mut shares = deal::deal(changes, self.workers());
         let mut state = self.state.lock();
@@ -216,6 +227,6 @@ impl RunningClock {
         let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])
             .expect("a time is a row of the clock");
         let weights = changes.iter().map(|(_, weight)| *weight).collect();
-        Portion { rows, weights: Some(weights), sequence: 0 }
+        Portion { rows: rows.into(), weights: Some(weights), sequence: 0 }
     }
 }

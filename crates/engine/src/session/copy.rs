@@ -15,7 +15,6 @@ use crate::connector::{self, FormatOption};
 use crate::error::{Error, Result};
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Refusal, Source, SourceRequest};
-use crate::transaction::Write;
 
 /// How many refused rows are told of.
 const TOLD: usize = 10;
@@ -124,17 +123,17 @@ impl Session {
                 defaults: defaults.project(columns)?,
                 batch_rows: instance.settings.batch_rows,
             };
-            let mut writes = Vec::new();
+            let Some(transaction) = transaction else { return Ok(0) };
+            let mut staging = transaction.begin_staging(entry);
             let mut refusals = Vec::new();
             let mut reader = instance.formats.open(&*origin.source, &request)?;
             while let Some(portion) = reader.next()? {
-                writes.push(Write::enter(complete(entry, columns, &defaults, portion.rows)?));
+                staging.enter(&complete(entry, columns, &defaults, portion.rows)?)?;
                 refused += portion.refused.len() as u64;
                 refusals.extend(portion.refused);
             }
             messages = refusals.iter().take(TOLD).cloned().collect();
-            let entries = instance.catalog.entries();
-            let rows = session.stage(&entries, &entry.name, writes)?;
+            let rows = session.finish_staging(staging)?;
             if let Some(transaction) = &mut session.transaction {
                 transaction.refuse(&entry.name, origin.source.name(), &refusals)?;
             }

@@ -10,7 +10,7 @@ use super::{Outcome, Session};
 use crate::catalog::{Entries, FileScope, Scope};
 use crate::error::Result;
 use crate::query::{Files, allow_nulls};
-use crate::transaction::{Transaction, Write};
+use crate::transaction::{Staging, Transaction};
 
 impl Session {
     pub(super) fn insert(
@@ -18,14 +18,14 @@ impl Session {
         insert: &ast::Insert,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
-        self.change(|session, entries| {
+        let plan = |session: &Self, entries: &Entries| {
             let files = session.files(insert)?;
             let scope = FileScope { entries, files: &files };
             let mut planned = session.instance().planner.insert(insert, &scope)?;
             planned.plan = allow_nulls(bind(planned.plan, parameters)?)?;
-            let (table, rows) = session.rows(planned, entries, &files)?;
-            Ok((table, rows.into_iter().map(Write::enter).collect()))
-        })
+            Ok((planned, files))
+        };
+        self.change(plan, |staging, rows| staging.enter(&rows))
     }
 
     pub(super) fn delete(
@@ -33,12 +33,12 @@ impl Session {
         delete: &ast::Delete,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
-        self.change(|session, entries| {
+        let plan = |session: &Self, entries: &Entries| {
             let mut planned = session.instance().planner.delete(delete, &Scope(entries))?;
             planned.plan = bind(planned.plan, parameters)?;
-            let (table, rows) = session.rows(planned, entries, &Files::new())?;
-            Ok((table, rows.into_iter().map(Write::leave).collect()))
-        })
+            Ok((planned, Files::new()))
+        };
+        self.change(plan, |staging, rows| staging.leave(&rows))
     }
 
     /// All old rows leave before any new row enters, because a row may get another row's old key.
@@ -47,39 +47,45 @@ impl Session {
         update: &ast::Update,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
-        let mut updated = 0;
-        let outcome = self.change(|session, entries| {
+        let plan = |session: &Self, entries: &Entries| {
             let mut planned = session.instance().planner.update(update, &Scope(entries))?;
             planned.plan = bind(planned.plan, parameters)?;
-            let (table, rows) = session.rows(planned, entries, &Files::new())?;
-            let mut writes = Vec::with_capacity(2 * rows.len());
-            for half in [0, 1] {
-                for rows in &rows {
-                    let width = rows.num_columns() / 2;
-                    let columns: Vec<usize> = (half * width..(half + 1) * width).collect();
-                    let rows = rows.project(&columns)?;
-                    writes.push(if half == 0 { Write::leave(rows) } else { Write::enter(rows) });
-                }
-            }
-            updated = rows.iter().map(|rows| rows.num_rows() as u64).sum();
-            Ok((table, writes))
+            Ok((planned, Files::new()))
+        };
+        let outcome = self.change(plan, |staging, rows| {
+            let width = rows.num_columns() / 2;
+            let half = |half: usize| -> Vec<usize> { (half * width..(half + 1) * width).collect() };
+            staging.leave(&rows.project(&half(0))?)?;
+            staging.enter(&rows.project(&half(1))?)
         })?;
         Ok(match outcome {
-            Outcome::Changed { epoch, .. } => Outcome::Changed { rows: updated, epoch },
+            // Each has left and entered.
+            Outcome::Changed { rows, epoch } => Outcome::Changed { rows: rows / 2, epoch },
             outcome => outcome,
         })
     }
 
-    /// Works out a statement's writes to a table inside the open transaction, or one made for it, and stages
-    /// all of them or, on an error, none.
+    /// Works out a statement's writes to a table inside the open transaction, or one made for it: gives `stage`
+    /// what the plan answers, batch by batch. All of it is staged or, on an error, nothing.
     fn change(
         &mut self,
-        writes: impl FnOnce(&Self, &Entries) -> Result<(String, Vec<Write>)>,
+        plan: impl FnOnce(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
+        mut stage: impl FnMut(&mut Staging<'_>, RecordBatch) -> Result<()> + Send,
     ) -> Result<Outcome> {
         let (rows, epoch) = self.in_one_transaction(|session| {
             let entries = session.instance().catalog.entries();
-            let (table, writes) = writes(session, &entries)?;
-            session.stage(&entries, &table, writes)
+            let (planned, files) = plan(session, &entries)?;
+            let table = entries.get(&planned.table);
+            let (Some(table), Some(transaction)) = (table, &session.transaction) else {
+                return Ok(0);
+            };
+            let mut staging = transaction.begin_staging(table);
+            session.instance().evaluate_each(
+                planned.plan,
+                session.reading(&entries, &files),
+                &mut |rows| stage(&mut staging, rows),
+            )?;
+            session.finish_staging(staging)
         })?;
         Ok(Outcome::Changed { rows, epoch })
     }
@@ -102,26 +108,8 @@ impl Session {
         Ok((done, epoch))
     }
 
-    /// Stages writes in the open transaction; returns how many rows there are.
-    pub(super) fn stage(
-        &mut self,
-        entries: &Entries,
-        table: &str,
-        writes: Vec<Write>,
-    ) -> Result<u64> {
-        match (entries.get(table), &mut self.transaction) {
-            (Some(entry), Some(transaction)) => transaction.write_all(entry, writes),
-            _ => Ok(0),
-        }
-    }
-
-    fn rows(
-        &self,
-        planned: PlannedWrite,
-        entries: &Entries,
-        files: &Files,
-    ) -> Result<(String, Vec<RecordBatch>)> {
-        let answer = self.instance().evaluate(planned.plan, self.reading(entries, files))?;
-        Ok((planned.table, answer.batches))
+    /// Makes what was staged a part of the open transaction; returns how many rows there are.
+    pub(super) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
+        self.transaction.as_mut().map_or(Ok(0), |open| open.finish_staging(staging))
     }
 }

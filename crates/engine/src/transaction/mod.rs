@@ -7,6 +7,8 @@
 
 mod fit;
 mod overlay;
+mod rows;
+mod staged;
 mod turn;
 mod write;
 
@@ -18,6 +20,8 @@ use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 
 pub(crate) use overlay::Overlay;
+pub(crate) use rows::Rows;
+pub(crate) use staged::{Staged, Staging};
 pub(crate) use turn::{Turn, Turns};
 pub(crate) use write::{Direction, Write};
 
@@ -41,7 +45,7 @@ struct Refused {
 /// outside of it, waits for itself.
 pub struct Transaction {
     instance: Arc<Instance>,
-    writes: BTreeMap<DataflowId, Vec<Write>>,
+    writes: BTreeMap<DataflowId, Staged>,
     time: Moment,
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
@@ -94,8 +98,7 @@ impl Transaction {
         let defaults = self.instance.defaults(&entry, self.time)?;
         let columns = fit::complete(&entry, columns, &rows, &defaults)?;
         let rows = fit::fit(&entry, &columns)?;
-        self.stage(entry.as_table()?.id, vec![Write::enter(rows)]);
-        Ok(())
+        self.stage(entry.as_table()?.id, Write::enter(rows))
     }
 
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
@@ -115,13 +118,14 @@ impl Transaction {
     /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind.
     pub fn commit(self) -> Result<u64> {
         self.instance.poison.check()?;
-        let epoch = if self.writes.is_empty() && !self.is_time_given {
+        let is_empty = self.writes.values().all(|staged| staged.writes().is_empty());
+        let epoch = if is_empty && !self.is_time_given {
             self.instance.sequencer.last()
         } else {
             let writes = self
                 .writes
                 .into_iter()
-                .map(|(table, writes)| Ok((table, Write::coalesce(writes)?)));
+                .map(|(table, staged)| Ok((table, Write::coalesce(staged.into_writes())?)));
             self.instance.sequencer.commit(writes.collect::<Result<_>>()?, self.time)?
         };
         for Refused { table, source, refusals } in &self.refused {
@@ -151,32 +155,42 @@ impl Transaction {
         if direction == Direction::Leave {
             table.check_leave(&entry.name)?;
         }
-        self.stage(table.id, vec![Write { rows: fit::fit(&entry, rows.columns())?, direction }]);
-        Ok(())
+        let rows = fit::fit(&entry, rows.columns())?.into();
+        self.stage(table.id, Write { rows, direction })
     }
 
-    /// Stages writes of one statement to a table, all or none of them. Returns how many rows enter or leave.
-    pub(crate) fn write_all(&mut self, entry: &Entry, writes: Vec<Write>) -> Result<u64> {
-        let id = entry.as_table()?.id;
-        let fit =
-            |write: Write| Ok(Write { rows: fit::fit(entry, write.rows.columns())?, ..write });
-        let writes = writes.into_iter().map(fit).collect::<Result<Vec<_>>>()?;
-        let rows = writes.iter().map(|write| write.rows.num_rows() as u64).sum();
-        self.stage(id, writes);
+    /// Begins to work out what a statement does to a table.
+    pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
+        Staging::new(table, &self.instance.surroundings)
+    }
+
+    /// Makes what a statement does a part of the transaction. Returns how many rows enter or leave.
+    pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
+        let rows = staging.rows();
+        let Staging { table, leaving, entering } = staging;
+        let staged = self.staged(table.as_table()?.id);
+        staged.append(leaving)?;
+        staged.append(entering)?;
         Ok(rows)
     }
 
-    fn stage(&mut self, table: DataflowId, mut writes: Vec<Write>) {
-        writes.retain(|write| write.rows.num_rows() > 0);
-        if !writes.is_empty() {
-            self.writes.entry(table).or_default().append(&mut writes);
-        }
+    fn stage(&mut self, table: DataflowId, write: Write) -> Result<()> {
+        self.staged(table).push(write)
+    }
+
+    fn staged(&mut self, table: DataflowId) -> &mut Staged {
+        let surroundings = &self.instance.surroundings;
+        self.writes.entry(table).or_insert_with(|| Staged::new(surroundings))
     }
 
     /// What the transaction has written to a table, to be laid over what it held before; `None` if nothing.
     pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
-        let writes = self.writes.get(&table.id);
-        writes.map(|writes| Overlay::new(&table.primary_key, writes)).transpose()
+        match self.writes.get(&table.id).map(Staged::writes) {
+            Some(writes) if !writes.is_empty() => {
+                Overlay::new(&table.primary_key, writes).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// What `NOW()` is in it.

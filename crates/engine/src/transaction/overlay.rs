@@ -32,7 +32,7 @@ enum Hidden {
 impl Overlay {
     /// The writes in the order they were made; there is at least one.
     pub(super) fn new(primary_key: &[usize], writes: &[Write]) -> Result<Self> {
-        let schema = writes[0].rows.schema();
+        let schema = writes[0].rows.load()?.schema();
         let all: Vec<usize> = (0..schema.fields().len()).collect();
         let columns = if primary_key.is_empty() { all } else { primary_key.to_vec() };
         let fields =
@@ -71,7 +71,8 @@ impl Overlay {
     /// Of each key, the last write counts.
     fn replace(&mut self, writes: &[Write]) -> Result<()> {
         for write in writes.iter().rev() {
-            let keys = self.compared(&write.rows)?;
+            let rows = write.rows.load()?;
+            let keys = self.compared(&rows)?;
             let Hidden::Keys(hidden) = &mut self.hidden else { return Ok(()) };
             let mut last: Vec<bool> = (0..keys.num_rows())
                 .rev()
@@ -79,7 +80,7 @@ impl Overlay {
                 .collect();
             last.reverse();
             if write.direction == Direction::Enter {
-                self.added.push(filter_record_batch(&write.rows, &BooleanArray::from(last))?);
+                self.added.push(filter_record_batch(&rows, &BooleanArray::from(last))?);
             }
         }
         Ok(())
@@ -88,11 +89,12 @@ impl Overlay {
     /// Rows are counted: those that leave are taken away from all there are, from before and added.
     fn add_and_subtract(&mut self, writes: &[Write]) -> Result<()> {
         for write in writes {
+            let rows = write.rows.load()?;
             if write.direction == Direction::Enter {
-                self.added.push(write.rows.clone());
+                self.added.push(rows);
                 continue;
             }
-            let rows = self.compared(&write.rows)?;
+            let rows = self.compared(&rows)?;
             let Hidden::Copies(hidden) = &mut self.hidden else { return Ok(()) };
             for row in &rows {
                 *hidden.entry(row.as_ref().into()).or_default() += 1;

@@ -3,6 +3,7 @@
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
+use super::rows::Rows;
 use crate::error::Result;
 
 /// Writes of fewer rows than this are put together.
@@ -11,7 +12,7 @@ const SMALL: usize = 1024;
 /// Rows that all enter or all leave a table, with the table's columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
-    pub(crate) rows: RecordBatch,
+    pub(crate) rows: Rows,
     pub(crate) direction: Direction,
 }
 
@@ -26,11 +27,11 @@ pub(crate) enum Direction {
 
 impl Write {
     pub(crate) fn enter(rows: RecordBatch) -> Self {
-        Self { rows, direction: Direction::Enter }
+        Self { rows: rows.into(), direction: Direction::Enter }
     }
 
     pub(crate) fn leave(rows: RecordBatch) -> Self {
-        Self { rows, direction: Direction::Leave }
+        Self { rows: rows.into(), direction: Direction::Leave }
     }
 
     /// The same rows in the same order, in fewer batches where many small ones follow each other: a
@@ -39,9 +40,12 @@ impl Write {
         let mut coalesced: Vec<Self> = Vec::with_capacity(writes.len());
         for run in writes.chunk_by(|one, next| one.is_followed_by(next)) {
             let Write { rows: first, direction } = &run[0];
-            let rows = match run {
-                [_] => first.clone(),
-                _ => concat_batches(first.schema_ref(), run.iter().map(|write| &write.rows))?,
+            let rows = match first.in_memory() {
+                Some(batch) if run.len() > 1 => {
+                    let batches = run.iter().filter_map(|write| write.rows.in_memory());
+                    concat_batches(batch.schema_ref(), batches)?.into()
+                }
+                _ => first.clone(),
             };
             coalesced.push(Self { rows, direction: *direction });
         }
@@ -49,9 +53,8 @@ impl Write {
     }
 
     fn is_followed_by(&self, next: &Self) -> bool {
-        self.direction == next.direction
-            && self.rows.num_rows() < SMALL
-            && next.rows.num_rows() < SMALL
+        let is_small = |rows: &Rows| rows.in_memory().is_some() && rows.len() < SMALL;
+        self.direction == next.direction && is_small(&self.rows) && is_small(&next.rows)
     }
 }
 
@@ -81,7 +84,7 @@ mod tests {
         ];
         let coalesced = Write::coalesce(writes).expect("the columns agree");
         let lengths: Vec<_> =
-            coalesced.iter().map(|write| (write.rows.num_rows(), write.direction)).collect();
+            coalesced.iter().map(|write| (write.rows.len(), write.direction)).collect();
         assert_eq!(
             lengths,
             [
@@ -91,8 +94,10 @@ mod tests {
                 (SMALL, Direction::Enter)
             ]
         );
-        let numbers =
-            |write: &Write| write.rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+        let numbers = |write: &Write| {
+            let rows = write.rows.load().expect("they are in memory");
+            rows.column(0).as_primitive::<Int64Type>().values().to_vec()
+        };
         let numbers: Vec<i64> = coalesced.iter().flat_map(numbers).collect();
         assert_eq!(numbers, (0..large.end).collect::<Vec<_>>());
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::plan::{IncrementalPlan, Index};
 use alluvium_trace::Epoch;
-use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::SchemaRef;
+
+use crate::transaction::Rows;
 
 /// Names a dataflow, the same on all workers; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,7 +77,7 @@ pub(crate) enum Dataflow {
 #[derive(Clone, Debug)]
 pub(crate) struct Portion {
     /// The rows.
-    pub rows: RecordBatch,
+    pub rows: Rows,
     /// Their weights; `None` when all enter once.
     pub weights: Option<ScalarBuffer<i64>>,
     /// The place of the first row among the transaction's rows for this table; the others follow.

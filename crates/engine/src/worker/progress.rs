@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::contents::Snapshot;
-use alluvium_trace::{Epoch, Gauge};
+use alluvium_trace::{Epoch, Ledger};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::command::DataflowId;
@@ -44,7 +44,7 @@ pub(crate) struct Progress {
     state: Mutex<State>,
     changed: Condvar,
     /// What each worker holds.
-    gauges: Vec<Arc<Gauge>>,
+    ledgers: Vec<Arc<Ledger>>,
     poison: Arc<Poison>,
 }
 
@@ -77,19 +77,19 @@ impl Progress {
     /// The progress of so many workers, at `time` before the first epoch.
     pub(crate) fn new(workers: usize, time: Moment, poison: Arc<Poison>) -> Arc<Self> {
         let shown = || Shown { frontier: 1, dataflows: Vec::new() };
-        let gauges = (0..workers).map(|_| Arc::default()).collect();
+        let ledgers = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(0, time)]);
         let state = State { workers, complete: 0, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let progress = Arc::new(Self { state, changed, gauges, poison });
+        let progress = Arc::new(Self { state, changed, ledgers, poison });
         progress.poison.register(&progress);
         progress
     }
 
     /// Tells what a worker holds; an entry for each.
-    pub(crate) fn gauges(&self) -> &[Arc<Gauge>] {
-        &self.gauges
+    pub(crate) fn ledgers(&self) -> &[Arc<Ledger>] {
+        &self.ledgers
     }
 
     /// Shows what `worker` has reached; the dataflows are sorted by identifier. Returns the last complete
@@ -132,9 +132,9 @@ impl Progress {
     }
 
     /// Waits until fewer than `bound` of the epochs up to `last` are in flight, and no subscription is
-    /// congested.
-    pub(crate) fn wait_capacity(&self, last: Epoch, bound: u64) -> Result<()> {
-        self.wait_until(|state| last < state.complete + bound && state.congested == 0).map(drop)
+    /// congested. The bound is asked for whenever an epoch is complete.
+    pub(crate) fn wait_capacity(&self, last: Epoch, bound: impl Fn() -> u64) -> Result<()> {
+        self.wait_until(|state| last < state.complete + bound() && state.congested == 0).map(drop)
     }
 
     /// Pins dataflows as of the last complete epoch; `None` if one of them has been removed.

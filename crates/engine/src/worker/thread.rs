@@ -7,6 +7,7 @@ use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::lower::{self, Keep, Relations};
 use alluvium_trace::Epoch;
+use arrow::array::RecordBatch;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
 use timely::communication::Allocator;
@@ -16,6 +17,7 @@ use super::command::{Command, Dataflow, DataflowId, Portion};
 use super::installed::Installed;
 use super::progress::Progress;
 use crate::poison::Poison;
+use crate::transaction::Rows;
 
 /// Runs a worker on this thread until it is told to shut down or the engine is poisoned.
 pub(super) fn run(
@@ -25,7 +27,7 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 ) {
-    progress.gauges()[index].attach();
+    progress.ledgers()[index].attach();
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
@@ -128,7 +130,7 @@ impl Worker {
             let Ok(at) = at else { continue };
             if let Some(table) = self.installed[at].as_table() {
                 for Portion { rows, weights, sequence } in portions {
-                    table.input.send(epoch, rows, weights, sequence);
+                    table.input.send(epoch, sequence, move || (loaded(&rows), weights));
                 }
             } else if let Some(stream) = self.installed[at].as_stream() {
                 self.pass(epoch, &stream, &portions);
@@ -151,7 +153,8 @@ impl Worker {
             for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
                 for portion in portions {
                     debug_assert!(portion.weights.is_none(), "rows only enter such a table");
-                    input.send(epoch, &portion.rows);
+                    let rows = portion.rows.clone();
+                    input.send(epoch, move || loaded(&rows));
                 }
             }
         }
@@ -196,6 +199,11 @@ impl Worker {
             self.poison.spread_panic("a worker", &*panic);
         }
     }
+}
+
+/// The rows of a committed transaction; ends the worker, with the reason, if they cannot be read.
+fn loaded(rows: &Rows) -> RecordBatch {
+    rows.load().unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The dataflows that others can read from.

@@ -2,6 +2,7 @@
 
 mod copy;
 mod definitions;
+mod large;
 mod memory;
 mod now;
 mod parameters;

@@ -33,3 +33,43 @@ fn state_is_what_tables_and_views_keep() {
         assert_eq!(engine.state().rows, 1, "with {workers} workers");
     }
 }
+
+#[test]
+fn arrangements_tell_what_is_kept_for_what() {
+    for workers in 1..=2 {
+        let engine = Engine::builder().workers(workers).open_in_memory().unwrap();
+        engine
+            .execute(
+                "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT);
+                 CREATE TABLE u (b BIGINT, c VARCHAR);
+                 INSERT INTO t VALUES (1, 10), (2, 10), (3, 20);
+                 INSERT INTO u VALUES (10, 'ten');
+                 CREATE MATERIALIZED VIEW v AS
+                     SELECT c, COUNT(*) AS n FROM t JOIN u ON t.b = u.b GROUP BY c;",
+            )
+            .unwrap();
+        engine.wait(engine.progress().committed).unwrap();
+        let rows = engine
+            .query(
+                "SELECT view, operator, key, SUM(rows) AS rows, MAX(batches) AS batches,
+                     SUM(memory_bytes) > 0 AND SUM(disk_bytes) = 0 AS in_memory,
+                     COUNT(DISTINCT worker) AS workers
+                 FROM alluvium.arrangements WHERE view IN ('t', 'u', 'v')
+                 GROUP BY view, operator, key ORDER BY view, operator, key",
+            )
+            .unwrap();
+        let table = alluvium::arrow::util::pretty::pretty_format_batches(&rows).unwrap();
+        let expected = format!(
+            "\
++------+-----------+------+------+---------+-----------+---------+
+| view | operator  | key  | rows | batches | in_memory | workers |
++------+-----------+------+------+---------+-----------+---------+
+| t    | LastWrite | a    | 3    | 1       | true      | {workers}       |
+| u    | Multiset  | b, c | 1    | 1       | true      | {workers}       |
+| v    | Aggregate | c    | 1    | 1       | true      | {workers}       |
+| v    | Contents  | c, n | 1    | 1       | true      | {workers}       |
++------+-----------+------+------+---------+-----------+---------+"
+        );
+        assert_eq!(table.to_string(), expected);
+    }
+}

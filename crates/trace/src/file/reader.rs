@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use alluvium_storage::{Advice, Blob, TemporaryBlob};
@@ -38,7 +38,9 @@ pub(crate) struct FilePages {
     budget: MemoryBudget,
     /// Bytes of all pages.
     page_bytes: usize,
-    /// Bytes of pages that were touched and not given back.
+    /// Which parts of the mapping, of [`WINDOW`] bytes each, were touched and not given back.
+    windows: Box<[AtomicBool]>,
+    /// The bytes of them.
     touched: AtomicUsize,
     _charge: Charge,
 }
@@ -46,10 +48,14 @@ pub(crate) struct FilePages {
 /// A file keeps this part of the budget's limit when it is read while more is in memory than should be.
 const PATIENCE: usize = 64;
 
+/// Where a byte of a mapping is touched, Linux maps what it has in memory of so many bytes around it, aligned
+/// (`fault_around_bytes`).
+const WINDOW: usize = 64 << 10;
+
 /// A page, and where it is as far as we know.
 struct Slot {
     entry: PageEntry,
-    page: OnceLock<Page>,
+    page: OnceLock<Box<Page>>,
     state: AtomicU8,
 }
 
@@ -152,7 +158,9 @@ impl FilePages {
     ) -> Self {
         let slot = |&entry| Slot { entry, page: OnceLock::new(), state: AtomicU8::new(AWAY) };
         let slots: Box<[Slot]> = metadata.pages.iter().map(slot).collect();
-        let mut held = slots.len() * size_of::<Slot>();
+        let count = if blob.is_mapped() { blob.bytes().len().div_ceil(WINDOW) } else { 0 };
+        let windows: Box<[AtomicBool]> = (0..count).map(|_| AtomicBool::new(false)).collect();
+        let mut held = slots.len() * size_of::<Slot>() + windows.len();
         if !blob.is_mapped() {
             held += usize::try_from(blob.len()).unwrap_or(usize::MAX);
         }
@@ -167,6 +175,7 @@ impl FilePages {
             updates: metadata.updates as usize,
             retractions: metadata.retractions as usize,
             budget: budget.clone(),
+            windows,
             touched: AtomicUsize::new(0),
             _charge: budget.charge(held),
         }
@@ -220,10 +229,13 @@ impl FilePages {
             self.ask(offset..offset + u64::from(length));
         }
         let layout = self.check(&slot.entry, &bytes).unwrap_or_else(|error| panic!("{error}"));
-        let page = slot.page.get_or_init(|| Page::mapped(bytes, layout));
+        let page = slot.page.get_or_init(|| Box::new(Page::mapped(bytes, layout)));
         if slot.state.swap(TOUCHED, Ordering::Relaxed) != TOUCHED && self.blob.is_mapped() {
-            let touched = self.touched.fetch_add(length as usize, Ordering::Relaxed);
-            self.budget.touch(length as usize);
+            let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
+            let fresh = |window: &&AtomicBool| !window.swap(true, Ordering::Relaxed);
+            let more = self.windows[around].iter().filter(fresh).count() * WINDOW;
+            let touched = self.touched.fetch_add(more, Ordering::Relaxed);
+            self.budget.touch(more);
             // Who goes through a whole file does not keep it all.
             if self.budget.is_over_touched() && touched > self.budget.limit() / PATIENCE {
                 self.give_back();
@@ -310,6 +322,9 @@ impl FilePages {
         }
         for slot in &self.slots {
             slot.state.store(AWAY, Ordering::Relaxed);
+        }
+        for window in &self.windows {
+            window.store(false, Ordering::Relaxed);
         }
         self.budget.give_back(self.touched.swap(0, Ordering::Relaxed));
         // Advice: without it the pages stay a little longer.

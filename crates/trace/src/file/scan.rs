@@ -25,13 +25,17 @@ struct Window {
     _charge: Charge,
 }
 
-/// The bytes of a window: small beside the caches of a processor, large beside the cost of a system call.
+/// The most bytes of a window: small beside the caches of a processor, large beside the cost of a system call.
 const WINDOW: usize = 256 << 10;
 
+/// The windows of all files that are read together take no more than this part of the budget, if that is room
+/// for a page of each.
+const PART: usize = 32;
+
 impl FileScan {
-    /// The pages of a file. A window is no more than a small part of the budget, or one page.
-    pub(crate) fn new(file: Arc<FilePages>) -> Self {
-        let bytes = WINDOW.min(file.budget().limit() / 128);
+    /// The pages of a file that is read together with others, `files` in all.
+    pub(crate) fn new(file: Arc<FilePages>, files: usize) -> Self {
+        let bytes = WINDOW.min(file.budget().limit() / PART / files.max(1));
         let length = usize::try_from(file.file_bytes()).unwrap_or(usize::MAX) / file.len().max(1);
         let pages = (bytes / length.max(1)).max(1).ilog2();
         let windows = (0..file.len().div_ceil(1 << pages)).map(|_| OnceLock::new()).collect();

@@ -11,7 +11,7 @@ use super::error::FileError;
 use super::format::{self, Metadata, PageEntry, Trailer};
 use super::reader::FilePages;
 use crate::fences::Fences;
-use crate::memory::Surroundings;
+use crate::memory::{Charge, Surroundings};
 use crate::page::{Page, PageLimits};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
@@ -23,7 +23,12 @@ pub(crate) struct FileWriter {
     fences: Fences,
     updates: u64,
     retractions: u64,
+    /// Of what waits to be written.
+    charge: Charge,
 }
+
+/// No more than so many bytes wait to be written.
+const WAITING: u64 = 1 << 20;
 
 /// Numbers the files of a process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -36,6 +41,7 @@ impl FileWriter {
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut writer = storage.create(&name)?;
         writer.append(&format::header())?;
+        let charge = surroundings.budget.charge(0);
         Ok(Self {
             writer,
             surroundings,
@@ -43,6 +49,7 @@ impl FileWriter {
             fences: Fences::default(),
             updates: 0,
             retractions: 0,
+            charge,
         })
     }
 
@@ -61,6 +68,8 @@ impl FileWriter {
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
         self.writer.append(bytes)?;
+        let entries = self.entries.capacity() * size_of::<PageEntry>();
+        self.charge.set(self.writer.len().min(WAITING) as usize + entries);
         Ok(())
     }
 

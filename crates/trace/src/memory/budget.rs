@@ -16,6 +16,8 @@ struct Shared {
     used: AtomicUsize,
     /// The most bytes there were on the heap.
     peak: AtomicUsize,
+    /// Those of them that wait to be taken from one thread to another.
+    queued: AtomicUsize,
     /// Bytes of mapped files that were touched.
     touched: AtomicUsize,
     /// Bytes of files that hold state.
@@ -35,6 +37,7 @@ impl MemoryBudget {
                 limit,
                 used: AtomicUsize::new(0),
                 peak: AtomicUsize::new(0),
+                queued: AtomicUsize::new(0),
                 touched: AtomicUsize::new(0),
                 files: AtomicU64::new(0),
                 written: AtomicU64::new(0),
@@ -82,6 +85,11 @@ impl MemoryBudget {
         self.is_over_by(0)
     }
 
+    /// Whether there is more on the heap than there may be.
+    pub fn is_exceeded(&self) -> bool {
+        self.used() > self.limit()
+    }
+
     /// Whether there would be more on the heap than there should be without `bytes` of it.
     pub(crate) fn is_over_by(&self, bytes: usize) -> bool {
         self.used().saturating_sub(bytes) > self.limit() - self.limit() / 8
@@ -90,6 +98,11 @@ impl MemoryBudget {
     /// Whether more of the mapped files was touched than should stay in memory.
     pub fn is_over_touched(&self) -> bool {
         self.touched() > self.limit() / 8
+    }
+
+    /// Whether so much waits to be taken from one thread to another that no more should be sent.
+    pub fn is_congested(&self) -> bool {
+        self.shared.queued.load(Ordering::Relaxed) > self.limit() / 16
     }
 
     /// The fewest bytes that are worth a file.
@@ -102,6 +115,12 @@ impl MemoryBudget {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
         charge.set(bytes);
         charge
+    }
+
+    /// Counts `bytes` on their way from one thread to another until what is returned is dropped.
+    pub fn queue(&self, bytes: usize) -> Queued {
+        self.shared.queued.fetch_add(bytes, Ordering::Relaxed);
+        Queued { charge: self.charge(bytes) }
     }
 
     /// Counts a file that was written.
@@ -151,5 +170,17 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+/// Bytes on their way from one thread to another.
+#[derive(Debug)]
+pub struct Queued {
+    charge: Charge,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.charge.budget.shared.queued.fetch_sub(self.charge.bytes, Ordering::Relaxed);
     }
 }

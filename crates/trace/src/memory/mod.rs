@@ -8,5 +8,5 @@
 pub mod budget;
 pub mod surroundings;
 
-pub use budget::{Charge, MemoryBudget};
+pub use budget::{Charge, MemoryBudget, Queued};
 pub use surroundings::Surroundings;

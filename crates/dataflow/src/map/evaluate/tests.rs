@@ -29,11 +29,11 @@ fn rows(numbers: &[Option<i64>]) -> RecordBatch {
 /// Row `i` changes at time `i` with weight `i + 1`.
 fn delta(numbers: &[Option<i64>]) -> Delta<u64> {
     let count = numbers.len();
-    Delta {
-        rows: rows(numbers),
-        times: Times::Each((0..count as u64).collect()),
-        weights: Some((1..=count as i64).collect::<Vec<_>>().into()),
-    }
+    Delta::new(
+        rows(numbers),
+        Times::Each((0..count as u64).collect()),
+        Some((1..=count as i64).collect::<Vec<_>>().into()),
+    )
 }
 
 /// `SELECT 100 / number FROM … WHERE number > least`

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use alluvium_trace::{Batch, Gauge, RowBuffer, Spine};
+use alluvium_trace::ledger::{self, Account};
+use alluvium_trace::{Batch, Ledger, RowBuffer, Spine};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::progress::Antichain;
 
@@ -16,13 +17,18 @@ fn batch(epoch: u64, rows: &[(&str, i64)]) -> Batch<u64> {
     buffer.seal(Description::new(until(epoch), until(epoch + 1), until(0)))
 }
 
+fn spine(operator: &str) -> Spine<u64> {
+    ledger::label(operator, "key".to_owned());
+    Spine::default()
+}
+
 #[test]
-fn a_gauge_tells_what_the_spines_of_its_thread_hold() {
-    let gauge = Arc::new(Gauge::default());
-    let told = || (gauge.rows(), gauge.bytes());
-    let attached = Arc::clone(&gauge);
+fn a_ledger_tells_what_each_spine_of_its_thread_holds() {
+    let ledger = Arc::new(Ledger::default());
+    let rows = || ledger.accounts().iter().map(|account| account.rows).collect::<Vec<_>>();
+    let attached = Arc::clone(&ledger);
     let of_others = thread::spawn(|| {
-        let mut spine = Spine::<u64>::default();
+        let mut spine = spine("other");
         spine.insert(batch(0, &[("elsewhere", 1)]));
         spine.map_batches(|batch| assert_eq!(batch.len(), 1));
     });
@@ -30,26 +36,30 @@ fn a_gauge_tells_what_the_spines_of_its_thread_hold() {
     thread::scope(|scope| {
         scope.spawn(|| {
             attached.attach();
-            let (mut one, mut other) = (Spine::<u64>::default(), Spine::<u64>::default());
+            ledger::build("view");
+            let (mut one, mut other) = (spine("one"), spine("other"));
             let (first, second) = (batch(0, &[("a", 1), ("b", 1)]), batch(1, &[("a", -1)]));
-            let bytes = first.bytes();
+            let bytes = first.bytes() as u64;
             one.insert(first);
-            assert_eq!(told(), (2, bytes));
+            let Account { label, rows: held, memory, disk, batches, merges } =
+                ledger.accounts().swap_remove(0);
+            assert_eq!((label.relation.as_str(), label.operator.as_str()), ("view", "one"));
+            assert_eq!((label.key.as_str(), held, memory), ("key", 2, bytes));
+            assert_eq!((disk, batches, merges), (0, 1, 0));
             other.insert(batch(0, &[("c", 1)]));
-            assert_eq!(gauge.rows(), 3);
+            assert_eq!(rows(), [2, 1]);
 
             // What is merged away is not held any more.
             one.insert(second);
-            assert_eq!(gauge.rows(), 4);
+            assert_eq!(rows(), [3, 1]);
             let until = Antichain::from_elem(2);
             one.set_logical_compaction(until.borrow());
             one.set_physical_compaction(until.borrow());
-            assert_eq!(gauge.rows(), 2);
+            assert_eq!(rows(), [1, 1]);
+            assert!(ledger.accounts()[0].merges > 0);
             drop(one);
-            let mut bytes = 0;
-            other.map_batches(|batch| bytes += batch.bytes());
-            assert_eq!(told(), (1, bytes));
+            assert_eq!(rows(), [1]);
         });
     });
-    assert_eq!(told(), (0, 0));
+    assert!(ledger.accounts().is_empty());
 }

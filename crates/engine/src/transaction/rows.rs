@@ -1,0 +1,193 @@
+//! The rows of a write: in memory, or in a file until they are wanted.
+
+use std::fmt::Display;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alluvium_storage::{Storage, TemporaryBlob};
+use alluvium_trace::memory::{Charge, MemoryBudget};
+use arrow::array::{Array, RecordBatch};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Error, Result};
+
+/// How many rows go into one piece of a file.
+const PIECE_ROWS: usize = 8192;
+
+/// Rows of one table.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    count: usize,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// With what counts their memory, once something does.
+    Memory(RecordBatch, Option<Arc<Charge>>),
+    /// As an Arrow stream of one batch.
+    File { blob: TemporaryBlob, range: Range<u64>, checksum: u64 },
+}
+
+impl From<RecordBatch> for Rows {
+    fn from(rows: RecordBatch) -> Self {
+        Self { count: rows.num_rows(), place: Place::Memory(rows, None) }
+    }
+}
+
+impl Rows {
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The rows, if they are in memory.
+    pub(crate) fn in_memory(&self) -> Option<&RecordBatch> {
+        match &self.place {
+            Place::Memory(rows, _) => Some(rows),
+            Place::File { .. } => None,
+        }
+    }
+
+    /// Counts the memory of these rows for as long as they or a part of them are there; returns how much it is.
+    pub(super) fn count(&mut self, budget: &MemoryBudget) -> usize {
+        let Place::Memory(rows, counted) = &mut self.place else { return 0 };
+        let bytes = rows.columns().iter().map(|column| {
+            column
+                .to_data()
+                .get_slice_memory_size()
+                .unwrap_or_else(|_| column.get_array_memory_size())
+        });
+        let bytes = bytes.sum();
+        *counted = Some(Arc::new(budget.charge(bytes)));
+        bytes
+    }
+
+    /// The rows. Those of a file are read from it each time.
+    pub(crate) fn load(&self) -> Result<RecordBatch> {
+        let (blob, range, checksum) = match &self.place {
+            Place::Memory(rows, _) => return Ok(rows.clone()),
+            Place::File { blob, range, checksum } => (blob, range, checksum),
+        };
+        let damaged = |reason: &dyn Display| {
+            let (place, start) = (blob.place(), range.start);
+            Error::data(format!(
+                "rows of a transaction cannot be read from {place}, byte {start}: {reason}"
+            ))
+        };
+        let bytes = blob.read(range.clone()).map_err(|error| damaged(&error))?;
+        if xxh3_64(&bytes) != *checksum {
+            return Err(damaged(&"their checksum is wrong"));
+        }
+        let mut batches =
+            StreamReader::try_new(&bytes[..], None).map_err(|error| damaged(&error))?;
+        let rows = batches.next().ok_or_else(|| damaged(&"there is nothing"))?;
+        rows.map_err(|error| damaged(&error))
+    }
+
+    /// The same rows in parts of at most `length` rows. What is in a file is a part already.
+    pub(crate) fn parts(&self, length: usize) -> impl Iterator<Item = Rows> {
+        let length = if self.in_memory().is_some() { length.max(1) } else { self.count.max(1) };
+        (0..self.count).step_by(length).map(move |start| match &self.place {
+            Place::Memory(rows, counted) => {
+                let count = length.min(self.count - start);
+                Rows { count, place: Place::Memory(rows.slice(start, count), counted.clone()) }
+            }
+            Place::File { .. } => self.clone(),
+        })
+    }
+
+    /// What of these rows is in memory as rows of one new file, in the same order: for each of `all` its parts.
+    pub(super) fn write(all: Vec<Rows>, storage: &Arc<dyn Storage>) -> Result<Vec<Vec<Rows>>> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let failed = |error: &dyn Display| {
+            Error::data(format!("rows of a transaction cannot be written to a file: {error}"))
+        };
+        let name = format!("rows-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let mut file = storage.create(&name).map_err(|error| failed(&error))?;
+        let mut written: Vec<std::result::Result<Vec<_>, Rows>> = Vec::with_capacity(all.len());
+        for rows in all {
+            let Some(batch) = rows.in_memory() else {
+                written.push(Err(rows));
+                continue;
+            };
+            let mut parts = Vec::new();
+            for start in (0..batch.num_rows()).step_by(PIECE_ROWS) {
+                let part = batch.slice(start, PIECE_ROWS.min(batch.num_rows() - start));
+                let mut stream = StreamWriter::try_new(Vec::new(), part.schema_ref())?;
+                stream.write(&part)?;
+                let bytes = stream.into_inner()?;
+                let start = file.len();
+                file.append(&bytes).map_err(|error| failed(&error))?;
+                parts.push((part.num_rows(), start..file.len(), xxh3_64(&bytes)));
+            }
+            written.push(Ok(parts));
+        }
+        let blob = file.seal().map_err(|error| failed(&error))?;
+        let blob = TemporaryBlob::new(storage.clone(), blob);
+        let rows = |(count, range, checksum)| Rows {
+            count,
+            place: Place::File { blob: blob.clone(), range, checksum },
+        };
+        let all = |parts: std::result::Result<Vec<_>, Rows>| match parts {
+            Ok(parts) => parts.into_iter().map(rows).collect(),
+            Err(before) => vec![before],
+        };
+        Ok(written.into_iter().map(all).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_storage::MemoryStorage;
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    fn rows(numbers: Range<i64>) -> RecordBatch {
+        let names = StringArray::from_iter(
+            numbers.clone().map(|number| (number % 3 > 0).then(|| format!("name {number}"))),
+        );
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        RecordBatch::try_from_iter([("number", numbers), ("name", Arc::new(names) as _)]).unwrap()
+    }
+
+    #[test]
+    fn rows_come_back_from_a_file_as_they_were() {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let batches = [rows(0..20_000), rows(7..8).slice(0, 1), rows(100..20_000).slice(50, 9000)];
+        let all = batches.iter().cloned().map(Rows::from).collect();
+        let written = Rows::write(all, &storage).unwrap();
+        for (parts, batch) in written.iter().zip(&batches) {
+            let loaded: Vec<_> = parts.iter().map(|part| part.load().unwrap()).collect();
+            assert!(
+                parts.iter().all(|part| part.in_memory().is_none() && part.len() <= PIECE_ROWS)
+            );
+            assert_eq!(
+                arrow::compute::concat_batches(batch.schema_ref(), &loaded).unwrap(),
+                *batch
+            );
+        }
+        assert_eq!(storage.list("").unwrap().len(), 1);
+        drop(written);
+        assert!(storage.list("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_part_of_counted_rows_is_counted_until_the_last_is_gone() {
+        let budget = MemoryBudget::new(1 << 20);
+        let mut all = Rows::from(rows(0..1000));
+        let bytes = all.count(&budget);
+        assert_eq!((budget.used(), bytes >= 8000), (bytes, true));
+        let mut parts: Vec<_> = all.parts(300).collect();
+        assert_eq!(parts.iter().map(Rows::len).collect::<Vec<_>>(), [300, 300, 300, 100]);
+        drop(all);
+        parts.truncate(1);
+        assert_eq!(budget.used(), bytes);
+        drop(parts);
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Writes to one table that wait for their transaction to commit.
+
+use alluvium_trace::memory::Surroundings;
+use arrow::array::RecordBatch;
+
+use super::fit;
+use super::rows::Rows;
+use super::write::{Direction, Write};
+use crate::catalog::Entry;
+use crate::error::Result;
+
+/// Writes in the order they were made, in memory until they are too many for it.
+pub(crate) struct Staged {
+    writes: Vec<Write>,
+    /// How many of the writes, from the first on, are in files.
+    in_files: usize,
+    /// How much memory the others take.
+    bytes: usize,
+    surroundings: Surroundings,
+}
+
+impl Staged {
+    pub(super) fn new(surroundings: &Surroundings) -> Self {
+        let surroundings = surroundings.clone();
+        Self { writes: Vec::new(), in_files: 0, bytes: 0, surroundings }
+    }
+
+    pub(super) fn push(&mut self, mut write: Write) -> Result<()> {
+        if write.rows.len() == 0 {
+            return Ok(());
+        }
+        self.bytes += write.rows.count(&self.surroundings.budget);
+        self.writes.push(write);
+        self.relieve()
+    }
+
+    /// Adds what is staged elsewhere.
+    pub(super) fn append(&mut self, mut other: Self) -> Result<()> {
+        if self.in_files == self.writes.len() {
+            self.in_files += other.in_files;
+        }
+        self.bytes += other.bytes;
+        self.writes.append(&mut other.writes);
+        self.relieve()
+    }
+
+    pub(super) fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    pub(super) fn into_writes(self) -> Vec<Write> {
+        self.writes
+    }
+
+    /// The number of rows.
+    fn rows(&self) -> u64 {
+        self.writes.iter().map(|write| write.rows.len() as u64).sum()
+    }
+
+    /// Moves what is in memory to a file if it takes too much.
+    fn relieve(&mut self) -> Result<()> {
+        let Surroundings { budget, storage: Some(storage) } = &self.surroundings else {
+            return Ok(());
+        };
+        let limit = budget.limit();
+        let is_due = self.bytes >= limit / 16 || budget.is_over() && self.bytes >= limit / 64;
+        if !is_due || self.bytes < budget.smallest_file() {
+            return Ok(());
+        }
+        let late = self.writes.split_off(self.in_files);
+        let directions: Vec<Direction> = late.iter().map(|write| write.direction).collect();
+        let written = Rows::write(late.into_iter().map(|write| write.rows).collect(), storage)?;
+        for (parts, direction) in written.into_iter().zip(directions) {
+            self.writes.extend(parts.into_iter().map(|rows| Write { rows, direction }));
+        }
+        (self.in_files, self.bytes) = (self.writes.len(), 0);
+        Ok(())
+    }
+}
+
+/// What one statement does to a table; nothing of it is part of a transaction until all is.
+pub(crate) struct Staging<'a> {
+    pub(super) table: &'a Entry,
+    pub(super) leaving: Staged,
+    pub(super) entering: Staged,
+}
+
+impl<'a> Staging<'a> {
+    pub(super) fn new(table: &'a Entry, surroundings: &Surroundings) -> Self {
+        let (leaving, entering) = (Staged::new(surroundings), Staged::new(surroundings));
+        Self { table, leaving, entering }
+    }
+
+    /// Rows leave the table, before any enter.
+    pub(crate) fn leave(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.leaving.push(Write::leave(fit::fit(self.table, rows.columns())?))
+    }
+
+    /// Rows enter the table.
+    pub(crate) fn enter(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.entering.push(Write::enter(fit::fit(self.table, rows.columns())?))
+    }
+
+    /// How many rows enter or leave.
+    pub(crate) fn rows(&self) -> u64 {
+        self.leaving.rows() + self.entering.rows()
+    }
+}
