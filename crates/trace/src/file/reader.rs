@@ -36,8 +36,8 @@ pub(crate) struct FilePages {
     updates: usize,
     retractions: usize,
     budget: MemoryBudget,
-    /// Bytes of all pages.
-    page_bytes: usize,
+    /// How many pages were touched and not given back.
+    known: AtomicUsize,
     /// Which parts of the mapping, of [`WINDOW`] bytes each, were touched and not given back.
     windows: Box<[AtomicBool]>,
     /// The bytes of them.
@@ -168,7 +168,7 @@ impl FilePages {
             bytes: blob.bytes(),
             blob,
             temporary,
-            page_bytes: slots.iter().map(|slot| slot.entry.length as usize).sum(),
+            known: AtomicUsize::new(0),
             slots,
             lanes: metadata.lanes,
             common: metadata.common.as_slice().into(),
@@ -231,6 +231,7 @@ impl FilePages {
         let layout = self.check(&slot.entry, &bytes).unwrap_or_else(|error| panic!("{error}"));
         let page = slot.page.get_or_init(|| Box::new(Page::mapped(bytes, layout)));
         if slot.state.swap(TOUCHED, Ordering::Relaxed) != TOUCHED && self.blob.is_mapped() {
+            self.known.fetch_add(1, Ordering::Relaxed);
             let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
             let fresh = |window: &&AtomicBool| !window.swap(true, Ordering::Relaxed);
             let more = self.windows[around].iter().filter(fresh).count() * WINDOW;
@@ -246,7 +247,7 @@ impl FilePages {
 
     /// Whether all pages are in memory, as far as we know.
     pub(crate) fn is_resident(&self) -> bool {
-        !self.blob.is_mapped() || self.touched.load(Ordering::Relaxed) >= self.page_bytes
+        !self.blob.is_mapped() || self.known.load(Ordering::Relaxed) >= self.len()
     }
 
     /// Asks for those of these pages, which ascend, that are not in memory, and does not wait for them. Neighbours
@@ -323,6 +324,7 @@ impl FilePages {
         for slot in &self.slots {
             slot.state.store(AWAY, Ordering::Relaxed);
         }
+        self.known.store(0, Ordering::Relaxed);
         for window in &self.windows {
             window.store(false, Ordering::Relaxed);
         }

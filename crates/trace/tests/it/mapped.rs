@@ -196,6 +196,19 @@ fn keys_that_are_told_are_asked_for_before_they_are_sought() {
 }
 
 #[test]
+fn a_file_of_which_every_part_was_touched_somewhere_is_still_asked_for() {
+    let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
+    let mut cursor = file.cursor();
+    (0..10_000).step_by(500).for_each(|number| cursor.seek_key(&key(number)));
+    let delta = numbers((250..10_000).step_by(500));
+    let mut cursors = Cursors::new([file]);
+    cursors.expect(Cursors::new([delta]));
+    blob.asked.lock().unwrap().clear();
+    cursors.seek_key(&key(250));
+    assert!(blob.asked.lock().unwrap().len() > 10, "for keys that are not sought yet");
+}
+
+#[test]
 fn neighbours_are_asked_for_at_once() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
     let mut cursors = Cursors::new([file]);
