@@ -1,7 +1,7 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
 use alluvium_trace::memory::surroundings;
-use alluvium_trace::{ledger, Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine};
+use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine, ledger};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};

@@ -27,16 +27,22 @@ pub fn keep_errors<'scope>(
     let layout = Layout::dense(schema, &[0, 1, 2])?;
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
-    let arranged = arrange_encoded::<_, Nothing<Epoch>>(errors, "Errors", String::new(), move |delta, buffer| {
-        keys.clear();
-        values.clear();
-        rows.encode(&delta.rows, &mut keys, &mut values).expect("errors have one schema");
-        for row in 0..delta.len() {
-            buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
-        }
-    });
+    let arranged = arrange_encoded::<_, Nothing<Epoch>>(
+        errors,
+        "Errors",
+        String::new(),
+        move |delta, buffer| {
+            keys.clear();
+            values.clear();
+            rows.encode(&delta.rows, &mut keys, &mut values).expect("errors have one schema");
+            for row in 0..delta.len() {
+                buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
+            }
+        },
+    );
     let logic = FirstSeen { layout: layout.clone(), epoch: Encoded::default(), seen: Vec::new() };
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "FirstSeen", layout.key_names(), logic);
+    let arranged =
+        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "FirstSeen", layout.key_names(), logic);
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use alluvium_trace::memory::{Charge, surroundings};
-use alluvium_trace::{ledger, Batch, BatchBuilder, Cursors, PageTime};
+use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime, ledger};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::operators::reduce::{ReduceTactic, reduce_with_tactic};
 use differential_dataflow::trace::{Description, Trace, TraceReader};

@@ -99,8 +99,11 @@ fn unkeyed<'scope>(
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
     let encoding = layout.clone();
-    let arranged =
-        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableChanges", layout.key_names(), move |delta, buffer| {
+    let arranged = arrange_encoded::<_, Nothing<Epoch>>(
+        rows,
+        "TableChanges",
+        layout.key_names(),
+        move |delta, buffer| {
             keys.clear();
             values.clear();
             let rows = delta.rows.project(&columns).expect("the table's columns come first");
@@ -108,8 +111,15 @@ fn unkeyed<'scope>(
             for row in 0..delta.len() {
                 buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
             }
-        });
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "Multiset", layout.key_names(), Multiset { refused });
+        },
+    );
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+        arranged,
+        0,
+        "Multiset",
+        layout.key_names(),
+        Multiset { refused },
+    );
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 
@@ -158,12 +168,21 @@ fn keyed<'scope>(
     let rows = exchange(changes, primary_key, KeyCodec::new(&types_of(&schema, primary_key))?);
     let encoding = layout.clone();
     let mut writes = Writes::default();
-    let arranged =
-        arrange_encoded::<_, Nothing<Epoch>>(rows, "TableWrites", layout.key_names(), move |delta, buffer| {
+    let arranged = arrange_encoded::<_, Nothing<Epoch>>(
+        rows,
+        "TableWrites",
+        layout.key_names(),
+        move |delta, buffer| {
             writes.encode(&encoding, &columns, delta, buffer);
-        });
-    let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "LastWrite", layout.key_names(), LastWrite { row: Vec::new() });
+        },
+    );
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+        arranged,
+        0,
+        "LastWrite",
+        layout.key_names(),
+        LastWrite { row: Vec::new() },
+    );
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 

@@ -59,7 +59,12 @@ pub fn extremes<'scope>(
         .collect::<Result<Vec<_>, CodecError>>()?;
     let entries = scope.concatenate(entries);
     let key = layouts[0].key_names();
-    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(entries, "ArrangeEntries", key.clone(), push_entries);
+    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
+        entries,
+        "ArrangeEntries",
+        key.clone(),
+        push_entries,
+    );
     let logic = Extremes {
         lanes: layouts.len(),
         overlay: Overlay::default(),

@@ -102,12 +102,20 @@ fn on_workers<'scope>(
     // What is skipped would have to be kept as well.
     let grows = grows && which.skip == 0 && which.take.is_some();
     let answers = if grows {
-        let entries =
-            arrange_encoded::<Epoch, Nothing<Epoch>>(encoded, "ArrangeEntries", key.clone(), push_entries);
+        let entries = arrange_encoded::<Epoch, Nothing<Epoch>>(
+            encoded,
+            "ArrangeEntries",
+            key.clone(),
+            push_entries,
+        );
         fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, "GrowingTop", key, Growing::new(which)).stream
     } else {
-        let entries =
-            arrange_encoded::<Epoch, Spine<Epoch>>(encoded, "ArrangeEntries", key.clone(), push_entries);
+        let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
+            encoded,
+            "ArrangeEntries",
+            key.clone(),
+            push_entries,
+        );
         let logic = First {
             which,
             overlay: Overlay::default(),
