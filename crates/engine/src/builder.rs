@@ -113,6 +113,7 @@ impl Builder {
         let Some(bytes) = self.memory else { return Ok(Surroundings::default()) };
         let scratch =
             Scratch::create().map_err(|error| Error::Start { message: error.to_string() })?;
-        Ok(Surroundings { budget: MemoryBudget::new(bytes), storage: Some(Arc::new(scratch)) })
+        let budget = MemoryBudget::new(bytes);
+        Ok(Surroundings { budget, storage: Some(Arc::new(scratch)), ..Surroundings::default() })
     }
 }

@@ -192,7 +192,7 @@ impl BlobWriter for Writer {
         self.writer.len()
     }
 
-    fn seal(self: Box<Self>) -> Result<Arc<dyn Blob>> {
+    fn seal(&mut self) -> Result<Arc<dyn Blob>> {
         locked(&self.faults).call("seal", &self.name)?;
         let blob = self.writer.seal()?;
         Ok(damaged(&locked(&self.faults), blob))

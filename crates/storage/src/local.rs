@@ -204,7 +204,7 @@ impl BlobWriter for Writer {
         self.written + self.waiting.len() as u64
     }
 
-    fn seal(mut self: Box<Self>) -> Result<Arc<dyn Blob>> {
+    fn seal(&mut self) -> Result<Arc<dyn Blob>> {
         self.finish().map_err(|cause| Error::path("seal", &self.path, cause))
     }
 }

@@ -108,7 +108,7 @@ impl BlobWriter for Writer {
         self.bytes.len() as u64
     }
 
-    fn seal(mut self: Box<Self>) -> Result<Arc<dyn Blob>> {
+    fn seal(&mut self) -> Result<Arc<dyn Blob>> {
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
         self.storage.blobs().insert(self.name.clone(), Some(bytes.clone()));
         self.sealed = true;

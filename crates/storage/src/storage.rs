@@ -69,10 +69,11 @@ pub trait BlobWriter: Send {
 
     /// Ends the blob, makes it visible under its name, and opens it.
     ///
-    /// If this fails the blob is as if it had never been begun.
+    /// If this fails nothing has changed: it can be repeated, for instance when there is room again. Once it has
+    /// succeeded, the writer is of no more use.
     ///
     /// # Errors
     ///
     /// [`Error::Full`](crate::Error::Full) if there is no room for what had waited in memory.
-    fn seal(self: Box<Self>) -> Result<Arc<dyn Blob>>;
+    fn seal(&mut self) -> Result<Arc<dyn Blob>>;
 }

@@ -126,7 +126,7 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Whether what is buffered is better sorted now than left to grow.
     fn should_run(&self) -> bool {
-        let Surroundings { budget, storage } = &self.surroundings;
+        let Surroundings { budget, storage, .. } = &self.surroundings;
         let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
         storage.is_some()
             && bytes >= least

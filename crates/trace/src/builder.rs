@@ -113,7 +113,7 @@ impl<T: PageTime> BatchBuilder<T> {
     /// Goes on in a file if that is due.
     fn consider_file(&mut self) {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
-        let Surroundings { budget, storage } = &self.surroundings;
+        let Surroundings { budget, storage, .. } = &self.surroundings;
         let is_due = storage.is_some()
             && budget.is_over()
             && *bytes >= budget.smallest_file()

@@ -104,7 +104,7 @@ impl<T: PageTime> Spine<T> {
     /// Moves layers to files, the largest first, until there is no more on the heap than there should be, and
     /// gives back what of its files was touched if that has become too much.
     fn relieve(&mut self) {
-        let Surroundings { budget, storage } = &self.surroundings;
+        let Surroundings { budget, storage, .. } = &self.surroundings;
         if storage.is_none() {
             return;
         }

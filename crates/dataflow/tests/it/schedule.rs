@@ -60,7 +60,8 @@ pub struct Script {
 pub fn surround(seed: u64) {
     let memory = [usize::MAX, 1, 20_000][(seed % 3) as usize];
     let storage = Arc::new(MemoryStorage::new());
-    surroundings::enter(Surroundings { budget: MemoryBudget::new(memory), storage: Some(storage) });
+    let budget = MemoryBudget::new(memory);
+    surroundings::enter(Surroundings { budget, storage: Some(storage), ..Surroundings::default() });
 }
 
 /// Draws changes: rows come, come again, and go, but never more often than they came.

@@ -59,7 +59,7 @@ impl Staged {
 
     /// Moves what is in memory to a file if it takes too much.
     fn relieve(&mut self) -> Result<()> {
-        let Surroundings { budget, storage: Some(storage) } = &self.surroundings else {
+        let Surroundings { budget, storage: Some(storage), .. } = &self.surroundings else {
             return Ok(());
         };
         let limit = budget.limit();

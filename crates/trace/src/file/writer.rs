@@ -15,7 +15,7 @@ use crate::memory::{Charge, Surroundings};
 use crate::page::{Page, PageLimits};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
-/// A batch file being written, page by page.
+/// A batch file being written, page by page. While the disk is full it waits.
 pub(crate) struct FileWriter {
     writer: Box<dyn BlobWriter>,
     surroundings: Surroundings,
@@ -39,8 +39,8 @@ impl FileWriter {
         let storage =
             surroundings.storage.as_ref().expect("batches go to files where there is storage");
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut writer = storage.create(&name)?;
-        writer.append(&format::header())?;
+        let mut writer = surroundings.room.wait_for(|| storage.create(&name))?;
+        surroundings.room.wait_for(|| writer.append(&format::header()))?;
         let charge = surroundings.budget.charge(0);
         Ok(Self {
             writer,
@@ -67,7 +67,7 @@ impl FileWriter {
         self.fences.push(page.key(0));
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
-        self.writer.append(bytes)?;
+        self.surroundings.room.wait_for(|| self.writer.append(bytes))?;
         let entries = self.entries.capacity() * size_of::<PageEntry>();
         self.charge.set(self.writer.len().min(WAITING) as usize + entries);
         Ok(())
@@ -101,9 +101,10 @@ impl FileWriter {
             length: bytes.len() as u64,
             checksum: xxh3_64(&bytes),
         };
-        self.writer.append(&bytes)?;
-        self.writer.append(&trailer.bytes())?;
-        let blob = self.writer.seal()?;
+        let (room, writer) = (&self.surroundings.room, &mut self.writer);
+        room.wait_for(|| writer.append(&bytes))?;
+        room.wait_for(|| writer.append(&trailer.bytes()))?;
+        let blob = room.wait_for(|| writer.seal())?;
         Ok(FilePages::written(blob, self.surroundings, &metadata))
     }
 }

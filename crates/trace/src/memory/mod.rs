@@ -6,7 +6,9 @@
 //! thread: the budget, and the storage that batches go to.
 
 pub mod budget;
+pub mod room;
 pub mod surroundings;
 
 pub use budget::{Charge, MemoryBudget, Queued};
+pub use room::Room;
 pub use surroundings::Surroundings;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use alluvium_storage::Storage;
 
-use super::MemoryBudget;
+use super::{MemoryBudget, Room};
 
 /// The budget of a thread's state, and where it puts what goes beyond.
 #[derive(Clone, Debug)]
@@ -17,11 +17,13 @@ pub struct Surroundings {
     pub budget: MemoryBudget,
     /// Where batches are kept that are not kept in memory. Without it all are, whatever the limit.
     pub storage: Option<Arc<dyn Storage>>,
+    /// Where it waits while the storage is full.
+    pub room: Room,
 }
 
 impl Default for Surroundings {
     fn default() -> Self {
-        Self { budget: MemoryBudget::unlimited(), storage: None }
+        Self { budget: MemoryBudget::unlimited(), storage: None, room: Room::default() }
     }
 }
 

@@ -167,3 +167,41 @@ fn a_file_that_others_have_cut_short_is_an_error_of_the_merge_that_reads_it() {
     assert!(error.contains(path.to_str().unwrap()), "{error}");
     assert!(error.contains("read") && error.contains("failed to fill whole buffer"), "{error}");
 }
+
+#[test]
+fn a_full_disk_is_waited_for() {
+    let storage = Failing::new(MemoryStorage::new());
+    let around = surround_with(1, Arc::new(storage.clone()));
+    let rows: Vec<_> =
+        (0..500_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
+    let limits = PageLimits { bytes: 1000, updates: 1 << 16 };
+    storage.limit(7000);
+    let room = around.room.clone();
+    let frees = std::thread::spawn({
+        let storage = storage.clone();
+        move || {
+            while room.reason().is_none() {
+                std::thread::yield_now();
+            }
+            let reason = room.reason().unwrap_or_default();
+            storage.free();
+            reason
+        }
+    });
+    let written = batch(&rows, limits);
+    let reason = frees.join().unwrap();
+    assert!(
+        reason.contains("cannot append to failing:batch-") && reason.contains("no room"),
+        "{reason}"
+    );
+    assert!(written.is_file());
+    assert_eq!(contents(&written), reference(&rows));
+    assert_eq!(around.room.reason(), None);
+
+    // Who gives up has the error.
+    storage.limit(storage.used() + 100);
+    around.room.give_up();
+    let failed = catch_unwind(AssertUnwindSafe(|| batch(&rows, limits)));
+    let message = failed.unwrap_err().downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(message.contains("no room is left"), "{message}");
+}

@@ -82,7 +82,7 @@ fn a_file_goes_with_its_last_reader() {
 
 #[test]
 fn without_storage_all_stays_in_memory() {
-    surroundings::enter(Surroundings { budget: MemoryBudget::new(1), storage: None });
+    surroundings::enter(Surroundings { budget: MemoryBudget::new(1), ..Surroundings::default() });
     assert!(!batch(&updates(), SMALL).is_file());
 }
 

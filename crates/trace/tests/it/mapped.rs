@@ -45,7 +45,7 @@ impl BlobWriter for Writer {
     fn len(&self) -> u64 {
         self.0.len()
     }
-    fn seal(self: Box<Self>) -> Result<Arc<dyn Blob>> {
+    fn seal(&mut self) -> Result<Arc<dyn Blob>> {
         Ok(Arc::new(MappedBlob::new(self.0.seal()?)))
     }
 }

@@ -113,7 +113,8 @@ pub fn surround(memory: usize) -> Surroundings {
 
 /// As [`surround`], with this storage.
 pub fn surround_with(memory: usize, storage: Arc<dyn Storage>) -> Surroundings {
-    let around = Surroundings { budget: MemoryBudget::new(memory), storage: Some(storage) };
+    let budget = MemoryBudget::new(memory);
+    let around = Surroundings { budget, storage: Some(storage), ..Surroundings::default() };
     surroundings::enter(around.clone());
     around
 }

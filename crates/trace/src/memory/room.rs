@@ -1,0 +1,103 @@
+//! Waiting for room on a disk that is full.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium_storage::Error;
+use parking_lot::{Condvar, Mutex};
+
+/// How long to wait before what failed is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Those who wait until there is room on the disk for what they write. Clones are of the same.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many threads wait.
+    threads: usize,
+    /// Why the last of them does.
+    reason: Option<String>,
+    is_given_up: bool,
+}
+
+impl Room {
+    /// What is waited for, with the file and its file system; `None` while nobody waits.
+    pub fn reason(&self) -> Option<String> {
+        self.shared.state.lock().reason.clone()
+    }
+
+    /// Lets those who wait fail, and all who would.
+    pub fn give_up(&self) {
+        self.shared.state.lock().is_given_up = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Does `act`, again and again while it fails because a disk is full; until that is [given
+    /// up](Room::give_up).
+    pub(crate) fn wait_for<R>(
+        &self,
+        mut act: impl FnMut() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let error = match act() {
+            Err(error @ Error::Full { .. }) => error,
+            other => return other,
+        };
+        let mut state = self.shared.state.lock();
+        state.threads += 1;
+        state.reason = Some(told(&error));
+        let mut result = Err(error);
+        while matches!(result, Err(Error::Full { .. })) && !state.is_given_up {
+            self.shared.changed.wait_for(&mut state, PAUSE);
+            parking_lot::MutexGuard::unlocked(&mut state, || result = act());
+        }
+        state.threads -= 1;
+        if state.threads == 0 {
+            state.reason = None;
+        }
+        result
+    }
+}
+
+/// The error, with where its file system begins.
+fn told(error: &Error) -> String {
+    let system = match error {
+        Error::Full { place, .. } => file_system(Path::new(place)),
+        _ => None,
+    };
+    match system {
+        Some(system) => format!("{error}; the file system at {system} is full"),
+        None => error.to_string(),
+    }
+}
+
+/// The uppermost directory of the file system that a file is to be on.
+#[cfg(unix)]
+fn file_system(file: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+    let mut directory = file.parent().filter(|parent| parent.is_absolute())?;
+    let own = device(directory)?;
+    while let Some(parent) = directory.parent()
+        && device(parent) == Some(own)
+    {
+        directory = parent;
+    }
+    Some(directory.display().to_string())
+}
+
+#[cfg(not(unix))]
+fn file_system(_: &Path) -> Option<String> {
+    None
+}
