@@ -112,7 +112,11 @@ impl Folder {
     pub fn surround(&self, memory: usize) -> MemoryBudget {
         let budget = MemoryBudget::new(memory);
         let storage: Arc<dyn Storage> = self.storage.clone();
-        surroundings::enter(Surroundings { budget: budget.clone(), storage: Some(storage) });
+        surroundings::enter(Surroundings {
+            budget: budget.clone(),
+            storage: Some(storage),
+            ..Surroundings::default()
+        });
         budget
     }
 

@@ -13,6 +13,7 @@ mod output;
 mod program;
 mod progress;
 mod prompt;
+mod room;
 mod run;
 mod shell;
 mod size;

@@ -82,6 +82,10 @@ pub(crate) fn cogroup<'scope>(
                 }
                 let mut left_rows = left_side.rows(from, upper);
                 let mut right_rows = right_side.rows(from, upper);
+                for rows in [&mut left_rows, &mut right_rows] {
+                    let fresh = left_side.waiting.iter().chain(&right_side.waiting);
+                    rows.all.expect(Cursors::new(fresh.cloned()));
+                }
                 let mut session = output.session_with_builder(capability);
                 let mut key = Vec::new();
                 while next_key(&left_rows, &right_rows, &mut key) {

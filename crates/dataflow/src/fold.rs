@@ -352,7 +352,7 @@ where
         if fault::armed(Fault::FirstTileOnly) {
             input_batches.truncate(1);
         }
-        let mut changes = Cursors::scan(input_batches);
+        let mut changes = Cursors::scan(input_batches.iter().cloned());
         let Some(&time) = held.elements().first() else {
             debug_assert!(changes.key().is_none(), "changes arrive under a capability");
             return (Vec::new(), nothing_withheld);
@@ -362,6 +362,8 @@ where
         }
         let mut input = Cursors::new(source_batches);
         let mut output = Cursors::new(output_batches);
+        input.expect(Cursors::new(input_batches.iter().cloned()));
+        output.expect(Cursors::new(input_batches));
         let mut before = Before { input: &mut input, output: &mut output };
         let mut builder = BatchBuilder::new();
         let mut answers = Answers { answer: &mut self.answer, builder: &mut builder };

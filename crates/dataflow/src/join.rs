@@ -72,7 +72,7 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairT
         &mut self,
         left: Vec<Batch<T>>,
         right: Vec<Batch<T>>,
-        _fresh: Fresh,
+        fresh: Fresh,
         meet: T,
     ) -> Box<dyn Iterator<Item = Vec<Later<Pairs<T>>>>> {
         if fault::armed(Fault::PanicInTactic) {
@@ -81,10 +81,17 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairT
         // The fresh side's times are at or after `meet`, so advancing the other side's changes no
         // pair; the same holds for `as_of`, before which nothing is read.
         let since = meet.join(&self.as_of);
+        let (mut left_rows, mut right_rows) =
+            (Cursors::new(left.clone()), Cursors::new(right.clone()));
+        // What is sought on one side is what is fresh on the other.
+        match fresh {
+            Fresh::Input0 => right_rows.expect(Cursors::new(left)),
+            Fresh::Input1 => left_rows.expect(Cursors::new(right)),
+        }
         let pairs = Pairs {
             since,
-            left: Cursors::new(left),
-            right: Cursors::new(right),
+            left: left_rows,
+            right: right_rows,
             right_rows: Side::default(),
             left_rows: Side::default(),
             at: None,

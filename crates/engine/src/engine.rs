@@ -135,6 +135,13 @@ impl Engine {
         })
     }
 
+    /// Why the engine waits for room on a disk that is full: which file cannot be written, and where its file system
+    /// begins. `None` while it does not wait. It goes on by itself once there is room; until then nothing is lost,
+    /// and what is committed waits, as do inputs.
+    pub fn waits_for_room(&self) -> Option<String> {
+        self.instance.surroundings.room.reason()
+    }
+
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,
     /// when the engine finishes, what it holds. Without a `format` the file's name tells it. If it is written
     /// to this path already, nothing is done.

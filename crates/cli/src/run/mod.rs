@@ -22,6 +22,7 @@ use crate::args::RunArgs;
 use crate::output::{Format, Output};
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
+use crate::room::RoomWatch;
 use crate::shell::{self, Shell, Stop, failed};
 use outputs::Outputs;
 use statistics::Statistics;
@@ -53,6 +54,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     shell.becomes_run(args.set.iter().cloned().collect(), line.clone());
 
     let drawing = line.draw(engine.clone());
+    let watch = RoomWatch::start(engine.clone(), line.clone());
     let outputs = args
         .output
         .as_ref()
@@ -61,6 +63,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
         .and_then(|shown| end(&mut shell, &program, outputs.as_ref()).map(|()| shown));
     let elapsed = start.elapsed();
     drop(drawing);
+    drop(watch);
     shell.warn();
     let shown = ended?;
     errors::warn(&shell)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_storage::{Storage, TemporaryBlob};
-use alluvium_trace::memory::{Charge, MemoryBudget};
+use alluvium_trace::memory::{Charge, MemoryBudget, Room};
 use arrow::array::{Array, RecordBatch};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
@@ -100,14 +100,19 @@ impl Rows {
         })
     }
 
-    /// What of these rows is in memory as rows of one new file, in the same order: for each of `all` its parts.
-    pub(super) fn write(all: Vec<Rows>, storage: &Arc<dyn Storage>) -> Result<Vec<Vec<Rows>>> {
+    /// What of these rows is in memory as rows of one new file, in the same order: for each of `all` its parts. While the
+    /// disk is full it waits.
+    pub(super) fn write(
+        all: Vec<Rows>,
+        storage: &Arc<dyn Storage>,
+        room: &Room,
+    ) -> Result<Vec<Vec<Rows>>> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let failed = |error: &dyn Display| {
             Error::data(format!("rows of a transaction cannot be written to a file: {error}"))
         };
         let name = format!("rows-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut file = storage.create(&name).map_err(|error| failed(&error))?;
+        let mut file = room.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
         let mut written: Vec<std::result::Result<Vec<_>, Rows>> = Vec::with_capacity(all.len());
         for rows in all {
             let Some(batch) = rows.in_memory() else {
@@ -121,12 +126,12 @@ impl Rows {
                 stream.write(&part)?;
                 let bytes = stream.into_inner()?;
                 let start = file.len();
-                file.append(&bytes).map_err(|error| failed(&error))?;
+                room.wait_for(|| file.append(&bytes)).map_err(|error| failed(&error))?;
                 parts.push((part.num_rows(), start..file.len(), xxh3_64(&bytes)));
             }
             written.push(Ok(parts));
         }
-        let blob = file.seal().map_err(|error| failed(&error))?;
+        let blob = room.wait_for(|| file.seal()).map_err(|error| failed(&error))?;
         let blob = TemporaryBlob::new(storage.clone(), blob);
         let rows = |(count, range, checksum)| Rows {
             count,
@@ -160,7 +165,7 @@ mod tests {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let batches = [rows(0..20_000), rows(7..8).slice(0, 1), rows(100..20_000).slice(50, 9000)];
         let all = batches.iter().cloned().map(Rows::from).collect();
-        let written = Rows::write(all, &storage).unwrap();
+        let written = Rows::write(all, &storage, &Room::default()).unwrap();
         for (parts, batch) in written.iter().zip(&batches) {
             let loaded: Vec<_> = parts.iter().map(|part| part.load().unwrap()).collect();
             assert!(

@@ -59,7 +59,7 @@ impl Staged {
 
     /// Moves what is in memory to a file if it takes too much.
     fn relieve(&mut self) -> Result<()> {
-        let Surroundings { budget, storage: Some(storage), .. } = &self.surroundings else {
+        let Surroundings { budget, storage: Some(storage), room } = &self.surroundings else {
             return Ok(());
         };
         let limit = budget.limit();
@@ -69,7 +69,8 @@ impl Staged {
         }
         let late = self.writes.split_off(self.in_files);
         let directions: Vec<Direction> = late.iter().map(|write| write.direction).collect();
-        let written = Rows::write(late.into_iter().map(|write| write.rows).collect(), storage)?;
+        let written =
+            Rows::write(late.into_iter().map(|write| write.rows).collect(), storage, room)?;
         for (parts, direction) in written.into_iter().zip(directions) {
             self.writes.extend(parts.into_iter().map(|rows| Write { rows, direction }));
         }

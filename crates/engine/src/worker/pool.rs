@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
-use alluvium_trace::memory::{Surroundings, surroundings};
+use alluvium_trace::memory::{Room, Surroundings, surroundings};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
 use timely::communication::Allocator;
@@ -27,12 +27,16 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Wakes sleeping workers when the engine is poisoned.
-struct Alarm(Vec<Thread>);
+/// Wakes workers that sleep, or wait for room on the disk, when the engine is poisoned.
+struct Alarm {
+    threads: Vec<Thread>,
+    room: Room,
+}
 
 impl Waited for Alarm {
     fn wake(&self) {
-        self.0.iter().for_each(Thread::unpark);
+        self.room.give_up();
+        self.threads.iter().for_each(Thread::unpark);
     }
 }
 
@@ -50,8 +54,9 @@ impl Pool {
             workers => CommunicationConfig::Process(workers),
         };
         let (allocators, _) = communication.try_build().map_err(start)?;
-        let mut pool =
-            Self { workers: Vec::with_capacity(workers), alarm: Arc::new(Alarm(Vec::new())) };
+        let room = surroundings.room.clone();
+        let alarm = Arc::new(Alarm { threads: Vec::new(), room: room.clone() });
+        let mut pool = Self { workers: Vec::with_capacity(workers), alarm };
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
@@ -70,7 +75,7 @@ impl Pool {
                 .map_err(|error| start(format!("no thread for a worker: {error}")))?;
             pool.workers.push(Worker { commands, thread: Some(thread) });
         }
-        pool.alarm = Arc::new(Alarm(pool.threads().cloned().collect()));
+        pool.alarm = Arc::new(Alarm { threads: pool.threads().cloned().collect(), room });
         poison.register(&pool.alarm);
         Ok(pool)
     }
@@ -109,6 +114,7 @@ fn build(allocator: AllocatorBuilder) -> Allocator {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.broadcast(|_| Command::Shutdown);
+        self.alarm.room.give_up();
         for worker in &mut self.workers {
             if let Some(thread) = worker.thread.take() {
                 // Workers catch their panics: there is nothing to learn from joining one.

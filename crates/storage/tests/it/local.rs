@@ -42,7 +42,7 @@ fn what_one_handle_of_a_directory_seals_another_sees() {
     let directory = tempfile::tempdir().unwrap();
     let one = LocalStorage::open(directory.path().join("not/yet/there")).unwrap();
     let other = LocalStorage::open(one.directory()).unwrap();
-    let writer = one.create("a").unwrap();
+    let mut writer = one.create("a").unwrap();
     other.create("a").map(drop).unwrap_err();
     writer.seal().unwrap();
     assert_eq!(other.list("").unwrap(), ["a"]);

@@ -37,7 +37,7 @@ fn other_names_are_refused_by_every_method() {
 #[test]
 fn a_name_that_is_sealed_or_being_written_is_refused() {
     each(|storage| {
-        let writer = storage.create("a").unwrap();
+        let mut writer = storage.create("a").unwrap();
         assert!(matches!(storage.create("a"), Err(Error::Exists { .. })));
         writer.seal().unwrap();
         assert!(matches!(storage.create("a"), Err(Error::Exists { .. })));

@@ -42,7 +42,7 @@ fn a_scratch_directory_goes_when_it_is_dropped() {
 
     let all = bytes(2 * MIB, 0);
     let blob = write(&scratch, "a", &all);
-    let unsealed = scratch.create("b").unwrap();
+    let mut unsealed = scratch.create("b").unwrap();
     assert_eq!(scratch.list("").unwrap(), ["a"]);
     drop(scratch);
     assert!(names(parent.path()).is_empty());

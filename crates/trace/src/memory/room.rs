@@ -45,10 +45,7 @@ impl Room {
 
     /// Does `act`, again and again while it fails because a disk is full; until that is [given
     /// up](Room::give_up).
-    pub(crate) fn wait_for<R>(
-        &self,
-        mut act: impl FnMut() -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub fn wait_for<R>(&self, mut act: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
         let error = match act() {
             Err(error @ Error::Full { .. }) => error,
             other => return other,
