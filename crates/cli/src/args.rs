@@ -64,7 +64,7 @@ pub struct RunArgs {
     /// Writes how much was read, how fast and with how much memory, as JSON
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
-    /// How much memory state may take, as in 512M; what goes beyond is kept in files [default: no limit]
+    /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory: Option<usize>,
     /// Stops at the first row that is refused or has an error
@@ -120,7 +120,7 @@ struct Shell {
     /// The number of threads that keep the views up to date
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
-    /// How much memory state may take, as in 512M; what goes beyond is kept in files [default: no limit]
+    /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<usize>,
     /// How results are written

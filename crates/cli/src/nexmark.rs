@@ -39,7 +39,7 @@ pub struct NexmarkArgs {
     /// Writes the report to a file, `-` being the standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// How much memory state may take, as in 512M; what goes beyond is kept in files [default: no limit]
+    /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<usize>,
 }

@@ -4,9 +4,10 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alluvium_storage::Scratch;
+use alluvium_storage::{Scratch, Storage};
 use alluvium_trace::memory::{MemoryBudget, Surroundings};
 
+use crate::available;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -83,13 +84,14 @@ impl Builder {
         self
     }
 
-    /// How many bytes of memory state may take, that of all workers together. What goes beyond is kept in files,
+    /// How many bytes of memory may be taken, by all workers together. What goes beyond is kept in files,
     /// in a folder of its own under the system's one for temporary files, which is removed when the engine ends.
-    /// Results do not depend on it. Without it, or with `None`, all state is in memory.
+    /// Results do not depend on it. Without it, or with `None`, it is four fifths of what the machine has, or of the
+    /// limit of a control group that the process is in; `usize::MAX` is no limit.
     ///
-    /// Counted are the pages of state and rows that wait to become some, and of mapped files what was touched;
-    /// not counted are rows between operators, and what an operator needs while it runs. The smaller the budget,
-    /// the more is written, down to files for single epochs.
+    /// Counted are the pages of state and rows that wait to become some, rows between workers, transactions that are
+    /// open or in flight, what operators have in hand, and of mapped files what was touched. The smaller the budget,
+    /// the more is written, down to files for single epochs; less than the engine can do with is not an error.
     pub fn memory(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.memory = bytes.into();
         self
@@ -110,10 +112,19 @@ impl Builder {
     }
 
     fn surroundings(&self) -> Result<Surroundings> {
-        let Some(bytes) = self.memory else { return Ok(Surroundings::default()) };
-        let scratch =
-            Scratch::create().map_err(|error| Error::Start { message: error.to_string() })?;
-        let budget = MemoryBudget::new(bytes);
-        Ok(Surroundings { budget, storage: Some(Arc::new(scratch)), ..Surroundings::default() })
+        let Some(bytes) = self.memory.or_else(available::memory) else {
+            return Ok(Surroundings::default());
+        };
+        let storage: Option<Arc<dyn Storage>> = match Scratch::create() {
+            Ok(scratch) => Some(Arc::new(scratch)),
+            // Who has not asked for a budget can do without one.
+            Err(_) if self.memory.is_none() => None,
+            Err(error) => return Err(Error::Start { message: error.to_string() }),
+        };
+        let budget = match &storage {
+            Some(_) => MemoryBudget::new(bytes),
+            None => MemoryBudget::unlimited(),
+        };
+        Ok(Surroundings { budget, storage, ..Surroundings::default() })
     }
 }

@@ -39,6 +39,7 @@
 //! to `source`s and views to `sink`s; `transaction` stages writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the views; `query` and
 //! `subscription` read what came of it; `poison` is what remains after a panic.
 
+mod available;
 mod builder;
 mod catalog;
 mod clock;
