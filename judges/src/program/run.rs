@@ -520,7 +520,7 @@ impl<'a> Bench<'a> {
         if (thorough || deltas.is_none()) && whole && told {
             let found = self.read(&name);
             // What is not kept is evaluated by DataFusion, too.
-            let given_up = !kept && found.as_ref().is_err_and(|error| gives_up(error));
+            let given_up = !kept && found.as_ref().is_err_and(|error| contradicts(error));
             if let (Some(batch), Ok((_, batches))) = (&mut self.batch, &found) {
                 self.batched.insert(name.clone());
                 batch.fill(&name, batches.clone());
@@ -539,6 +539,7 @@ impl<'a> Bench<'a> {
         self.report.fates[view].filled |= !held.is_empty();
 
         let mut evidence = Evidence {
+            cancels: construct::of(&definition.query).contains("sums that cancel"),
             contents: read,
             kept,
             deltas,
@@ -650,15 +651,21 @@ impl<'a> Bench<'a> {
 }
 
 /// Whether DataFusion has contradicted itself while it planned, or does not know what is asked.
-fn gives_up(error: &str) -> bool {
+fn contradicts(error: &str) -> bool {
     let known = [
         "SanityCheckPlan",
         "does not satisfy order requirements",
         "a bug in DataFusion's code",
         "This feature is not implemented",
-        "which would be ambiguous",
     ];
     known.iter().any(|known| error.contains(known))
+}
+
+/// Whether DataFusion has done so, or has confused columns, which the engine keeps it from.
+fn gives_up(error: &str) -> bool {
+    contradicts(error)
+        || error.contains("which would be ambiguous")
+        || error.contains("Schema contains duplicate qualified field name")
 }
 
 fn cells(rows: &[Vec<Value>]) -> Vec<Row> {

@@ -8,9 +8,11 @@
 mod checked;
 mod clock;
 mod defaults;
+mod distinct_rows;
 mod engine;
 mod errors;
 mod file;
+mod grouping_sets;
 mod strict;
 mod sum;
 mod table;
