@@ -125,10 +125,14 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
         Node::Unnest { input, .. } if matches!(input.node, Node::Map { .. }) => {
             return input.inputs().into_iter().try_for_each(check_plan);
         }
-        // Any of their columns may be sorted by.
-        Node::Aggregate { input, .. } | Node::Distinct { input } => {
-            check_keys(&input.schema, &all_columns(&input.schema))?;
+        // Whatever is computed may sort what it is computed of.
+        Node::Aggregate { input, keys, aggregates, evaluated } => {
+            let added_up = aggregates.iter().filter_map(|aggregate| aggregate.input);
+            let evaluated = evaluated.iter().flat_map(|function| function.columns());
+            let used: Vec<usize> = keys.iter().copied().chain(added_up).chain(evaluated).collect();
+            check_keys(&input.schema, &used)?;
         }
+        Node::Distinct { input } => check_keys(&input.schema, &all_columns(&input.schema))?,
         Node::Top { input, keys, order, .. } => {
             check_keys(&input.schema, keys)?;
             check_order(&input.schema, order)?;
