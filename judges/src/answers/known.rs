@@ -80,6 +80,11 @@ fn datafusion_gives_columns_one_name_where_a_field_of_a_struct_is_read() {
 }
 
 #[test]
+fn datafusion_forgets_that_what_is_in_two_lists_may_be_null() {
+    expect("SELECT (a IN (1, 2) AND a IN (3)) IS NULL AS c FROM t WHERE a IS NULL", &["false"]);
+}
+
+#[test]
 fn datafusion_takes_the_constant_of_a_subquery_for_never_null() {
     refuses("SELECT a, (SELECT 0 FROM u WHERE u.a > 9) AS c FROM t", "non-nullable");
 }

@@ -405,6 +405,13 @@ impl Text {
                 self.refuse();
             }
         }
+        if matches!(op, Op::And | Op::Or)
+            && let (Expr::In(one, ..), Expr::In(other, ..)) = (left, right)
+            && one == other
+        {
+            // DataFusion forgets that what is in two lists may be NULL.
+            self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+        }
         self.operand_of(left);
         self.push(&format!(" {} ", op.sql()));
         self.operand_of(right);

@@ -32,6 +32,7 @@ use super::context::OPTIONS;
 use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
+use super::in_lists::DisjointLists;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -46,6 +47,7 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
+            Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![

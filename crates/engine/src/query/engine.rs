@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::{CrossJoinElimination, FilterPushDown};
+use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, FilterPushDown};
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
@@ -15,6 +15,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::Answer;
 use super::checked::CheckedArithmetic;
+use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use crate::error::{Error, Result};
@@ -54,6 +55,7 @@ impl QueryEngine {
                 .with_config(config)
                 .with_default_features()
                 .with_optimizer_rules(rules())
+                .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
                 .build()
@@ -63,7 +65,8 @@ impl QueryEngine {
 
 /// DataFusion's own rules, but joins and filters as views have them, and what it must not know.
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let last: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(HiddenGroups);
+    let last: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
+        [Arc::new(HiddenGroups), Arc::new(ConditionsInTurn)];
     let own: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
         [Arc::new(CrossJoinElimination::default()), Arc::new(FilterPushDown::default())];
     // They may give two columns one name, and only save the reading of files field by field.
@@ -72,7 +75,7 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules
         .filter(|rule| !left_out.contains(&rule.name()))
         .map(|rule| own.iter().find(|own| own.name() == rule.name()).cloned().unwrap_or(rule));
-    rules.chain([last]).collect()
+    rules.chain(last).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

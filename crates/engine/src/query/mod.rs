@@ -7,6 +7,7 @@
 
 mod checked;
 mod clock;
+mod conditions;
 mod defaults;
 mod distinct_rows;
 mod engine;
