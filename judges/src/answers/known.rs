@@ -70,16 +70,6 @@ fn datafusion_takes_what_a_condition_says_of_a_key_for_what_it_is_in_all_groupin
 }
 
 #[test]
-fn datafusion_gives_columns_one_name_where_a_field_of_a_struct_is_read() {
-    refuses(
-        "SELECT r.d FROM (SELECT q.s['x'] AS c, q.d AS d FROM \
-         (SELECT p.s, p.s AS e, p.b AS d, p.a FROM (SELECT named_struct('x', a) AS s, a, b FROM t) AS p) AS q \
-         WHERE q.a IS NULL) AS r",
-        "duplicate",
-    );
-}
-
-#[test]
 fn datafusion_forgets_that_what_is_in_two_lists_may_be_null() {
     expect("SELECT (a IN (1, 2) AND a IN (3)) IS NULL AS c FROM t WHERE a IS NULL", &["false"]);
 }

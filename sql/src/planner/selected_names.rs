@@ -3,15 +3,16 @@
 //! Where a subquery becomes a join, the columns that it is correlated by are added to what it selects. In
 //! `(SELECT MAX(n) AS k FROM u WHERE u.k = t.k)` both would be `k`, and nobody could tell which is meant.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion_common::Result;
 use datafusion_common::alias::AliasGenerator;
-use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, logical_plan as logical};
 
-/// The plan with names in its correlated subqueries that nothing else has. What is outside of them keeps its names.
+/// The plan with names in its correlated subqueries that no column below has. What is outside of them keeps its names.
 pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     let generator = AliasGenerator::new();
     plan.transform_up_with_subqueries(|node| {
@@ -44,8 +45,15 @@ fn renamed(query: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<Log
     if subquery.outer_ref_columns.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Subquery(subquery)));
     }
+    let mut taken = HashSet::new();
+    projection.input.apply(|node| {
+        taken.extend(node.schema().fields().iter().map(|field| field.name().clone()));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
     let apart = |expression: &Expr| match expression {
-        Expr::Alias(alias) => alias.expr.as_ref().clone().alias(names.next("__selected")),
+        Expr::Alias(alias) if taken.contains(&alias.name) => {
+            alias.expr.as_ref().clone().alias(names.next("__selected"))
+        }
         expression => expression.clone(),
     };
     let selected = projection.expr.iter().map(apart).collect();
