@@ -60,9 +60,11 @@ impl Tally {
             if let Some((step, view, what)) = report.wrong() {
                 let view = view.map_or(String::new(), |view| program.views[view].sql());
                 tally.wrong.push((number, format!("step {step}: {view}\n{what}")));
-            } else if judges.variations && number.is_multiple_of(3) {
+            } else if judges.variations
+                && let Some(variation) = Variation::due(number)
+            {
                 tally.varied += 1;
-                if let Some(what) = Variation::of(number / 3).difference(&program, &report) {
+                if let Some(what) = variation.difference(&program, &report) {
                     tally.wrong.push((number, what));
                 }
             }

@@ -10,7 +10,7 @@ use alluvium_judges::tally::Tally;
 #[test]
 fn judges_object_to_an_engine_with_a_fault() {
     let judges =
-        Judges { datafusion: false, sqlite: true, naive: true, duckdb: false, variations: false };
+        Judges { datafusion: false, sqlite: true, naive: true, duckdb: false, variations: true };
     for fault in [
         Fault::KeepOldAnswer,
         Fault::MissLastPartner,
@@ -18,6 +18,8 @@ fn judges_object_to_an_engine_with_a_fault() {
         Fault::WrongWorker,
         Fault::KeepDefault,
         Fault::CountNulls,
+        // Only where a step takes several epochs.
+        Fault::LastTimeOnly,
     ] {
         arm_everywhere(Some(fault));
         let tally = Tally::run(1, 0..25, judges, |tally| tally.wrong.is_empty());

@@ -31,6 +31,7 @@ use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
 use alluvium_trace::{Epoch, ledger};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
@@ -113,6 +114,12 @@ pub fn check_keys(schema: &SchemaRef, keys: &[usize]) -> Result<(), CodecError> 
     KeyCodec::new(&types_of(schema, keys)).map(drop)
 }
 
+/// Checks that rows can be put into this order.
+fn check_order(schema: &SchemaRef, order: &[(usize, SortOptions)]) -> Result<(), CodecError> {
+    let columns: Vec<usize> = order.iter().map(|(column, _)| *column).collect();
+    check_keys(schema, &columns)
+}
+
 /// Checks every row a plan keeps; see [`check`].
 pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
     check(&plan.schema)?;
@@ -121,11 +128,23 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
         Node::Unnest { input, .. } if matches!(input.node, Node::Map { .. }) => {
             return input.inputs().into_iter().try_for_each(check_plan);
         }
-        // Any of their columns may be sorted by.
-        Node::Aggregate { input, .. }
-        | Node::Distinct { input }
-        | Node::Top { input, .. }
-        | Node::Window { input, .. } => check_keys(&input.schema, &all_columns(&input.schema))?,
+        // Whatever is computed may sort what it is computed of.
+        Node::Aggregate { input, keys, aggregates, evaluated } => {
+            let added_up = aggregates.iter().filter_map(|aggregate| aggregate.input);
+            let evaluated = evaluated.iter().flat_map(|function| function.columns());
+            let used: Vec<usize> = keys.iter().copied().chain(added_up).chain(evaluated).collect();
+            check_keys(&input.schema, &used)?;
+        }
+        Node::Distinct { input } => check_keys(&input.schema, &all_columns(&input.schema))?,
+        Node::Top { input, keys, order, .. } => {
+            check_keys(&input.schema, keys)?;
+            check_order(&input.schema, order)?;
+        }
+        Node::Window { input, keys, order, ties, .. } => {
+            check_keys(&input.schema, keys)?;
+            check_order(&input.schema, order)?;
+            check_keys(&input.schema, ties.as_deref().unwrap_or_default())?;
+        }
         Node::SetOperation { .. } => check_keys(&plan.schema, &all_columns(&plan.schema))?,
         Node::Join { left, right, on } | Node::MatchJoin { left, right, on, .. } => {
             let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();

@@ -9,6 +9,8 @@ pub(crate) type Answer = Result<Vec<Row>, String>;
 /// What a view holds according to everybody who can say; `None` is who cannot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
+    /// Whether its query adds up floats that cancel.
+    pub(crate) cancels: bool,
     /// What reading it gives.
     pub(crate) contents: Option<Answer>,
     /// Whether it is kept; if not, reading it evaluates its query.
@@ -44,15 +46,16 @@ impl Evidence {
             },
         };
         let contents = if self.kept { None } else { self.contents.as_ref() };
+        let evaluated = if self.cancels { Measure::Rough } else { Measure::Typed };
         let others = [
-            ("what reading it gives", contents, Measure::Typed),
+            ("what reading it gives", contents, evaluated),
             ("the sum of its changes", self.deltas.as_ref(), Measure::Identical),
             (
                 "a later snapshot and the changes since",
                 self.late_deltas.as_ref(),
                 Measure::Identical,
             ),
-            ("the batch answer", self.batch.as_ref(), Measure::Typed),
+            ("the batch answer", self.batch.as_ref(), evaluated),
             ("SQLite's answer", self.sqlite.as_ref(), Measure::Untyped),
             ("the naive answer", self.naive.as_ref(), Measure::Typed),
             ("DuckDB's answer", self.duckdb.as_ref(), Measure::Untyped),

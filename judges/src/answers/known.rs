@@ -61,6 +61,20 @@ fn datafusion_loses_a_condition_on_a_constant_beside_an_aggregate() {
 }
 
 #[test]
+fn datafusion_takes_what_a_condition_says_of_a_key_for_what_it_is_in_all_grouping_sets() {
+    // It does not sort by a, because a is 2; and is not where all groups are put together.
+    expect(
+        "SELECT a, b FROM t WHERE a = 2 GROUP BY ROLLUP (a, b) ORDER BY COUNT(*), a, b NULLS FIRST LIMIT 1",
+        &["NULL NULL"],
+    );
+}
+
+#[test]
+fn datafusion_forgets_that_what_is_in_two_lists_may_be_null() {
+    expect("SELECT (a IN (1, 2) AND a IN (3)) IS NULL AS c FROM t WHERE a IS NULL", &["false"]);
+}
+
+#[test]
 fn datafusion_takes_the_constant_of_a_subquery_for_never_null() {
     refuses("SELECT a, (SELECT 0 FROM u WHERE u.a > 9) AS c FROM t", "non-nullable");
 }

@@ -361,7 +361,17 @@ impl Trial {
             sqlite: sqlite.is_some().into(),
             failing: fails.into(),
         };
-        Evidence { contents, kept, deltas, late_deltas, batch, sqlite, naive: None, duckdb: None }
+        Evidence {
+            cancels: false,
+            contents,
+            kept,
+            deltas,
+            late_deltas,
+            batch,
+            sqlite,
+            naive: None,
+            duckdb: None,
+        }
     }
 
     fn read(&self, relation: &str) -> Result<(SchemaRef, Vec<RecordBatch>), String> {

@@ -23,7 +23,7 @@ impl Maker {
         if exprs.len() == 2 && self.once_in(4) {
             exprs.pop();
         }
-        for _ in 0..1 + 2 * usize::from(re_evaluated) + self.below(2) {
+        for _ in 0..1 + 3 * usize::from(re_evaluated) + self.below(2) {
             let aggregate = self.aggregate(sight, re_evaluated);
             exprs.push(Expr::Aggregate(Box::new(aggregate)));
         }
@@ -139,7 +139,7 @@ impl Maker {
                 let column = self.column(sight, keys).unwrap_or(number);
                 let mut aggregate = plain("count", column, Kind::Big);
                 aggregate.distinct = distinct || self.once_in(4);
-                if self.once_in(4)
+                if self.once_in(3)
                     && let Some(other) = self.column(sight, |kind| keys(kind) && sorts(kind))
                 {
                     aggregate.arguments.push(other);

@@ -21,13 +21,14 @@ impl Maker {
                 JoinKind::Inner,
                 JoinKind::Inner,
                 JoinKind::Inner,
-                JoinKind::Left,
+                JoinKind::Inner,
                 JoinKind::Left,
                 JoinKind::Left,
                 JoinKind::Right,
                 JoinKind::Right,
                 JoinKind::Full,
                 JoinKind::Full,
+                JoinKind::Cross,
                 JoinKind::Cross,
                 JoinKind::LeftSemi,
                 JoinKind::LeftAnti,
@@ -91,7 +92,7 @@ impl Maker {
         {
             on = Expr::binary(on, Op::And, more);
         }
-        if self.once_in(3) {
+        if self.below(5) < 2 {
             let residual = match self.below(4) {
                 0 => self.condition(right, 0),
                 1 => self.condition(left, 0),

@@ -7,12 +7,12 @@ impl Maker {
     /// A query, and about how many rows it gives.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(64) {
-                0..2 => {
+            let (shape, size) = match self.below(74) {
+                0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
                 }
-                2..10 => {
+                1..10 => {
                     let (from, sight, size) = self.tree(5);
                     (Some(self.projection(from, &sight)), size)
                 }
@@ -32,31 +32,23 @@ impl Maker {
                     let (from, sight, size) = self.input(40.0);
                     (Some(self.sets(from, &sight)), size)
                 }
-                24..32 => {
+                24..35 => {
                     let (from, sight, size) = self.input(40.0);
                     (Some(self.windows(from, &sight)), size)
                 }
-                32..34 => {
+                35..39 => {
                     let (from, sight, _) = self.input(60.0);
                     (Some(self.first(from, &sight)), 6.0)
                 }
-                34..38 => {
+                39..48 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.with_subqueries(from, &sight)), size)
                 }
-                38..41 => (Some(self.set_operation()), 16.0),
-                41..44 => match self.below(4) {
-                    0 => (self.by_now(), 8.0),
-                    _ => (self.windows_of_time(), 25.0),
-                },
-                44 | 45 => (self.nested(), 16.0),
-                46..54 => (self.functions(), 13.0),
-                54..57 => (self.nested(), 16.0),
-                57..61 => {
-                    let (from, sight, size) = self.input(60.0);
-                    (Some(self.with_subqueries(from, &sight)), size)
-                }
-                61 => (self.windows_of_time(), 25.0),
+                48..52 => (Some(self.set_operation()), 16.0),
+                52..56 => (self.windows_of_time(), 25.0),
+                56..58 => (self.by_now(), 8.0),
+                58..63 => (self.nested(), 16.0),
+                63..71 => (self.functions(), 13.0),
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)

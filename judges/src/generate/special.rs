@@ -176,7 +176,16 @@ impl Maker {
 
     /// Functions that few expressions have.
     pub(super) fn functions(&mut self) -> Option<Query> {
-        let kind = self.one_of(&[Kind::List, Kind::Struct, Kind::Map, Kind::Moment, Kind::Text]);
+        let kind = self.one_of(&[
+            Kind::List,
+            Kind::List,
+            Kind::Struct,
+            Kind::Map,
+            Kind::Moment,
+            Kind::Text,
+            Kind::Text,
+            Kind::Integer,
+        ]);
         let (source, column) = self.with_column(kind)?;
         let alias = self.alias();
         let column = Expr::Column(alias.clone(), column, kind);
@@ -207,7 +216,16 @@ impl Maker {
                 Expr::Shift(boxed(&column), -3600),
                 Expr::Cast(boxed(&column), Kind::Date, false),
             ],
+            Kind::Integer => vec![
+                Expr::Minus(boxed(&column)),
+                call(Function::NullIf, &[&column, &one]),
+                call(Function::Greatest, &[&column, &whole]),
+                call(Function::Least, &[&column, &two]),
+                Expr::binary(column.clone(), Op::Multiply, two.clone()),
+            ],
             _ => vec![
+                call(Function::Upper, &[&column]),
+                call(Function::Lower, &[&column]),
                 call(Function::Substr, &[&column, &one, &two]),
                 call(Function::Length, &[&column]),
                 call(
@@ -223,7 +241,7 @@ impl Maker {
             ],
         };
         self.rng.shuffle(&mut exprs);
-        exprs.truncate(3);
+        exprs.truncate(4);
         if !self.once_in(4)
             && let (Some(a), Some(b)) = (
                 self.column(&sight, |kind| kind == Kind::Integer),

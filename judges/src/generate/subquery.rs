@@ -72,7 +72,7 @@ impl Maker {
             false if self.once_in(2) => Some(self.condition(&other_sight, 0)),
             false => None,
         };
-        if self.once_in(3) {
+        if self.once_in(4) {
             let items = named(vec![Expr::whole(1)]);
             let mut select = Select::of(items, other);
             select.filter = condition;

@@ -19,7 +19,7 @@ impl Maker {
         // Two such functions may tell equal rows apart in two ways.
         let mut told_apart = false;
         let mut exprs = shown.clone();
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..2 + self.below(2) {
             let window = self.window(sight, &shown);
             if tells_copies_apart(&window) && std::mem::replace(&mut told_apart, true) {
                 continue;
@@ -81,7 +81,6 @@ impl Maker {
             "lead",
             "cume_dist",
             "percent_rank",
-            "first_value",
             "first_value",
             "last_value",
             "nth_value",

@@ -1,11 +1,12 @@
 //! Programs: tables, views, and what is done to them, one after the other.
 //!
 //! In reading order: [`model`] is what a program's tables ought to hold; [`run`] is a program on an engine, judged;
-//! [`variation`] runs it in other ways that must not matter;
-//! goes wrong, and [`file`] writes it as an SQL file.
+//! [`variation`] runs it in other ways that must not matter, one of them from a [`recording`]; [`shrink`] makes a program
+//! small that goes wrong, and [`file`] writes it as an SQL file.
 
 pub(crate) mod file;
 pub(crate) mod model;
+pub(crate) mod recording;
 pub(crate) mod run;
 pub(crate) mod shrink;
 pub(crate) mod variation;

@@ -13,6 +13,8 @@ use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::{Engine, Session};
 
 use super::model::Model;
+use super::recording::{Recorder, Recording};
+use super::variation::Variation;
 use super::{Keeping, Program, Step};
 use crate::answers::batch::Batch;
 use crate::answers::deltas::Watch;
@@ -68,6 +70,8 @@ pub(crate) struct Report {
     pub(crate) contents: Vec<Option<Vec<Row>>>,
     /// The changes of each view, by the epoch that made them; first comes what there was.
     pub(crate) changes: Vec<Vec<(u64, BTreeMap<Row, i64>)>>,
+    /// What was done to the tables, if it is to be done again.
+    pub(crate) recording: Option<Recording>,
 }
 
 impl Report {
@@ -87,12 +91,28 @@ const BEGIN: u64 = 1_704_067_260;
 
 /// Runs a program.
 pub(crate) fn run(program: &Program, judges: Judges) -> Report {
-    caught(program, || run_at(program, judges, false))
+    caught(program, || run_at(program, judges, Pace::Looking))
 }
 
-/// Runs a program without looking at anything before its end, so that several epochs are in flight.
+/// Runs a program without looking at anything before its end.
 pub(crate) fn run_in_a_hurry(program: &Program, judges: Judges) -> Report {
-    caught(program, || run_at(program, judges, true))
+    caught(program, || run_at(program, judges, Pace::Hurried))
+}
+
+/// Does once more what was done to a program's tables, as fast as it can be committed.
+pub(crate) fn run_again(program: &Program, judges: Judges, recording: &Recording) -> Report {
+    caught(program, || run_at(program, judges, Pace::Again(recording)))
+}
+
+/// What there is time for.
+#[derive(Clone, Copy)]
+enum Pace<'a> {
+    /// Each statement, and a look at everything after each transaction.
+    Looking,
+    /// Each statement, and a look at the end.
+    Hurried,
+    /// The changes, and a look at the end.
+    Again(&'a Recording),
 }
 
 /// A panic on the client's side is something wrong like any other.
@@ -111,11 +131,12 @@ fn nothing_but(program: &Program, broken: String) -> Report {
         contents: vec![None; program.views.len()],
         changes: vec![Vec::new(); program.views.len()],
         broken: Some((program.steps.len(), broken)),
+        recording: None,
     }
 }
 
-fn run_at(program: &Program, judges: Judges, in_a_hurry: bool) -> Report {
-    let mut bench = match Bench::new(program, judges, in_a_hurry) {
+fn run_at(program: &Program, judges: Judges, pace: Pace<'_>) -> Report {
+    let mut bench = match Bench::new(program, judges, pace) {
         Ok(bench) => bench,
         Err(error) => return nothing_but(program, error),
     };
@@ -123,9 +144,17 @@ fn run_at(program: &Program, judges: Judges, in_a_hurry: bool) -> Report {
         bench.place = place;
         if let Err(error) = bench.step(step) {
             bench.report.broken = Some((place, error));
-            break;
+            return std::mem::take(&mut bench.report);
         }
     }
+    // The last step may be one after which nobody looks.
+    if !bench.looked
+        && bench.before.is_none()
+        && let Err(error) = bench.judge()
+    {
+        bench.report.broken = Some((bench.place, error));
+    }
+    bench.report.recording = bench.recorder.take().map(Recorder::done);
     std::mem::take(&mut bench.report)
 }
 
@@ -156,12 +185,17 @@ struct Bench<'a> {
     /// When the last transaction began.
     begun: i64,
     place: usize,
-    in_a_hurry: bool,
+    pace: Pace<'a>,
+    /// Whether everything was looked at after the last step.
+    looked: bool,
+    recorder: Option<Recorder>,
+    /// How many transactions have ended, however.
+    ended: usize,
     report: Report,
 }
 
 impl<'a> Bench<'a> {
-    fn new(program: &'a Program, judges: Judges, in_a_hurry: bool) -> Result<Self, String> {
+    fn new(program: &'a Program, judges: Judges, pace: Pace<'a>) -> Result<Self, String> {
         let clock = Arc::new(AtomicU64::new(BEGIN));
         let time = clock.clone();
         let engine = Engine::builder()
@@ -176,6 +210,9 @@ impl<'a> Bench<'a> {
         for table in &program.tables {
             session.execute(&table.sql()).map_err(|error| format!("{error}: {}", table.sql()))?;
         }
+        let is_recorded =
+            judges.variations && Variation::due(program.number) == Some(Variation::Again);
+        let recorder = is_recorded.then(|| Recorder::new(&engine, &program.tables)).transpose()?;
         let sqlite = judges.sqlite.then(Sqlite::new);
         let mut bench = Self {
             program,
@@ -193,13 +230,17 @@ impl<'a> Bench<'a> {
             now: BEGIN as i64,
             begun: BEGIN as i64,
             place: 0,
-            in_a_hurry,
+            pace,
+            looked: false,
+            recorder,
+            ended: 0,
             report: Report {
                 fates: vec![Fate::default(); program.views.len()],
                 broken: None,
                 judged: vec![None; program.views.len()],
                 contents: vec![None; program.views.len()],
                 changes: vec![Vec::new(); program.views.len()],
+                recording: None,
             },
             engine,
         };
@@ -271,6 +312,9 @@ impl<'a> Bench<'a> {
                 }
             }
             Step::Write(super::Write::Refused(..)) => {
+                if let Pace::Again(_) = self.pace {
+                    return Ok(());
+                }
                 return match self.execute(step) {
                     Ok(()) => Err("a NULL was let into a NOT NULL column".to_owned()),
                     Err(_) => Ok(()),
@@ -285,8 +329,24 @@ impl<'a> Bench<'a> {
                     .map_err(|fault| format!("the model cannot follow: {fault:?}"))?;
             }
         }
-        self.execute(step)?;
-        if self.before.is_none() { self.judge() } else { Ok(()) }
+        if !matches!(self.pace, Pace::Again(_)) {
+            self.execute(step)?;
+        }
+        if self.before.is_none() { self.end_transaction() } else { Ok(()) }
+    }
+
+    fn end_transaction(&mut self) -> Result<(), String> {
+        if let Pace::Again(recording) = self.pace {
+            recording.commit(self.ended, &self.engine)?;
+        }
+        self.ended += 1;
+        let last = self.epoch;
+        self.judge()?;
+        let made = (self.epoch != last).then(|| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.begun as u64);
+            (self.epoch, time)
+        });
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(made))
     }
 
     fn execute(&mut self, step: &Step) -> Result<(), String> {
@@ -313,7 +373,7 @@ impl<'a> Bench<'a> {
         self.report.fates[view].created = true;
         // If that makes an epoch, it is of the time of the one before.
         let now = self.now;
-        if !self.in_a_hurry {
+        if let Pace::Looking = self.pace {
             self.settle()?;
         }
         self.now = now;
@@ -363,9 +423,10 @@ impl<'a> Bench<'a> {
     /// Holds every view against what others say of it.
     fn judge(&mut self) -> Result<(), String> {
         let is_last = self.place + 1 == self.program.steps.len();
-        if self.in_a_hurry && !is_last {
+        if !is_last && !matches!(self.pace, Pace::Looking) {
             return Ok(());
         }
+        self.looked = is_last;
         self.settle()?;
         // DataFusion takes its time.
         let midway = self.place == self.program.steps.len() * 2 / 3;
@@ -459,7 +520,7 @@ impl<'a> Bench<'a> {
         if (thorough || deltas.is_none()) && whole && told {
             let found = self.read(&name);
             // What is not kept is evaluated by DataFusion, too.
-            let given_up = !kept && found.as_ref().is_err_and(|error| gives_up(error));
+            let given_up = !kept && found.as_ref().is_err_and(|error| contradicts(error));
             if let (Some(batch), Ok((_, batches))) = (&mut self.batch, &found) {
                 self.batched.insert(name.clone());
                 batch.fill(&name, batches.clone());
@@ -478,6 +539,7 @@ impl<'a> Bench<'a> {
         self.report.fates[view].filled |= !held.is_empty();
 
         let mut evidence = Evidence {
+            cancels: construct::of(&definition.query).contains("sums that cancel"),
             contents: read,
             kept,
             deltas,
@@ -509,7 +571,8 @@ impl<'a> Bench<'a> {
             && let Some(query) = sql(&definition.query, Dialect::DataFusion, self.now)
         {
             let answer = batch.ask(&query);
-            if !answer.as_ref().is_err_and(|error| gives_up(error)) {
+            // It evaluates what nobody asks for, too.
+            if !answer.as_ref().is_err_and(|error| may_fail || gives_up(error)) {
                 evidence.batch =
                     Some(answer.map_err(|error| format!("DataFusion: {error}\n{query}")));
                 self.report.fates[view].judged[2] += 1;
@@ -589,21 +652,28 @@ impl<'a> Bench<'a> {
 }
 
 /// Whether DataFusion has contradicted itself while it planned, or does not know what is asked.
-fn gives_up(error: &str) -> bool {
+fn contradicts(error: &str) -> bool {
     let known = [
         "SanityCheckPlan",
         "does not satisfy order requirements",
         "a bug in DataFusion's code",
         "This feature is not implemented",
-        "which would be ambiguous",
     ];
     known.iter().any(|known| error.contains(known))
+}
+
+/// Whether DataFusion has done so, or has confused columns, which the engine keeps it from.
+fn gives_up(error: &str) -> bool {
+    contradicts(error)
+        || error.contains("which would be ambiguous")
+        || error.contains("Schema contains duplicate qualified field name")
 }
 
 fn cells(rows: &[Vec<Value>]) -> Vec<Row> {
     rows.iter().map(|row| row.iter().map(Value::cell).collect::<Vec<Cell>>()).collect()
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+/// An error as a judge tells it.
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

@@ -277,15 +277,24 @@ impl Visitor for Finder {
                         self.note(name);
                     }
                 }
+                let cancel = [
+                    "corr",
+                    "covar_samp",
+                    "regr_slope",
+                    "var_samp",
+                    "var_pop",
+                    "stddev",
+                    "stddev_pop",
+                ];
+                if cancel.contains(&aggregate.function) {
+                    self.note("sums that cancel");
+                }
                 let ordered = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
                 if ordered.contains(&aggregate.function) && aggregate.order.is_empty() {
                     self.note("in no order");
                 }
                 if aggregate.function == "count" && aggregate.arguments.len() > 1 {
                     self.note("count of several columns");
-                    if aggregate.distinct {
-                        self.note("in no order");
-                    }
                 }
             }
             Expr::Window(window) => {

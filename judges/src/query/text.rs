@@ -2,7 +2,7 @@
 
 use super::expression::{Aggregate, Bound, Expr, Frame, Function, Op, Order, Units, Window};
 use super::kind::Kind;
-use super::select::{Body, Distinct, Group, Query, Select, SetOperation, Sets};
+use super::select::{Body, Distinct, From, Group, Query, Select, SetOperation, Sets};
 use super::value::Value;
 
 /// Whose SQL.
@@ -93,6 +93,11 @@ impl Text {
             }
         }
         if let Some(top) = &query.top {
+            if matches!(&query.body, Body::Select(select) if matches!(select.group, Group::Sets(..)))
+            {
+                // DataFusion takes a key that a condition makes one value for that value in all sets.
+                self.only(&[Dialect::DuckDb]);
+            }
             let columns = query.columns();
             if !top.order.is_empty() {
                 self.push(" ORDER BY ");
@@ -160,6 +165,10 @@ impl Text {
             self.from(from);
         }
         if let Some(filter) = &select.filter {
+            if select.from.as_ref().is_some_and(has_row_of_nothing) {
+                // DataFusion loses the condition where it is the same for all rows.
+                self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+            }
             self.push(" WHERE ");
             self.expr(filter);
         }
@@ -204,13 +213,6 @@ impl Text {
             }
         }
         self.push(")");
-        if self.dialect == Dialect::DataFusion {
-            // It has no row for the empty set over nothing.
-            let has_empty = sets.listed(keys.len()).iter().any(Vec::is_empty);
-            if has_empty {
-                self.refuse();
-            }
-        }
     }
 
     /// An operand: in parentheses unless it is one word.
@@ -403,6 +405,13 @@ impl Text {
                 self.refuse();
             }
         }
+        if matches!(op, Op::And | Op::Or)
+            && let (Expr::In(one, ..), Expr::In(other, ..)) = (left, right)
+            && one == other
+        {
+            // DataFusion forgets that what is in two lists may be NULL.
+            self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+        }
         self.operand_of(left);
         self.push(&format!(" {} ", op.sql()));
         self.operand_of(right);
@@ -566,4 +575,25 @@ fn bound(bound: Bound) -> String {
 /// A length of time, as all but SQLite write it.
 pub(super) fn interval(seconds: i64) -> String {
     format!("INTERVAL '{} seconds'", seconds.abs())
+}
+
+/// Whether an aggregate in FROM has a row where there is nothing.
+fn has_row_of_nothing(from: &From) -> bool {
+    match from {
+        From::Derived(query, _) => match &query.body {
+            Body::Select(select) => match &select.group {
+                Group::None
+                    if select.items.iter().any(|item| matches!(item.expr, Expr::Aggregate(_))) =>
+                {
+                    true
+                }
+                Group::Sets(keys, sets) => sets.listed(keys.len()).iter().any(Vec::is_empty),
+                Group::None => select.from.as_ref().is_some_and(has_row_of_nothing),
+                Group::Keys(_) => false,
+            },
+            Body::Set(..) => false,
+        },
+        From::Join(join) => has_row_of_nothing(&join.left) || has_row_of_nothing(&join.right),
+        From::Relation(..) | From::Windowed(..) | From::Unnested(..) => false,
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
+use super::named_casts::NamedCasts;
 use super::now;
 
 /// Functions by name, aliases included.
@@ -51,6 +52,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
+            Arc::new(NamedCasts),
             Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
             Arc::new(datafusion_functions_window::planner::WindowFunctionPlanner),
         ],

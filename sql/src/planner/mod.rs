@@ -6,22 +6,27 @@
 //! ```
 //!
 //! `context` resolves names, `now` keeps the time open, `refusal` says what a view cannot say yet, `optimizer`
-//! chooses rules that hold while the data changes (`cross_join` and `distinct_on` are our own), `time_window` plans
+//! chooses rules that hold while the data changes (`cross_join`, `filter_push_down` and `distinct_on` are our own), `time_window` plans
 //! TUMBLE, HOP and SESSION, `lateral` and `ordinality` UNNEST, `view` and `write` plan, `constant` keeps constants from
-//! wrapping around. `set_operation` plans INTERSECT and EXCEPT, `subquery` makes joins of subqueries.
+//! wrapping around. `set_operation` plans INTERSECT and EXCEPT, `subquery` makes joins of
+//! subqueries, once `selected_names` has told apart what they select.
 mod constant;
 mod context;
 mod cross_join;
 mod distinct_on;
+mod filter_push_down;
 mod frame;
 mod functions;
+mod in_lists;
 mod lateral;
+mod named_casts;
 mod now;
 mod optimizer;
 mod ordinality;
 mod parameters;
 mod refusal;
 mod relation;
+mod selected_names;
 mod set_operation;
 mod single_row;
 mod subquery;
@@ -35,7 +40,9 @@ use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
+pub use self::filter_push_down::FilterPushDown;
 pub(crate) use self::functions::function_names;
+pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
@@ -89,6 +96,7 @@ impl Planner {
             .and_then(set_operation::plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)
+            .and_then(selected_names::apart)
             .map_err(|error| Error::from_datafusion(&error).at(start))
             .and_then(|plan| {
                 relation::check_kept(&plan)

@@ -23,7 +23,6 @@ use datafusion_optimizer::eliminate_filter::EliminateFilter;
 use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimizer::OptimizerRule;
-use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
@@ -32,6 +31,8 @@ use super::constant;
 use super::context::OPTIONS;
 use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
+use super::filter_push_down::FilterPushDown;
+use super::in_lists::DisjointLists;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -46,6 +47,7 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
+            Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
@@ -57,7 +59,7 @@ impl ViewOptimizer {
             Arc::new(EliminateFilter::new()),
             Arc::new(CrossJoinElimination::default()),
             Arc::new(EliminateOuterJoin::new()),
-            Arc::new(PushDownFilter::new()),
+            Arc::new(FilterPushDown::default()),
             Arc::new(CommonSubexprEliminate::new()),
         ];
         ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules) }

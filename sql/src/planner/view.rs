@@ -11,7 +11,7 @@ use sqlparser::ast;
 use super::context::Context;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{frame, now, refusal, set_operation, subquery, validate};
+use super::{frame, now, refusal, selected_names, set_operation, subquery, validate};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
@@ -52,6 +52,7 @@ pub(super) fn plan(
 
     let logical = set_operation::plan(logical)
         .and_then(now::with_clock)
+        .and_then(selected_names::apart)
         .and_then(subquery::decorrelate)
         .map_err(in_query)?;
     validate::check_subqueries(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;

@@ -16,7 +16,7 @@ use super::growing::Growing;
 use super::selection::{Selection, difference};
 use super::shortlist::shortlist;
 use crate::arrangement::arrange_encoded;
-use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::codec::{CodecError, Encoded, KeyCodec, has_maps};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::fold::{Answer, Before, Changes, Logic, fold};
@@ -75,7 +75,8 @@ pub fn top<'scope>(
     }
     if keys.is_empty() && which.take.is_some() && rows.scope().peers() > 1 {
         // The first rows of all are among the first rows of each worker: one of them need not keep all.
-        let every = all_columns(input);
+        let mut every = all_columns(input);
+        every.retain(|column| !has_maps(input.field(*column).data_type()));
         rows = exchange(rows, &every, KeyCodec::new(&types_of(input, &every))?);
         let first = Top { skip: 0, take: Some(which.last()), numbered: false, ..which };
         rows = on_workers(rows, input, keys, order, first, grows, input.clone())?;

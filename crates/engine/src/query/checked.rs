@@ -1,11 +1,13 @@
 //! Integer arithmetic that fails instead of wrapping around, as in views.
 //!
-//! DataFusion's `+`, `-` and `*` wrap, and its optimiser folds constants with them. So they are replaced
+//! DataFusion's `+`, `-` and `*` wrap, and its optimiser folds constants with them; `/` and `%` of constants fail where
+//! there are no rows. So they are replaced
 //! before it runs, as soon as the types are known: operators by functions, and SUM by [`CheckedSum`].
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::compute::kernels::numeric::{add, mul, sub};
+use arrow::array::new_empty_array;
+use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -28,6 +30,10 @@ static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Checked::function("checked_subtract", Operation::Subtract));
 static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Checked::function("checked_multiply", Operation::Multiply));
+static DIVIDE: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Checked::function("checked_divide", Operation::Divide));
+static REMAINDER: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Checked::function("checked_remainder", Operation::Remainder));
 static SUM: LazyLock<Arc<AggregateUDF>> =
     LazyLock::new(|| Arc::new(AggregateUDF::from(CheckedSum::new())));
 
@@ -64,6 +70,8 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 Operator::Plus => &*ADD,
                 Operator::Minus => &*SUBTRACT,
                 Operator::Multiply => &*MULTIPLY,
+                Operator::Divide => &*DIVIDE,
+                Operator::Modulo => &*REMAINDER,
                 op => return Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             };
             if !is_integer(&left) || !is_integer(&right) {
@@ -84,7 +92,7 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// `+`, `-` or `*` of two integers of one type.
+/// An operation on two integers of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     name: &'static str,
@@ -97,6 +105,8 @@ enum Operation {
     Add,
     Subtract,
     Multiply,
+    Divide,
+    Remainder,
 }
 
 impl Checked {
@@ -129,10 +139,16 @@ impl ScalarUDFImpl for Checked {
         let [left, right] = &arguments.args[..] else {
             return datafusion::common::internal_err!("{} takes two arguments", self.name);
         };
+        if arguments.number_rows == 0 {
+            // Two constants would fail without any row to fail for.
+            return Ok(ColumnarValue::Array(new_empty_array(arguments.return_type())));
+        }
         match self.operation {
             Operation::Add => apply(left, right, add),
             Operation::Subtract => apply(left, right, sub),
             Operation::Multiply => apply(left, right, mul),
+            Operation::Divide => apply(left, right, div),
+            Operation::Remainder => apply(left, right, rem),
         }
     }
 }

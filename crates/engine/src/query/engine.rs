@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::CrossJoinElimination;
+use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, FilterPushDown};
 use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
@@ -17,6 +17,9 @@ use tokio::runtime::{Builder, Handle};
 
 use super::Answer;
 use super::checked::CheckedArithmetic;
+use super::conditions::ConditionsInTurn;
+use super::distinct_rows::DistinctRows;
+use super::grouping_sets::HiddenGroups;
 use crate::error::{Error, Result};
 
 /// Optimises and runs plans whose scans can be read.
@@ -73,19 +76,27 @@ impl QueryEngine {
                 .with_config(config)
                 .with_default_features()
                 .with_optimizer_rules(rules())
+                .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
+                .with_analyzer_rule(Arc::new(DistinctRows))
                 .build()
         })
     }
 }
 
-/// DataFusion's own rules, but joins as views have them.
+/// DataFusion's own rules, but joins and filters as views have them, and what it must not know.
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let joins = Arc::new(CrossJoinElimination::default());
-    let replace = |rule: Arc<dyn OptimizerRule + Send + Sync>| {
-        if rule.name() == joins.name() { joins.clone() } else { rule }
-    };
-    Optimizer::new().rules.into_iter().map(replace).collect()
+    let last: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
+        [Arc::new(HiddenGroups), Arc::new(ConditionsInTurn)];
+    let own: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
+        [Arc::new(CrossJoinElimination::default()), Arc::new(FilterPushDown::default())];
+    // They may give two columns one name, and only save the reading of files field by field.
+    let left_out = ["extract_leaf_expressions", "push_down_leaf_projections"];
+    let rules = Optimizer::new().rules.into_iter();
+    let rules = rules
+        .filter(|rule| !left_out.contains(&rule.name()))
+        .map(|rule| own.iter().find(|own| own.name() == rule.name()).cloned().unwrap_or(rule));
+    rules.chain(last).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

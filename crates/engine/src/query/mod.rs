@@ -8,10 +8,13 @@
 mod arrangements;
 mod checked;
 mod clock;
+mod conditions;
 mod defaults;
+mod distinct_rows;
 mod engine;
 mod errors;
 mod file;
+mod grouping_sets;
 mod strict;
 mod sum;
 mod table;

@@ -1,0 +1,64 @@
+//! A condition that may fail is asked of the rows for which the others hold.
+//!
+//! DataFusion puts the filters of views and of those that read them into one AND, and evaluates all of it for all rows:
+//! `WHERE 10 / k > 1` would fail for what the view below it has left out with `WHERE k <> 0`.
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, lit, when};
+use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+/// Makes a CASE of such a condition, which is evaluated for the rows that come to it. It is to be a last rule: another
+/// one takes such a CASE for an AND.
+#[derive(Debug)]
+pub(super) struct ConditionsInTurn;
+
+impl OptimizerRule for ConditionsInTurn {
+    fn name(&self) -> &str {
+        "conditions_in_turn"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(filter) = plan else { return Ok(Transformed::no(plan)) };
+        let parts = split_conjunction_owned(filter.predicate.clone());
+        let (fallible, sure): (Vec<Expr>, Vec<Expr>) = parts.into_iter().partition(may_fail);
+        if fallible.is_empty() || fallible.len() + sure.len() == 1 {
+            return Ok(Transformed::no(LogicalPlan::Filter(filter)));
+        }
+        let mut last: Option<Expr> = None;
+        for condition in conjunction(sure).into_iter().chain(fallible).rev() {
+            last = Some(match last {
+                Some(later) => when(condition, later).otherwise(lit(false))?,
+                None => condition,
+            });
+        }
+        let Some(predicate) = last else { return Ok(Transformed::no(LogicalPlan::Filter(filter))) };
+        let filter = Filter::try_new(predicate, filter.input)?;
+        Ok(Transformed::yes(LogicalPlan::Filter(filter)))
+    }
+}
+
+/// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.
+fn may_fail(expression: &Expr) -> bool {
+    let part_may = |part: &Expr| {
+        Ok(match part {
+            Expr::BinaryExpr(BinaryExpr { op, .. }) => op.is_numerical_operators(),
+            Expr::Cast(_) | Expr::ScalarFunction(_) | Expr::Negative(_) => true,
+            _ => false,
+        })
+    };
+    expression.exists(part_may).is_ok_and(|may| may)
+}

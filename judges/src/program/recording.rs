@@ -1,0 +1,103 @@
+//! What was done to a program's tables, row by row, to be done again without a question.
+//!
+//! A statement that reads waits until what it reads is complete, so that a script has hardly two epochs in flight. The
+//! rows that it changed can be committed one transaction after the other, and reach the workers many at a time.
+
+use std::time::SystemTime;
+
+use alluvium::arrow::array::{RecordBatch, UInt32Array};
+use alluvium::arrow::compute::take_record_batch;
+use alluvium::{Change, Engine, Subscription};
+
+use super::Table;
+use super::run::text;
+
+/// The transactions of a program that ran, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recording {
+    /// `None` for one that has made no epoch.
+    transactions: Vec<Option<Epoch>>,
+}
+
+/// An epoch of a program.
+#[derive(Clone, Debug)]
+struct Epoch {
+    number: u64,
+    /// When its transaction began.
+    time: SystemTime,
+    changes: Vec<(String, Change)>,
+}
+
+impl Recording {
+    /// Makes the changes of a transaction once more, as the epoch that it was.
+    pub(crate) fn commit(&self, place: usize, engine: &Engine) -> Result<(), String> {
+        let Some(epoch) = self.transactions.get(place).and_then(Option::as_ref) else {
+            return Ok(());
+        };
+        let mut transaction = engine.begin_at(epoch.time).map_err(text)?;
+        for (table, change) in &epoch.changes {
+            let (gone, come) = (copies(change, |by| -by)?, copies(change, |by| by)?);
+            // A key's old row goes before its new one comes; of some tables nothing ever goes.
+            if gone.num_rows() > 0 {
+                transaction.delete(table, gone).map_err(text)?;
+            }
+            transaction.insert(table, come).map_err(text)?;
+        }
+        let made = transaction.commit().map_err(text)?;
+        match made == epoch.number {
+            true => Ok(()),
+            false => Err(format!("what was epoch {} is epoch {made} now", epoch.number)),
+        }
+    }
+}
+
+/// The rows of a change of which there are any, as often as `weight` says.
+fn copies(change: &Change, weight: impl Fn(i64) -> i64) -> Result<RecordBatch, String> {
+    let rows = (0u32..).zip(change.weights.iter());
+    let rows = rows.flat_map(|(row, by)| std::iter::repeat_n(row, weight(*by).max(0) as usize));
+    take_record_batch(&change.rows, &UInt32Array::from_iter_values(rows)).map_err(text)
+}
+
+/// Writes a recording while a program runs.
+pub(crate) struct Recorder {
+    tables: Vec<(String, Subscription)>,
+    recording: Recording,
+}
+
+impl Recorder {
+    pub(crate) fn new(engine: &Engine, tables: &[Table]) -> Result<Self, String> {
+        let subscribed = tables
+            .iter()
+            .map(|table| Ok((table.name.clone(), engine.subscribe(&table.name).map_err(text)?)));
+        let mut recorder = Self {
+            tables: subscribed.collect::<Result<_, String>>()?,
+            recording: Recording::default(),
+        };
+        // First comes what there is: nothing.
+        recorder.changes()?;
+        Ok(recorder)
+    }
+
+    /// Notes a transaction: the epoch that it made, which is complete, and its time.
+    pub(crate) fn note(&mut self, made: Option<(u64, SystemTime)>) -> Result<(), String> {
+        let changes = self.changes()?;
+        let epoch = made.map(|(number, time)| Epoch { number, time, changes });
+        self.recording.transactions.push(epoch);
+        Ok(())
+    }
+
+    /// What was recorded.
+    pub(crate) fn done(self) -> Recording {
+        self.recording
+    }
+
+    fn changes(&mut self) -> Result<Vec<(String, Change)>, String> {
+        let mut changes = Vec::new();
+        for (table, subscription) in &mut self.tables {
+            while let Some(change) = subscription.try_next().map_err(text)? {
+                changes.push((table.clone(), change));
+            }
+        }
+        Ok(changes)
+    }
+}
