@@ -80,7 +80,8 @@ impl MemoryBudget {
         self.shared.written.load(Ordering::Relaxed)
     }
 
-    /// Whether there is more on the heap than there should be: an eighth of the limit is left to mapped files.
+    /// Whether there is more on the heap than there should be. Of the limit an eighth is left to mapped files, and an
+    /// eighth to what is not counted: what single operators encode and decode with, and holes in the allocator's heap.
     pub fn is_over(&self) -> bool {
         self.is_over_by(0)
     }
@@ -92,7 +93,7 @@ impl MemoryBudget {
 
     /// Whether there would be more on the heap than there should be without `bytes` of it.
     pub(crate) fn is_over_by(&self, bytes: usize) -> bool {
-        self.used().saturating_sub(bytes) > self.limit() - self.limit() / 8
+        self.used().saturating_sub(bytes) > self.limit() - self.limit() / 4
     }
 
     /// Whether more of the mapped files was touched than should stay in memory.
