@@ -168,6 +168,7 @@ pub fn table(
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
     let probe = Probe::new();
+    ledger::build(name);
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let (mut input, rows) =
             table::table(scope, name, schema, primary_key, Arc::clone(&refused))

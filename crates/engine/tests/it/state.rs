@@ -61,14 +61,15 @@ fn arrangements_tell_what_is_kept_for_what() {
         let table = alluvium::arrow::util::pretty::pretty_format_batches(&rows).unwrap();
         let expected = format!(
             "\
-+------+-----------+------+------+---------+-----------+---------+
-| view | operator  | key  | rows | batches | in_memory | workers |
-+------+-----------+------+------+---------+-----------+---------+
-| t    | LastWrite | a    | 3    | 1       | true      | {workers}       |
-| u    | Multiset  | b, c | 1    | 1       | true      | {workers}       |
-| v    | Aggregate | c    | 1    | 1       | true      | {workers}       |
-| v    | Contents  | c, n | 1    | 1       | true      | {workers}       |
-+------+-----------+------+------+---------+-----------+---------+"
++------+-----------+--------------------------+------+---------+-----------+---------+
+| view | operator  | key                      | rows | batches | in_memory | workers |
++------+-----------+--------------------------+------+---------+-----------+---------+
+| t    | LastWrite | a                        | 3    | 1       | true      | {workers}       |
+| u    | Multiset  | b, c                     | 1    | 1       | true      | {workers}       |
+| v    | Aggregate | c                        | 1    | 1       | true      | {workers}       |
+| v    | Contents  | c, n                     | 1    | 1       | true      | {workers}       |
+| v    | FirstSeen | expression, row, message | 0    | 0       | false     | {workers}       |
++------+-----------+--------------------------+------+---------+-----------+---------+"
         );
         assert_eq!(table.to_string(), expected);
     }
