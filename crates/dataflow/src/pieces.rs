@@ -95,7 +95,7 @@ where
     W: 'static,
 {
     let scope = stream.scope();
-    let mut builder = OperatorBuilder::new(name.to_owned(), scope.clone());
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
     let activator = scope.activator_for(Rc::clone(&builder.operator_info().address));
     let mut input = builder.new_input(stream, Pipeline);
     let (rows_output, rows) = builder.new_output();

@@ -1,7 +1,5 @@
 //! Single epochs that are larger than memory.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use alluvium::Engine;
 
 /// The budget; the square of [`ROWS`] is how many rows there are, of two hundred bytes each, ten times as much.
