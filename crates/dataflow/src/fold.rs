@@ -46,6 +46,9 @@ where
 /// How many bytes of changes are folded at once, or those of one key; fewer where there is little memory.
 const CHANGES_BYTES: usize = 1 << 20;
 
+/// As many are folded at once in any case.
+const LEAST_CHANGES: usize = 4 << 10;
+
 /// What a reduction does with the changes of one key.
 pub(crate) trait Logic<T>: 'static {
     /// Looks at the changes of some keys, before these are folded one by one.
@@ -110,7 +113,7 @@ impl<T: PageTime> Changes<T> {
             ends: Vec::new(),
             values: Encoded::default(),
             rows: Vec::new(),
-            enough: CHANGES_BYTES.min(budget.limit() / 64).max(1),
+            enough: (budget.limit() / 64).clamp(LEAST_CHANGES, CHANGES_BYTES),
             charge: budget.charge(0),
         }
     }

@@ -28,6 +28,9 @@ use crate::delta::{Delta, DeltaStream};
 /// memory.
 const PIECE: usize = 4 << 20;
 
+/// As many it puts out in any case.
+const LEAST_PIECE: usize = 64 << 10;
+
 /// How much an operator puts out each time it runs.
 pub(crate) struct Pace {
     budget: MemoryBudget,
@@ -38,7 +41,7 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new() -> Self {
         let budget = surroundings::current().budget;
-        let piece = PIECE.min(budget.limit() / 32).max(1);
+        let piece = (budget.limit() / 32).clamp(LEAST_PIECE, PIECE);
         Self { budget, piece, left: 0 }
     }
 

@@ -103,7 +103,7 @@ impl MemoryBudget {
 
     /// Whether so much waits to be taken from one thread to another that no more should be sent.
     pub fn is_congested(&self) -> bool {
-        self.shared.queued.load(Ordering::Relaxed) > self.limit() / 16
+        self.shared.queued.load(Ordering::Relaxed) > SMALL.max(self.limit() / 16)
     }
 
     /// The fewest bytes that are worth a file.
