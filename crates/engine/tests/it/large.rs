@@ -42,7 +42,14 @@ fn an_epoch_of_ten_times_the_budget_goes_through_files() {
         let rows = engine.query(query).unwrap();
         alluvium::arrow::util::pretty::pretty_format_batches(&rows).unwrap().to_string()
     };
-    let expected = count("SELECT COUNT(*), SUM(id), COUNT(DISTINCT part) FROM pairs");
-    assert_eq!(count("SELECT COUNT(*), SUM(id), COUNT(DISTINCT part) FROM copies"), expected);
-    assert_eq!(count("SELECT COUNT(*) FROM parts"), count("SELECT COUNT(*) FROM numbers"));
+    let expected =
+        count("SELECT COUNT(*) AS n, SUM(id) AS s, COUNT(DISTINCT part) AS d FROM pairs");
+    assert_eq!(
+        count("SELECT COUNT(*) AS n, SUM(id) AS s, COUNT(DISTINCT part) AS d FROM copies"),
+        expected
+    );
+    assert_eq!(
+        count("SELECT COUNT(*) AS n FROM parts"),
+        count("SELECT COUNT(*) AS n FROM numbers")
+    );
 }
