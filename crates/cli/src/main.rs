@@ -17,6 +17,7 @@ mod room;
 mod run;
 mod shell;
 mod size;
+mod ticker;
 
 use std::process::ExitCode;
 

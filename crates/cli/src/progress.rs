@@ -1,15 +1,13 @@
 //! The line that tells how far a program has come, on terminals.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use alluvium::Engine;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::memory::Memory;
+use crate::ticker::Ticker;
 
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -21,8 +19,7 @@ pub struct ProgressLine(ProgressBar);
 /// Draws a [`ProgressLine`] until it is dropped, which clears it.
 pub struct Drawing {
     line: ProgressLine,
-    ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    ticker: Option<Ticker>,
 }
 
 impl ProgressLine {
@@ -46,8 +43,7 @@ impl ProgressLine {
 
     /// Draws how far an engine has come, again and again.
     pub fn draw(&self, engine: Engine) -> Drawing {
-        let ended = Arc::new(AtomicBool::new(false));
-        let mut drawing = Drawing { line: self.clone(), ended: ended.clone(), thread: None };
+        let mut drawing = Drawing { line: self.clone(), ticker: None };
         if self.0.is_hidden() {
             return drawing;
         }
@@ -55,13 +51,10 @@ impl ProgressLine {
             self.0.set_style(style);
         }
         let line = self.clone();
-        drawing.thread = Some(thread::spawn(move || {
-            let start = Instant::now();
-            while !ended.load(Ordering::Acquire) {
-                line.0.set_message(message(&engine, start.elapsed()));
-                line.0.tick();
-                thread::park_timeout(INTERVAL);
-            }
+        let start = Instant::now();
+        drawing.ticker = Some(Ticker::start(INTERVAL, move || {
+            line.0.set_message(message(&engine, start.elapsed()));
+            line.0.tick();
         }));
         drawing
     }
@@ -69,12 +62,7 @@ impl ProgressLine {
 
 impl Drop for Drawing {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It only draws: whatever became of it, the program goes on.
-            let _ = thread.join();
-        }
+        drop(self.ticker.take());
         self.line.0.finish_and_clear();
     }
 }

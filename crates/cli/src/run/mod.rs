@@ -22,7 +22,7 @@ use crate::args::RunArgs;
 use crate::output::{Format, Output};
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
-use crate::room::RoomWatch;
+use crate::room;
 use crate::shell::{self, Shell, Stop, failed};
 use outputs::Outputs;
 use statistics::Statistics;
@@ -54,7 +54,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     shell.becomes_run(args.set.iter().cloned().collect(), line.clone());
 
     let drawing = line.draw(engine.clone());
-    let watch = RoomWatch::start(engine.clone(), line.clone());
+    let watch = room::watch(engine.clone(), line.clone());
     let outputs = args
         .output
         .as_ref()
