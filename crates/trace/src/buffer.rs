@@ -128,9 +128,7 @@ impl<T: PageTime> RowBuffer<T> {
     fn should_run(&self) -> bool {
         let Surroundings { budget, storage, .. } = &self.surroundings;
         let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
-        storage.is_some()
-            && bytes >= least
-            && (bytes >= budget.limit() / 16 || budget.is_over() && bytes >= budget.limit() / 64)
+        storage.is_some() && bytes >= least && budget.is_much(bytes)
     }
 
     /// Sorts what is buffered into a run.

@@ -62,9 +62,7 @@ impl Staged {
         let Surroundings { budget, storage: Some(storage), room } = &self.surroundings else {
             return Ok(());
         };
-        let limit = budget.limit();
-        let is_due = self.bytes >= limit / 16 || budget.is_over() && self.bytes >= limit / 64;
-        if !is_due || self.bytes < budget.smallest_file() {
+        if !budget.is_much(self.bytes) || self.bytes < budget.smallest_file() {
             return Ok(());
         }
         let late = self.writes.split_off(self.in_files);

@@ -96,6 +96,11 @@ impl MemoryBudget {
         self.used().saturating_sub(bytes) > self.limit() - self.limit() / 4
     }
 
+    /// Whether so much in one place, which could wait in a file as well, is better moved there.
+    pub fn is_much(&self, bytes: usize) -> bool {
+        bytes >= self.limit() / 16 || self.is_over() && bytes >= self.limit() / 64
+    }
+
     /// Whether more of the mapped files was touched than should stay in memory.
     pub fn is_over_touched(&self) -> bool {
         self.touched() > self.limit() / 8
