@@ -2,8 +2,10 @@
 //!
 //! [`args`] reads the command line; [`shell`] runs statements as they come, at a terminal with a [`prompt`], and
 //! [`run`] a whole program with its sources. [`program`] is text to be run, [`output`] writes results, and
-//! [`diagnostic`] says what went wrong and where. [`nexmark`] is the benchmark.
+//! [`diagnostic`] says what went wrong and where. [`nexmark`] is the benchmark. [`allocator`] is where all memory comes
+//! from.
 
+mod allocator;
 mod args;
 mod diagnostic;
 mod interrupt;
@@ -24,6 +26,7 @@ use std::process::ExitCode;
 use args::Args;
 
 fn main() -> ExitCode {
+    allocator::give_back_soon();
     match args::parse() {
         Args::Shell(args) => shell::run(args),
         Args::Run(args) => run::run(args),

@@ -91,7 +91,7 @@ pub(crate) struct Changes<T> {
     rows: Vec<Change<T>>,
     /// How many bytes of them are enough.
     enough: usize,
-    /// Of what is allocated for them.
+    /// Of what is allocated for `ends` and `rows`.
     charge: Charge,
 }
 
@@ -113,7 +113,7 @@ impl<T: PageTime> Changes<T> {
             ends: Vec::new(),
             values: Encoded::default(),
             rows: Vec::new(),
-            enough: (budget.limit() / 64).clamp(LEAST_CHANGES, CHANGES_BYTES),
+            enough: (budget.limit() / 256).clamp(LEAST_CHANGES, CHANGES_BYTES),
             charge: budget.charge(0),
         }
     }
@@ -151,22 +151,16 @@ impl<T: PageTime> Changes<T> {
         self.ends.clear();
         self.values.clear();
         self.rows.clear();
-    }
-
-    /// Gives back what one large key has taken.
-    fn shrink(&mut self) {
-        if self.keys.capacity() + self.values.capacity() > 4 * self.enough {
-            (self.keys, self.values) = (Encoded::default(), Encoded::default());
-            (self.ends, self.rows) = (Vec::new(), Vec::new());
+        if self.rows.capacity() * size_of::<Change<T>>() > 4 * self.enough {
+            self.rows = Vec::new();
         }
         self.count();
     }
 
-    /// Counts what is allocated.
+    /// Counts what is allocated for numbers; keys and values count themselves.
     fn count(&mut self) {
         let ends = self.ends.capacity() * size_of::<usize>();
-        let rows = self.rows.capacity() * size_of::<Change<T>>();
-        self.charge.set(self.keys.capacity() + self.values.capacity() + ends + rows);
+        self.charge.set(ends + self.rows.capacity() * size_of::<Change<T>>());
     }
 
     /// The number of keys.
@@ -375,7 +369,6 @@ where
             self.logic.fold_all(&self.changes, &mut before, &mut answers);
         }
         self.changes.clear();
-        self.changes.shrink();
         let since = Antichain::from_elem(T::minimum());
         let batch = builder.finish(Description::new(lower.clone(), upper.clone(), since));
         (vec![(time, batch)], nothing_withheld)

@@ -17,10 +17,6 @@ use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
 use crate::time::PageTime;
 
-/// Memory that an emptied buffer keeps for the rows to come, in bytes of each of its parts; less where there is
-/// little.
-const RETAINED: usize = 1 << 20;
-
 /// No run is smaller than so many pages.
 const LEAST_RUN_PAGES: usize = 4;
 
@@ -182,7 +178,7 @@ impl<T: PageTime> RowBuffer<T> {
             false => self.merged(description),
         };
         self.keep_from(&upper);
-        let retained = RETAINED.min(self.surroundings.budget.limit() / 64);
+        let retained = self.surroundings.budget.retained();
         self.arena.shrink_to(retained);
         self.updates.shrink_to(retained / size_of::<Update<T>>());
         self.count();
@@ -193,6 +189,8 @@ impl<T: PageTime> RowBuffer<T> {
     fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> Batch<T> {
         let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
+        let _sorting =
+            self.surroundings.budget.charge(order.capacity() * size_of::<(u64, usize)>());
         order.extend(
             numbered.filter_map(|(index, update)| ready(&update.time).then_some((0, index))),
         );

@@ -21,7 +21,7 @@ impl Maker {
                 kind: *kind,
                 not_null: false,
             }));
-            for extra in 0..[1, 1, 3][place] {
+            for extra in 0..[1, 1, 4][place] {
                 let kind = self.one_of(&Kind::ALL);
                 columns.push(Column { name: format!("e{extra}"), kind, not_null: false });
             }

@@ -7,7 +7,7 @@ impl Maker {
     /// A query, and about how many rows it gives.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(74) {
+            let (shape, size) = match self.below(77) {
                 0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
@@ -44,11 +44,11 @@ impl Maker {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.with_subqueries(from, &sight)), size)
                 }
-                48..52 => (Some(self.set_operation()), 16.0),
-                52..56 => (self.windows_of_time(), 25.0),
-                56..58 => (self.by_now(), 8.0),
-                58..63 => (self.nested(), 16.0),
-                63..71 => (self.functions(), 13.0),
+                48..53 => (Some(self.set_operation()), 16.0),
+                53..57 => (self.windows_of_time(), 25.0),
+                57..59 => (self.by_now(), 8.0),
+                59..65 => (self.nested(), 16.0),
+                65..74 => (self.functions(), 13.0),
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)

@@ -666,7 +666,7 @@ fn contradicts(error: &str) -> bool {
 fn gives_up(error: &str) -> bool {
     contradicts(error)
         || error.contains("which would be ambiguous")
-        || error.contains("Schema contains duplicate qualified field name")
+        || error.contains("Schema contains duplicate")
 }
 
 fn cells(rows: &[Vec<Value>]) -> Vec<Row> {

@@ -1,17 +1,24 @@
-//! DataFusion's pushing of filters towards tables, kept from aggregates that have a row of nothing.
+//! DataFusion's pushing of filters towards tables, kept from aggregates where it would change what is true or what
+//! fails.
 
-use datafusion_common::Result;
-use datafusion_common::tree_node::Transformed;
-use datafusion_expr::logical_plan::Aggregate;
-use datafusion_expr::{Expr, GroupingSet, LogicalPlan};
+use std::sync::Arc;
+
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, Result};
+use datafusion_expr::logical_plan::{Aggregate, Filter};
+use datafusion_expr::utils::{conjunction, split_conjunction};
+use datafusion_expr::{BinaryExpr, Expr, GroupingSet, LogicalPlan};
 use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 
-/// [`PushDownFilter`], except through an aggregate that has a row where its input has none.
+/// [`PushDownFilter`], except
 ///
-/// DataFusion's rule lets a condition pass that names nothing but groups, as one on a constant does: below an
-/// aggregate without GROUP BY it takes the input's rows away, and not the one row of the aggregate.
+/// - through an aggregate that has a row where its input has none: DataFusion's rule lets a condition pass that names
+///   nothing but groups, as one on a constant does, but below an aggregate without GROUP BY that takes the input's rows
+///   away, and not the one row of the aggregate;
+/// - of a condition that [may fail](may_fail), where another one stays above the aggregate, as one of HAVING does: it
+///   would fail for groups that the other leaves out.
 #[derive(Debug, Default)]
 pub struct FilterPushDown {
     rule: PushDownFilter,
@@ -35,21 +42,63 @@ impl OptimizerRule for FilterPushDown {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        match filtered(&plan) {
-            LogicalPlan::Aggregate(aggregate) if has_row_of_nothing(aggregate) => {
-                Ok(Transformed::no(plan))
-            }
-            _ => self.rule.rewrite(plan, config),
+        let mut conditions = Vec::new();
+        let LogicalPlan::Aggregate(aggregate) = filtered(&plan, &mut conditions) else {
+            return self.rule.rewrite(plan, config);
+        };
+        if has_row_of_nothing(aggregate) {
+            return Ok(Transformed::no(plan));
         }
+        let groups = &aggregate.schema.columns()[..aggregate.group_expr.len()];
+        if conditions.iter().all(|condition| passes(condition, groups)) {
+            return self.rule.rewrite(plan, config);
+        }
+        let is_held = |condition: &&Expr| may_fail(condition) && passes(condition, groups);
+        let (held, others): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(is_held);
+        let Some(held) = conjunction(held.into_iter().cloned()) else {
+            return self.rule.rewrite(plan, config);
+        };
+        let Some(others) = conjunction(others.into_iter().cloned()) else {
+            return Ok(Transformed::no(plan));
+        };
+        let below = LogicalPlan::Aggregate(aggregate.clone());
+        let below = LogicalPlan::Filter(Filter::try_new(others, Arc::new(below))?);
+        let below = self.rule.rewrite(below, config)?;
+        if !below.transformed {
+            return Ok(Transformed::no(plan));
+        }
+        let above = Filter::try_new(held, Arc::new(below.data))?;
+        Ok(Transformed::yes(LogicalPlan::Filter(above)))
     }
 }
 
-/// What is below the filters that a plan begins with, which the rule takes for one.
-fn filtered(plan: &LogicalPlan) -> &LogicalPlan {
+/// What is below the filters that a plan begins with, which the rule takes for one; their conditions, one by one, from
+/// above.
+fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a LogicalPlan {
     match plan {
-        LogicalPlan::Filter(filter) => filtered(&filter.input),
+        LogicalPlan::Filter(filter) => {
+            conditions.extend(split_conjunction(&filter.predicate).into_iter().cloned());
+            filtered(&filter.input, conditions)
+        }
         plan => plan,
     }
+}
+
+/// Whether a condition names nothing but groups.
+fn passes(condition: &Expr, groups: &[Column]) -> bool {
+    condition.column_refs().into_iter().all(|column| groups.contains(column))
+}
+
+/// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.
+pub fn may_fail(expression: &Expr) -> bool {
+    let part_may = |part: &Expr| {
+        Ok(match part {
+            Expr::BinaryExpr(BinaryExpr { op, .. }) => op.is_numerical_operators(),
+            Expr::Cast(_) | Expr::ScalarFunction(_) | Expr::Negative(_) => true,
+            _ => false,
+        })
+    };
+    expression.exists(part_may).is_ok_and(|may| may)
 }
 
 /// Whether an aggregate groups by nothing, or does so among others.

@@ -40,7 +40,7 @@ use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
-pub use self::filter_push_down::FilterPushDown;
+pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::function_names;
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};

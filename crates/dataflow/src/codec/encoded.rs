@@ -2,12 +2,27 @@
 
 use std::ops::Range;
 
-/// Encoded rows in one reusable allocation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use alluvium_trace::memory::{Charge, surroundings};
+
+/// How much more memory than the budget allows to be retained an emptied one has before it gives some back: what is
+/// filled again and again to the same size must not be allocated again and again.
+const SLACK: usize = 4;
+
+/// Encoded rows in one reusable allocation, which is counted against the budget of the thread that made it, as of when it
+/// was last emptied.
+#[derive(Debug)]
 pub struct Encoded {
     pub(super) bytes: Vec<u8>,
     /// Where each row ends in `bytes`; it starts where the one before it ends.
     pub(super) ends: Vec<usize>,
+    charge: Charge,
+}
+
+impl Default for Encoded {
+    fn default() -> Self {
+        let charge = surroundings::current().budget.charge(0);
+        Self { bytes: Vec::new(), ends: Vec::new(), charge }
+    }
 }
 
 impl Encoded {
@@ -26,10 +41,16 @@ impl Encoded {
         self.ends.is_empty()
     }
 
-    /// Forgets the rows and keeps the allocation.
+    /// Forgets the rows and keeps the allocation, unless it is far larger than what should be kept for rows to come.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        let retained = self.charge.budget().retained();
+        if self.capacity() > SLACK.saturating_mul(retained) {
+            self.bytes.shrink_to(retained);
+            self.ends.shrink_to(retained / size_of::<usize>());
+        }
+        self.charge.set(self.capacity());
     }
 
     /// Row `row`; panics unless it is below [`Encoded::len`].
@@ -55,7 +76,7 @@ impl Encoded {
     }
 
     /// The bytes allocated, used or not.
-    pub fn capacity(&self) -> usize {
+    fn capacity(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
@@ -69,6 +90,8 @@ impl Encoded {
 
 #[cfg(test)]
 mod tests {
+    use alluvium_trace::memory::{MemoryBudget, Surroundings};
+
     use super::*;
 
     #[test]
@@ -81,5 +104,21 @@ mod tests {
         assert_eq!((rows.len(), rows.get(2)), (3, &b"three"[..]));
         rows.clear();
         assert!(rows.is_empty() && rows.bytes().is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_for_rows_to_come_is_counted_and_one_large_row_is_not_kept() {
+        let budget = MemoryBudget::new(64 << 20);
+        surroundings::enter(Surroundings { budget: budget.clone(), ..Default::default() });
+        let mut rows = Encoded::new();
+        (0..1000).for_each(|_| rows.push(&[7; 100]));
+        rows.clear();
+        let kept = budget.used();
+        assert!(kept >= 108_000, "{kept}");
+        rows.push(&vec![7; 50 << 20]);
+        rows.clear();
+        assert!(budget.used() <= SLACK * budget.retained(), "{}", budget.used());
+        drop(rows);
+        assert_eq!(budget.used(), 0);
     }
 }

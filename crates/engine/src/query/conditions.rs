@@ -3,10 +3,11 @@
 //! DataFusion puts the filters of views and of those that read them into one AND, and evaluates all of it for all rows:
 //! `WHERE 10 / k > 1` would fail for what the view below it has left out with `WHERE k <> 0`.
 
+use alluvium_sql::planner::may_fail;
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, lit, when};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, lit, when};
 use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 /// Makes a CASE of such a condition, which is evaluated for the rows that come to it. It is to be a last rule: another
@@ -49,16 +50,4 @@ impl OptimizerRule for ConditionsInTurn {
         let filter = Filter::try_new(predicate, filter.input)?;
         Ok(Transformed::yes(LogicalPlan::Filter(filter)))
     }
-}
-
-/// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.
-fn may_fail(expression: &Expr) -> bool {
-    let part_may = |part: &Expr| {
-        Ok(match part {
-            Expr::BinaryExpr(BinaryExpr { op, .. }) => op.is_numerical_operators(),
-            Expr::Cast(_) | Expr::ScalarFunction(_) | Expr::Negative(_) => true,
-            _ => false,
-        })
-    };
-    expression.exists(part_may).is_ok_and(|may| may)
 }

@@ -10,6 +10,8 @@ use datafusion::execution::context::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{collect, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
@@ -76,6 +78,7 @@ impl QueryEngine {
                 .with_config(config)
                 .with_default_features()
                 .with_optimizer_rules(rules())
+                .with_physical_optimizer_rules(physical_rules())
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
@@ -97,6 +100,13 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         .filter(|rule| !left_out.contains(&rule.name()))
         .map(|rule| own.iter().find(|own| own.name() == rule.name()).cloned().unwrap_or(rule));
     rules.chain(last).collect()
+}
+
+/// DataFusion's own rules, but those that push filters further than [`FilterPushDown`] lets them pass: into sources,
+/// which here take none.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let rules = PhysicalOptimizer::new().rules.into_iter();
+    rules.filter(|rule| !rule.name().starts_with("FilterPushdown")).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

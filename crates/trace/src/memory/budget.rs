@@ -29,6 +29,12 @@ struct Shared {
 /// Batches smaller than this are not worth a file, where the limit leaves room for them.
 const SMALL: usize = 64 << 10;
 
+/// What is emptied keeps no more than this, and less where there is little.
+const RETAINED: usize = 1 << 20;
+
+/// As much it keeps in any case.
+const LEAST_RETAINED: usize = 4 << 10;
+
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     pub fn new(limit: usize) -> Self {
@@ -111,6 +117,11 @@ impl MemoryBudget {
         self.shared.queued.load(Ordering::Relaxed) > SMALL.max(self.limit() / 16)
     }
 
+    /// How many bytes something that is filled again and again may keep when it is emptied.
+    pub fn retained(&self) -> usize {
+        (self.limit() / 256).clamp(LEAST_RETAINED, RETAINED)
+    }
+
     /// The fewest bytes that are worth a file.
     pub fn smallest_file(&self) -> usize {
         SMALL.min(self.limit() / 256)
@@ -157,8 +168,16 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// What they are counted in.
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
     /// Counts `bytes` instead of what was counted before.
     pub fn set(&mut self, bytes: usize) {
+        if bytes == self.bytes {
+            return;
+        }
         let Shared { used, peak, .. } = &*self.budget.shared;
         if bytes >= self.bytes {
             let more = bytes - self.bytes;

@@ -97,7 +97,7 @@ fn encode_width<const WIDTH: usize>(column: &ArrayRef, at: usize, first: usize, 
     let data = column.to_data();
     let (values, _) = data.buffers()[0].as_slice()[data.offset() * WIDTH..].as_chunks::<WIDTH>();
     let mut start = out.range(first).start;
-    let Encoded { bytes, ends } = out;
+    let Encoded { bytes, ends, .. } = out;
     let rows = values.iter().zip(&ends[first..]);
     match column.nulls().filter(|nulls| nulls.null_count() > 0) {
         None => {
@@ -128,7 +128,7 @@ fn encode_variables(
     // How many bytes of variable columns each row has so far.
     let mut written = vec![0_u32; rows];
     let base = out.range(first).start;
-    let Encoded { bytes, ends } = out;
+    let Encoded { bytes, ends, .. } = out;
     for (number, variable) in variables.iter().enumerate() {
         let is_last = number + 1 == layout.variables;
         let mut start = base;
