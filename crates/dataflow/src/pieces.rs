@@ -26,7 +26,7 @@ use crate::delta::{Delta, DeltaStream};
 
 /// How many bytes of rows an operator puts out each time it runs, or little more; fewer where there is little
 /// memory.
-const PIECE: usize = 4 << 20;
+const PIECE: usize = 1 << 20;
 
 /// As many it puts out in any case.
 const LEAST_PIECE: usize = 64 << 10;
@@ -41,7 +41,7 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new() -> Self {
         let budget = surroundings::current().budget;
-        let piece = (budget.limit() / 32).clamp(LEAST_PIECE, PIECE);
+        let piece = (budget.limit() / 128).clamp(LEAST_PIECE, PIECE);
         Self { budget, piece, left: 0 }
     }
 

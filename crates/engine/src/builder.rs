@@ -25,6 +25,7 @@ pub struct Builder {
     strict: bool,
     clock: Clock,
     memory: Option<usize>,
+    storage: Option<Arc<dyn Storage>>,
 }
 
 /// How many rows an input's transaction has if nobody says otherwise.
@@ -40,6 +41,7 @@ impl Builder {
             strict: false,
             clock: Clock::default(),
             memory: None,
+            storage: None,
         }
     }
 
@@ -97,6 +99,13 @@ impl Builder {
         self
     }
 
+    /// Keeps what goes beyond the memory here, and not in a folder of its own: for tests of storage that fails.
+    #[doc(hidden)]
+    pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
+        self.storage = Some(Arc::new(storage));
+        self
+    }
+
     /// Starts an engine that keeps nothing once it has ended.
     pub fn open_in_memory(self) -> Result<Engine> {
         let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -115,12 +124,13 @@ impl Builder {
         let Some(bytes) = self.memory.or_else(available::memory) else {
             return Ok(Surroundings::default());
         };
-        let storage: Option<Arc<dyn Storage>> = match Scratch::create() {
-            Ok(scratch) => Some(Arc::new(scratch)),
+        let scratch = || match Scratch::create() {
+            Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),
             // Who has not asked for a budget can do without one.
-            Err(_) if self.memory.is_none() => None,
-            Err(error) => return Err(Error::Start { message: error.to_string() }),
+            Err(_) if self.memory.is_none() => Ok(None),
+            Err(error) => Err(Error::Start { message: error.to_string() }),
         };
+        let storage = self.storage.clone().map_or_else(scratch, |storage| Ok(Some(storage)))?;
         let budget = match &storage {
             Some(_) => MemoryBudget::new(bytes),
             None => MemoryBudget::unlimited(),

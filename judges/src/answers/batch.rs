@@ -11,6 +11,7 @@ use alluvium::arrow::datatypes::SchemaRef;
 use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::optimizer::Optimizer;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::runtime::{Builder, Runtime};
 
@@ -31,10 +32,14 @@ impl Batch {
         // This rule mixes up joins that pair NULLs with joins that do not.
         let mut rules = Optimizer::new().rules;
         rules.retain(|rule| rule.name() != "eliminate_cross_join");
+        // This one lets conditions pass outer joins, and does not keep them above.
+        let mut physical_rules = PhysicalOptimizer::new().rules;
+        physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
             .with_optimizer_rules(rules)
+            .with_physical_optimizer_rules(physical_rules)
             .build();
         Self {
             runtime: Builder::new_current_thread()

@@ -70,6 +70,30 @@ fn datafusion_takes_what_a_condition_says_of_a_key_for_what_it_is_in_all_groupin
 }
 
 #[test]
+fn datafusion_takes_what_is_one_constant_in_each_part_of_a_union_for_one_in_all() {
+    // The second part has one more 2.
+    expect(
+        "SELECT 1 AS c, a FROM t UNION ALL SELECT 2, a FROM t
+         ORDER BY c DESC, a DESC NULLS LAST LIMIT 2",
+        &["1 2", "2 2"],
+    );
+    // There is one total.
+    expect(
+        "SELECT c, b, COUNT(*) FROM (SELECT 5 AS c, b FROM u UNION ALL SELECT 5, b FROM u) AS x
+         GROUP BY ROLLUP (c, b)",
+        &["5 1 2", "5 1 2", "5 NULL 2", "5 NULL 2", "NULL NULL 2", "NULL NULL 2"],
+    );
+}
+
+#[test]
+fn datafusion_takes_what_a_join_makes_one_value_for_that_value_in_rows_without_a_partner() {
+    expect(
+        "SELECT u.b FROM t LEFT JOIN u ON u.b = 1 AND t.a = u.a ORDER BY u.b NULLS LAST LIMIT 3",
+        &["?"],
+    );
+}
+
+#[test]
 fn datafusion_forgets_that_what_is_in_two_lists_may_be_null() {
     expect("SELECT (a IN (1, 2) AND a IN (3)) IS NULL AS c FROM t WHERE a IS NULL", &["false"]);
 }

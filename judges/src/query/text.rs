@@ -2,7 +2,7 @@
 
 use super::expression::{Aggregate, Bound, Expr, Frame, Function, Op, Order, Units, Window};
 use super::kind::Kind;
-use super::select::{Body, Distinct, From, Group, Query, Select, SetOperation, Sets};
+use super::select::{Body, Distinct, From, Group, JoinKind, Query, Select, SetOperation, Sets};
 use super::value::Value;
 
 /// Whose SQL.
@@ -93,10 +93,20 @@ impl Text {
             }
         }
         if let Some(top) = &query.top {
-            if matches!(&query.body, Body::Select(select) if matches!(select.group, Group::Sets(..)))
-            {
-                // DataFusion takes a key that a condition makes one value for that value in all sets.
-                self.only(&[Dialect::DuckDb]);
+            match &query.body {
+                Body::Select(select) if matches!(select.group, Group::Sets(..)) => {
+                    // DataFusion takes a key that a condition makes one value for that value in all sets.
+                    self.only(&[Dialect::DuckDb]);
+                }
+                Body::Select(select) if select.from.as_ref().is_some_and(has_outer_join) => {
+                    // DataFusion takes what ON makes one value for that value in rows without a partner.
+                    self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+                }
+                Body::Set(..) => {
+                    // DataFusion takes what is one constant in each part for one in all of them.
+                    self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+                }
+                Body::Select(_) => {}
             }
             let columns = query.columns();
             if !top.order.is_empty() {
@@ -178,7 +188,14 @@ impl Text {
                 self.push(" GROUP BY ");
                 self.exprs(keys);
             }
-            Group::Sets(keys, sets) => self.sets(keys, sets),
+            Group::Sets(keys, sets) => {
+                if matches!(&select.from, Some(From::Derived(query, _)) if matches!(query.body, Body::Set(..)))
+                {
+                    // DataFusion has a total for each part where a key is one constant in all of them.
+                    self.only(&[Dialect::DuckDb]);
+                }
+                self.sets(keys, sets);
+            }
         }
         if let Some(having) = &select.having {
             self.push(" HAVING ");
@@ -575,6 +592,14 @@ fn bound(bound: Bound) -> String {
 /// A length of time, as all but SQLite write it.
 pub(super) fn interval(seconds: i64) -> String {
     format!("INTERVAL '{} seconds'", seconds.abs())
+}
+
+/// Whether rows without a partner are kept.
+fn has_outer_join(from: &From) -> bool {
+    let From::Join(join) = from else { return false };
+    matches!(join.kind, JoinKind::Left | JoinKind::Right | JoinKind::Full)
+        || has_outer_join(&join.left)
+        || has_outer_join(&join.right)
 }
 
 /// Whether an aggregate in FROM has a row where there is nothing.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{Column, Result};
 use datafusion_expr::logical_plan::{Aggregate, Filter};
 use datafusion_expr::utils::{conjunction, split_conjunction};
 use datafusion_expr::{BinaryExpr, Expr, GroupingSet, LogicalPlan};
@@ -17,11 +17,21 @@ use datafusion_optimizer::push_down_filter::PushDownFilter;
 /// - through an aggregate that has a row where its input has none: DataFusion's rule lets a condition pass that names
 ///   nothing but groups, as one on a constant does, but below an aggregate without GROUP BY that takes the input's rows
 ///   away, and not the one row of the aggregate;
-/// - of a condition that [may fail](may_fail), where another one stays above the aggregate, as one of HAVING does: it
-///   would fail for groups that the other leaves out.
+/// - of a condition that [may fail](may_fail), through an aggregate where another condition stays above it, as one of
+///   HAVING does: it would fail for groups that the other leaves out;
+/// - of such a condition through a join, where a failure is not of a row but of a whole query: it would fail for rows that
+///   meet none.
 #[derive(Debug, Default)]
 pub struct FilterPushDown {
     rule: PushDownFilter,
+    is_careful: bool,
+}
+
+impl FilterPushDown {
+    /// For plans of which one failure is the end.
+    pub fn careful() -> Self {
+        FilterPushDown { is_careful: true, ..Self::default() }
+    }
 }
 
 impl OptimizerRule for FilterPushDown {
@@ -43,17 +53,28 @@ impl OptimizerRule for FilterPushDown {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let mut conditions = Vec::new();
-        let LogicalPlan::Aggregate(aggregate) = filtered(&plan, &mut conditions) else {
-            return self.rule.rewrite(plan, config);
+        let below = filtered(&plan, &mut conditions);
+        let groups = match below {
+            LogicalPlan::Aggregate(aggregate) if has_row_of_nothing(aggregate) => {
+                return Ok(Transformed::no(plan));
+            }
+            LogicalPlan::Aggregate(aggregate) => {
+                aggregate.schema.columns()[..aggregate.group_expr.len()].to_vec()
+            }
+            _ => Vec::new(),
         };
-        if has_row_of_nothing(aggregate) {
-            return Ok(Transformed::no(plan));
-        }
-        let groups = &aggregate.schema.columns()[..aggregate.group_expr.len()];
-        if conditions.iter().all(|condition| passes(condition, groups)) {
-            return self.rule.rewrite(plan, config);
-        }
-        let is_held = |condition: &&Expr| may_fail(condition) && passes(condition, groups);
+        let passes = |condition: &Expr| {
+            condition.column_refs().into_iter().all(|column| groups.contains(column))
+        };
+        let all_pass = conditions.iter().all(passes);
+        let is_held = |condition: &&Expr| {
+            may_fail(condition)
+                && match below {
+                    LogicalPlan::Aggregate(_) => !all_pass && passes(condition),
+                    LogicalPlan::Join(_) => self.is_careful,
+                    _ => false,
+                }
+        };
         let (held, others): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(is_held);
         let Some(held) = conjunction(held.into_iter().cloned()) else {
             return self.rule.rewrite(plan, config);
@@ -61,8 +82,7 @@ impl OptimizerRule for FilterPushDown {
         let Some(others) = conjunction(others.into_iter().cloned()) else {
             return Ok(Transformed::no(plan));
         };
-        let below = LogicalPlan::Aggregate(aggregate.clone());
-        let below = LogicalPlan::Filter(Filter::try_new(others, Arc::new(below))?);
+        let below = LogicalPlan::Filter(Filter::try_new(others, Arc::new(below.clone()))?);
         let below = self.rule.rewrite(below, config)?;
         if !below.transformed {
             return Ok(Transformed::no(plan));
@@ -82,11 +102,6 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
         }
         plan => plan,
     }
-}
-
-/// Whether a condition names nothing but groups.
-fn passes(condition: &Expr, groups: &[Column]) -> bool {
-    condition.column_refs().into_iter().all(|column| groups.contains(column))
 }
 
 /// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.

@@ -65,11 +65,17 @@ impl ViewOptimizer {
         ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules) }
     }
 
-    /// The plan with all types explicit, optimized.
-    pub(crate) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+    /// The plan with all types explicit.
+    pub(crate) fn analyze(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let analyzed = self.analyzer.execute_and_check(plan, &OPTIONS, |_, _| {})?;
         constant::check(&analyzed)
             .map_err(|error| datafusion_common::DataFusionError::External(Box::new(error)))?;
+        Ok(analyzed)
+    }
+
+    /// The analyzed plan, optimized. It is not to be part of another plan: the names that rules make up are told apart
+    /// from those of one run.
+    pub(crate) fn optimize(&self, analyzed: LogicalPlan) -> Result<LogicalPlan> {
         let context = OptimizerContext::new_with_config_options(Arc::clone(&OPTIONS))
             .without_query_execution_start_time();
         self.optimizer.optimize(analyzed, &context, |_, _| {})

@@ -22,6 +22,7 @@ use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
+use super::sequential::SequentialUnions;
 use crate::error::{Error, Result};
 
 /// Optimises and runs plans whose scans can be read.
@@ -92,7 +93,7 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let last: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
         [Arc::new(HiddenGroups), Arc::new(ConditionsInTurn)];
     let own: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
-        [Arc::new(CrossJoinElimination::default()), Arc::new(FilterPushDown::default())];
+        [Arc::new(CrossJoinElimination::default()), Arc::new(FilterPushDown::careful())];
     // They may give two columns one name, and only save the reading of files field by field.
     let left_out = ["extract_leaf_expressions", "push_down_leaf_projections"];
     let rules = Optimizer::new().rules.into_iter();
@@ -102,11 +103,13 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.chain(last).collect()
 }
 
-/// DataFusion's own rules, but those that push filters further than [`FilterPushDown`] lets them pass: into sources,
-/// which here take none.
+/// DataFusion's own rules behind [`SequentialUnions`], but those that push filters further than [`FilterPushDown`] lets
+/// them pass: into sources, which here take none, and below outer joins where they do not stay above.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(SequentialUnions);
     let rules = PhysicalOptimizer::new().rules.into_iter();
-    rules.filter(|rule| !rule.name().starts_with("FilterPushdown")).collect()
+    let rules = rules.filter(|rule| !rule.name().starts_with("FilterPushdown"));
+    std::iter::once(first).chain(rules).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

@@ -15,6 +15,7 @@ mod engine;
 mod errors;
 mod file;
 mod grouping_sets;
+mod sequential;
 mod strict;
 mod sum;
 mod table;

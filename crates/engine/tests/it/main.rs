@@ -2,6 +2,7 @@
 
 mod copy;
 mod definitions;
+mod failures;
 mod large;
 mod memory;
 mod now;

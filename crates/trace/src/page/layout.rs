@@ -29,8 +29,10 @@ impl PageLimits {
 }
 
 impl Default for PageLimits {
+    /// Pages that come to 16 KiB at most where the estimate is too low by what it can be: allocators have blocks of that
+    /// size, and the next larger ones are larger by a quarter or more.
     fn default() -> Self {
-        PageLimits { bytes: 16 << 10, updates: Self::MAXIMUM_UPDATES }
+        PageLimits { bytes: 15 << 10, updates: Self::MAXIMUM_UPDATES }
     }
 }
 
