@@ -82,8 +82,11 @@ impl<T: PageTime> Default for Spine<T> {
 }
 
 impl<T: PageTime> Spine<T> {
-    /// Does all maintenance that the frontiers allow.
+    /// Does all maintenance that the frontiers allow; none on a thread that has [left](surroundings::leave) its state.
     fn maintain(&mut self) {
+        if surroundings::is_left() {
+            return;
+        }
         while let Some(batch) = self.waiting.front()
             && PartialOrder::less_equal(batch.upper(), &self.physical)
             && let Some(batch) = self.waiting.pop_front()

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, Result};
 use datafusion_expr::logical_plan::{Aggregate, Filter};
 use datafusion_expr::utils::{conjunction, split_conjunction};
 use datafusion_expr::{BinaryExpr, Expr, GroupingSet, LogicalPlan};
@@ -17,9 +17,9 @@ use datafusion_optimizer::push_down_filter::PushDownFilter;
 /// - through an aggregate that has a row where its input has none: DataFusion's rule lets a condition pass that names
 ///   nothing but groups, as one on a constant does, but below an aggregate without GROUP BY that takes the input's rows
 ///   away, and not the one row of the aggregate;
-/// - of a condition that [may fail](may_fail), through an aggregate where another condition stays above it, as one of
-///   HAVING does: it would fail for groups that the other leaves out;
-/// - of such a condition through a join, where a failure is not of a row but of a whole query: it would fail for rows that
+/// - of a condition that [may fail](may_fail), through an aggregate or a join where another condition stays above it, as
+///   one of HAVING does, or one on both sides: it would fail for what the other leaves out;
+/// - of such a condition through any join, where a failure is not of a row but of a whole query: it would fail for rows that
 ///   meet none.
 #[derive(Debug, Default)]
 pub struct FilterPushDown {
@@ -54,26 +54,27 @@ impl OptimizerRule for FilterPushDown {
     ) -> Result<Transformed<LogicalPlan>> {
         let mut conditions = Vec::new();
         let below = filtered(&plan, &mut conditions);
-        let groups = match below {
+        let places: Vec<Vec<Column>> = match below {
             LogicalPlan::Aggregate(aggregate) if has_row_of_nothing(aggregate) => {
                 return Ok(Transformed::no(plan));
             }
             LogicalPlan::Aggregate(aggregate) => {
-                aggregate.schema.columns()[..aggregate.group_expr.len()].to_vec()
+                vec![aggregate.schema.columns()[..aggregate.group_expr.len()].to_vec()]
             }
-            _ => Vec::new(),
+            LogicalPlan::Join(join) => {
+                vec![join.left.schema().columns(), join.right.schema().columns()]
+            }
+            _ => return self.rule.rewrite(plan, config),
         };
+        // Whether a condition can go where one of these places has all columns that it names.
         let passes = |condition: &Expr| {
-            condition.column_refs().into_iter().all(|column| groups.contains(column))
+            let names = condition.column_refs();
+            places.iter().any(|columns| names.iter().all(|column| columns.contains(column)))
         };
         let all_pass = conditions.iter().all(passes);
+        let is_careful = self.is_careful && matches!(below, LogicalPlan::Join(_));
         let is_held = |condition: &&Expr| {
-            may_fail(condition)
-                && match below {
-                    LogicalPlan::Aggregate(_) => !all_pass && passes(condition),
-                    LogicalPlan::Join(_) => self.is_careful,
-                    _ => false,
-                }
+            may_fail(condition) && passes(condition) && (is_careful || !all_pass)
         };
         let (held, others): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(is_held);
         let Some(held) = conjunction(held.into_iter().cloned()) else {
@@ -104,12 +105,31 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
     }
 }
 
+/// Functions that have a value whatever they are given.
+const SURE: [&str; 14] = [
+    "btrim",
+    "character_length",
+    "coalesce",
+    "concat",
+    "date_part",
+    "date_trunc",
+    "lower",
+    "ltrim",
+    "nullif",
+    "octet_length",
+    "rtrim",
+    "starts_with",
+    "substr",
+    "upper",
+];
+
 /// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.
 pub fn may_fail(expression: &Expr) -> bool {
     let part_may = |part: &Expr| {
         Ok(match part {
             Expr::BinaryExpr(BinaryExpr { op, .. }) => op.is_numerical_operators(),
-            Expr::Cast(_) | Expr::ScalarFunction(_) | Expr::Negative(_) => true,
+            Expr::ScalarFunction(call) => !SURE.contains(&call.name()),
+            Expr::Cast(_) | Expr::Negative(_) => true,
             _ => false,
         })
     };

@@ -40,6 +40,7 @@ use arrow::datatypes::DataType;
 pub(crate) struct ViewOptimizer {
     analyzer: Analyzer,
     optimizer: Optimizer,
+    sharing: Optimizer,
 }
 
 impl ViewOptimizer {
@@ -60,26 +61,31 @@ impl ViewOptimizer {
             Arc::new(CrossJoinElimination::default()),
             Arc::new(EliminateOuterJoin::new()),
             Arc::new(FilterPushDown::default()),
-            Arc::new(CommonSubexprEliminate::new()),
         ];
-        ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules) }
+        let sharing = Optimizer::with_rules(vec![Arc::new(CommonSubexprEliminate::new())]);
+        ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules), sharing }
     }
 
-    /// The plan with all types explicit.
-    pub(crate) fn analyze(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+    /// The plan with all types explicit, optimized but for what it computes twice.
+    pub(crate) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let analyzed = self.analyzer.execute_and_check(plan, &OPTIONS, |_, _| {})?;
         constant::check(&analyzed)
             .map_err(|error| datafusion_common::DataFusionError::External(Box::new(error)))?;
-        Ok(analyzed)
+        self.optimizer.optimize(analyzed, &context(), |_, _| {})
     }
 
-    /// The analyzed plan, optimized. It is not to be part of another plan: the names that rules make up are told apart
-    /// from those of one run.
-    pub(crate) fn optimize(&self, analyzed: LogicalPlan) -> Result<LogicalPlan> {
-        let context = OptimizerContext::new_with_config_options(Arc::clone(&OPTIONS))
-            .without_query_execution_start_time();
-        self.optimizer.optimize(analyzed, &context, |_, _| {})
+    /// The optimized plan, computing once what it would compute twice.
+    ///
+    /// What is computed gets a name that is only told apart from others of the same plan, so this comes last, when no
+    /// other view's plan will be put in or around.
+    pub(crate) fn share(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        self.sharing.optimize(plan, &context(), |_, _| {})
     }
+}
+
+fn context() -> OptimizerContext {
+    OptimizerContext::new_with_config_options(Arc::clone(&OPTIONS))
+        .without_query_execution_start_time()
 }
 
 /// Functions whose result is a string of another layout give the one string type of tables.

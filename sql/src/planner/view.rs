@@ -56,10 +56,10 @@ pub(super) fn plan(
         .and_then(subquery::decorrelate)
         .map_err(in_query)?;
     validate::check_subqueries(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
-    let logical = optimizer.analyze(logical).map_err(in_query)?;
-    let optimized = optimizer.optimize(logical.clone()).map_err(in_query)?;
-    validate::validate(&optimized, &landmarks).map_err(|error| error.at(landmarks.start))?;
-    let plan = plan::build(&optimized, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let logical = optimizer.optimize(logical).map_err(in_query)?;
+    validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let shared = optimizer.share(logical.clone()).map_err(in_query)?;
+    let plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let mut reads = BTreeSet::new();
     plan.visit_relations(&mut |relation| {
         reads.insert(relation.to_string());

@@ -22,7 +22,7 @@ use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
-use super::sequential::SequentialUnions;
+use super::sequence::Sequences;
 use crate::error::{Error, Result};
 
 /// Optimises and runs plans whose scans can be read.
@@ -103,10 +103,10 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.chain(last).collect()
 }
 
-/// DataFusion's own rules behind [`SequentialUnions`], but those that push filters further than [`FilterPushDown`] lets
+/// DataFusion's own rules behind [`Sequences`], but those that push filters further than [`FilterPushDown`] lets
 /// them pass: into sources, which here take none, and below outer joins where they do not stay above.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(SequentialUnions);
+    let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(Sequences);
     let rules = PhysicalOptimizer::new().rules.into_iter();
     let rules = rules.filter(|rule| !rule.name().starts_with("FilterPushdown"));
     std::iter::once(first).chain(rules).collect()

@@ -15,7 +15,7 @@ mod engine;
 mod errors;
 mod file;
 mod grouping_sets;
-mod sequential;
+mod sequence;
 mod strict;
 mod sum;
 mod table;

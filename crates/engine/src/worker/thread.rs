@@ -7,6 +7,7 @@ use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::lower::{self, Keep, Relations};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::surroundings;
 use arrow::array::RecordBatch;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
@@ -186,6 +187,7 @@ impl Worker {
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.
     fn take_down(&mut self) {
+        surroundings::leave();
         while let Some(installed) = self.installed.pop() {
             self.contain(|_| drop(installed));
         }

@@ -3,7 +3,7 @@
 //! Traces are made by operators that know nothing of budgets and files, so each thread is told once, before
 //! its first dataflow is built.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use alluvium_storage::Storage;
@@ -29,6 +29,7 @@ impl Default for Surroundings {
 
 thread_local! {
     static CURRENT: RefCell<Surroundings> = RefCell::default();
+    static IS_LEFT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Makes these the surroundings of all state that this thread makes from now on.
@@ -39,4 +40,15 @@ pub fn enter(surroundings: Surroundings) {
 /// The surroundings of this thread's state: unlimited and without storage until it [`enter`]s others.
 pub fn current() -> Surroundings {
     CURRENT.with(|current| current.borrow().clone())
+}
+
+/// From now on this thread only drops its state: nothing of it is merged or moved to files any more. That would be in vain,
+/// and where a file cannot be written the thread would panic once more, while it ends because of a panic.
+pub fn leave() {
+    IS_LEFT.set(true);
+}
+
+/// Whether the thread only drops its state, or is unwinding.
+pub(crate) fn is_left() -> bool {
+    IS_LEFT.get() || std::thread::panicking()
 }

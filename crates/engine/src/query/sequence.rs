@@ -1,9 +1,10 @@
-//! Unions whose inputs are read one after the other.
+//! Unions and outer joins of which no order and no constant is known.
 //!
 //! DataFusion's union has a partition for each input. What is one constant in each of them it takes for one in all where it
 //! looks at orders and partitions: `SELECT 1 AS a, b FROM t UNION ALL SELECT 2, b FROM t ORDER BY a DESC, b LIMIT 2` leaves
-//! rows out, and `GROUP BY ROLLUP (a, b)` has totals twice. A plan here runs on one thread, so partitions would gain
-//! nothing.
+//! rows out, and `GROUP BY ROLLUP (a, b)` has totals twice. What a condition makes one value on the side of an outer join
+//! that need not be there, it takes for that value in rows without a partner too, and does not sort by it. A plan here
+//! runs on one thread, so partitions would gain nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
@@ -22,13 +24,14 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-/// Puts each union under a [`Sequence`]. It is to be the first rule: the others look at partitions.
+/// Puts each union and each outer join under a [`Sequence`]. It is to be the first rule: the others look at partitions and
+/// orders.
 #[derive(Debug)]
-pub(super) struct SequentialUnions;
+pub(super) struct Sequences;
 
-impl PhysicalOptimizerRule for SequentialUnions {
+impl PhysicalOptimizerRule for Sequences {
     fn name(&self) -> &str {
-        "sequential_unions"
+        "sequences"
     }
 
     fn schema_check(&self) -> bool {
@@ -41,13 +44,19 @@ impl PhysicalOptimizerRule for SequentialUnions {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let in_sequence = plan.transform_up(|plan| {
-            Ok(match plan.downcast_ref::<UnionExec>() {
-                Some(_) => Transformed::yes(Arc::new(Sequence::new(plan)) as _),
-                None => Transformed::no(plan),
-            })
+            if plan.is::<UnionExec>() || is_outer_join(plan.as_ref()) {
+                return Ok(Transformed::yes(Arc::new(Sequence::new(plan)) as _));
+            }
+            Ok(Transformed::no(plan))
         })?;
         Ok(in_sequence.data)
     }
+}
+
+fn is_outer_join(plan: &dyn ExecutionPlan) -> bool {
+    let hashed = plan.downcast_ref::<HashJoinExec>().map(HashJoinExec::join_type);
+    let nested = || plan.downcast_ref::<NestedLoopJoinExec>().map(NestedLoopJoinExec::join_type);
+    hashed.or_else(nested).is_some_and(|kind| kind.is_outer())
 }
 
 /// The partitions of its input, one after the other.
