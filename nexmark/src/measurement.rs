@@ -30,8 +30,6 @@ pub struct Measurement {
     pub used_bytes: u64,
     /// What of that was memory of no file.
     pub used_anonymous_bytes: u64,
-    /// What was accounted for at that moment: counted against the budget, or touched of mapped files.
-    pub used_accounted_bytes: u64,
     /// Memory of the events that were there before the clock started; part of the peak.
     pub input_bytes: u64,
     /// The bytes of all events as they enter, columns in memory.
@@ -102,7 +100,6 @@ impl Measurement {
             "rss_file_bytes": self.file_bytes,
             "used_bytes": self.used_bytes,
             "used_anonymous_bytes": self.used_anonymous_bytes,
-            "used_accounted_bytes": self.used_accounted_bytes,
             "input_bytes": self.input_bytes,
             "entered_bytes": self.entered_bytes,
             "state_rows": self.state_rows,
@@ -136,7 +133,6 @@ impl Measurement {
             file_bytes: number("rss_file_bytes")?,
             used_bytes: number("used_bytes")?,
             used_anonymous_bytes: number("used_anonymous_bytes")?,
-            used_accounted_bytes: number("used_accounted_bytes")?,
             input_bytes: number("input_bytes")?,
             entered_bytes: number("entered_bytes")?,
             state_rows: number("state_rows")?,
@@ -227,7 +223,6 @@ mod tests {
             file_bytes: 3,
             used_bytes: 9,
             used_anonymous_bytes: 10,
-            used_accounted_bytes: 13,
             input_bytes: 4,
             entered_bytes: 11,
             state_rows: 5,

@@ -13,9 +13,6 @@ pub struct State {
     pub memory_bytes: u64,
     /// The most that ever was.
     pub memory_peak_bytes: u64,
-    /// How many bytes of files are mapped and were touched since they were last given back: at most so much of
-    /// them is in memory, too.
-    pub mapped_bytes: u64,
     /// How many bytes the files with state take.
     pub disk_bytes: u64,
     /// How many bytes were ever written to such files.

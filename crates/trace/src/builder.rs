@@ -42,7 +42,7 @@ impl<T: PageTime> Default for BatchBuilder<T> {
 }
 
 impl<T: PageTime> BatchBuilder<T> {
-    /// A builder of pages of the usual size, 16 KiB.
+    /// A builder of pages of the usual size, 16 KiB at most.
     pub fn new() -> Self {
         Self::with_limits(PageLimits::default())
     }

@@ -1,5 +1,5 @@
-//! DataFusion's pushing of filters towards tables, kept from aggregates where it would change what is true or what
-//! fails.
+//! DataFusion's pushing of filters towards tables, kept from aggregates and joins where it would change what is true or
+//! what fails.
 
 use std::sync::Arc;
 
