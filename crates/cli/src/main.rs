@@ -26,8 +26,11 @@ use std::process::ExitCode;
 use args::Args;
 
 fn main() -> ExitCode {
-    allocator::give_back_soon();
-    match args::parse() {
+    let args = args::parse();
+    if args.memory().is_some() {
+        allocator::give_back_soon();
+    }
+    match args {
         Args::Shell(args) => shell::run(args),
         Args::Run(args) => run::run(args),
         Args::Nexmark(args) => nexmark::run(args),

@@ -41,7 +41,7 @@ pub struct NexmarkArgs {
     json: Option<PathBuf>,
     /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    memory: Option<usize>,
+    pub(crate) memory: Option<usize>,
 }
 
 /// The ways of [`Source`].
