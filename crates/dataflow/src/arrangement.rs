@@ -23,7 +23,7 @@ use crate::pieces::{Piece, in_pieces};
 pub const DELTA_ROWS: usize = 8192;
 /// How many bytes of encoded rows an operator of this thread puts into one delta, or little more.
 pub(crate) fn delta_bytes() -> usize {
-    (surroundings::current().budget.limit() / 256).clamp(4 << 10, 1 << 20)
+    surroundings::current().budget.handful()
 }
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.

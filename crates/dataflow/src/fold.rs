@@ -43,12 +43,6 @@ where
     reduce_with_tactic(input, name, tactic)
 }
 
-/// How many bytes of changes are folded at once, or those of one key; fewer where there is little memory.
-const CHANGES_BYTES: usize = 1 << 20;
-
-/// As many are folded at once in any case.
-const LEAST_CHANGES: usize = 4 << 10;
-
 /// What a reduction does with the changes of one key.
 pub(crate) trait Logic<T>: 'static {
     /// Looks at the changes of some keys, before these are folded one by one.
@@ -89,7 +83,7 @@ pub(crate) struct Changes<T> {
     ends: Vec<usize>,
     values: Encoded,
     rows: Vec<Change<T>>,
-    /// How many bytes of them are enough.
+    /// How many bytes of them are enough, if not of one key.
     enough: usize,
     /// Of what is allocated for `ends` and `rows`.
     charge: Charge,
@@ -113,7 +107,7 @@ impl<T: PageTime> Changes<T> {
             ends: Vec::new(),
             values: Encoded::default(),
             rows: Vec::new(),
-            enough: (budget.limit() / 256).clamp(LEAST_CHANGES, CHANGES_BYTES),
+            enough: budget.handful(),
             charge: budget.charge(0),
         }
     }

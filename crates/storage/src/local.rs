@@ -78,7 +78,7 @@ impl Storage for LocalStorage {
             unsealed,
             file,
             written: 0,
-            waiting: Vec::new(),
+            waiting: Vec::with_capacity(PIECE),
             sealed: false,
         };
         // Only now: the unsealed file keeps others from sealing a blob of this name in between.

@@ -173,14 +173,16 @@ impl<T: PageTime> RowBuffer<T> {
     /// If the weights of one row at one time add up to more than an `i64` holds.
     pub fn seal(&mut self, description: Description<T>) -> Batch<T> {
         let upper = description.upper().clone();
+        let budget = &self.surroundings.budget;
+        let bytes = budget.retained(self.arena.len());
+        let updates = budget.retained(size_of_val(&*self.updates)) / size_of::<Update<T>>();
         let batch = match self.runs.is_empty() {
             true => self.sorted(|time| !upper.less_equal(time), description),
             false => self.merged(description),
         };
         self.keep_from(&upper);
-        let retained = self.surroundings.budget.retained();
-        self.arena.shrink_to(retained);
-        self.updates.shrink_to(retained / size_of::<Update<T>>());
+        self.arena.shrink_to(bytes);
+        self.updates.shrink_to(updates);
         self.count();
         batch
     }

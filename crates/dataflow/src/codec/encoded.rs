@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use alluvium_trace::memory::{Charge, surroundings};
 
-/// How much more memory than the budget allows to be retained an emptied one has before it gives some back: what is
-/// filled again and again to the same size must not be allocated again and again.
+/// How many times as much as it should retain an emptied one has before it gives some back.
 const SLACK: usize = 4;
 
 /// Encoded rows in one reusable allocation, which is counted against the budget of the thread that made it, as of when it
@@ -43,9 +42,9 @@ impl Encoded {
 
     /// Forgets the rows and keeps the allocation, unless it is far larger than what should be kept for rows to come.
     pub fn clear(&mut self) {
+        let retained = self.charge.budget().retained(self.bytes.len());
         self.bytes.clear();
         self.ends.clear();
-        let retained = self.charge.budget().retained();
         if self.capacity() > SLACK.saturating_mul(retained) {
             self.bytes.shrink_to(retained);
             self.ends.shrink_to(retained / size_of::<usize>());
@@ -117,7 +116,7 @@ mod tests {
         assert!(kept >= 108_000, "{kept}");
         rows.push(&vec![7; 50 << 20]);
         rows.clear();
-        assert!(budget.used() <= SLACK * budget.retained(), "{}", budget.used());
+        assert!(budget.used() <= SLACK * budget.handful(), "{}", budget.used());
         drop(rows);
         assert_eq!(budget.used(), 0);
     }

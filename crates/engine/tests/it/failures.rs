@@ -8,6 +8,7 @@ use std::time::Duration;
 use alluvium::{Engine, Result};
 use alluvium_storage::{Failing, MemoryStorage};
 
+use crate::memory::PROGRAM;
 use crate::support::{lines, within};
 
 /// Little enough for every part of the program to write files.
@@ -18,16 +19,6 @@ const RUNS: u64 = 60;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-const VIEWS: &str = "
-    CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, amount BIGINT, note VARCHAR);
-    CREATE TABLE customers (id BIGINT PRIMARY KEY, name VARCHAR);
-    CREATE MATERIALIZED VIEW totals AS
-        SELECT c.name, COUNT(*) AS orders, SUM(o.amount) AS amount, MAX(o.note) AS note
-        FROM orders o JOIN customers c ON o.customer = c.id GROUP BY c.name;
-    CREATE MATERIALIZED VIEW missing AS
-        SELECT * FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id);
-";
-
 /// An engine with so little memory, over this storage.
 fn engine(storage: &Failing<MemoryStorage>) -> Engine {
     let builder = Engine::builder().workers(2).memory(MEMORY).storage(storage.clone());
@@ -36,7 +27,7 @@ fn engine(storage: &Failing<MemoryStorage>) -> Engine {
 
 /// Fills tables and views, changes rows, and makes one more view of what is there; what is then in the views.
 fn fill(engine: &Engine) -> Result<Vec<String>> {
-    engine.execute(VIEWS)?;
+    engine.execute(PROGRAM)?;
     let customers: Vec<String> = (0..40).map(|id| format!("({id}, 'customer {id}')")).collect();
     engine.execute(&format!("INSERT INTO customers VALUES {}", customers.join(", ")))?;
     for round in 0..3 {
@@ -52,7 +43,7 @@ fn fill(engine: &Engine) -> Result<Vec<String>> {
     )?;
     engine.wait(engine.progress().committed)?;
     let mut shown = Vec::new();
-    for view in ["totals", "missing", "notes"] {
+    for view in ["totals", "latest", "missing", "notes"] {
         shown.extend(lines(&engine.query(&format!("SELECT * FROM {view}"))?));
     }
     Ok(shown)

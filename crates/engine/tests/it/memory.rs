@@ -4,7 +4,7 @@
 
 use alluvium::{Engine, State};
 
-const PROGRAM: &str = "
+pub const PROGRAM: &str = "
     CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, amount BIGINT, note VARCHAR);
     CREATE TABLE customers (id BIGINT PRIMARY KEY, name VARCHAR);
     CREATE MATERIALIZED VIEW totals AS

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::slots::Slots;
+
 /// A count of bytes, and the most it should be. Clones are of the same count.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
@@ -24,16 +26,18 @@ struct Shared {
     files: AtomicU64,
     /// Bytes ever written to such files.
     written: AtomicU64,
+    /// Where full pages are.
+    slots: Arc<Slots>,
 }
 
 /// Batches smaller than this are not worth a file, where the limit leaves room for them.
 const SMALL: usize = 64 << 10;
 
-/// What is emptied keeps no more than this, and less where there is little.
-const RETAINED: usize = 1 << 20;
+/// A handful is no more than this, and less where there is little.
+const HANDFUL: usize = 1 << 20;
 
-/// As much it keeps in any case.
-const LEAST_RETAINED: usize = 4 << 10;
+/// As much it is in any case.
+const LEAST_HANDFUL: usize = 4 << 10;
 
 impl MemoryBudget {
     /// A budget of `limit` bytes.
@@ -47,6 +51,7 @@ impl MemoryBudget {
                 touched: AtomicUsize::new(0),
                 files: AtomicU64::new(0),
                 written: AtomicU64::new(0),
+                slots: Arc::new(Slots::new(limit)),
             }),
         }
     }
@@ -87,7 +92,7 @@ impl MemoryBudget {
     }
 
     /// Whether there is more on the heap than there should be. Of the limit an eighth is left to mapped files, and an
-    /// eighth to what is not counted: what single operators encode and decode with, and holes in the allocator's heap.
+    /// eighth to what is not counted: columns that single operators decode, and holes in the allocator's heap.
     pub fn is_over(&self) -> bool {
         self.is_over_by(0)
     }
@@ -117,9 +122,15 @@ impl MemoryBudget {
         self.shared.queued.load(Ordering::Relaxed) > SMALL.max(self.limit() / 16)
     }
 
-    /// How many bytes something that is filled again and again may keep when it is emptied.
-    pub fn retained(&self) -> usize {
-        (self.limit() / 256).clamp(LEAST_RETAINED, RETAINED)
+    /// How many bytes of rows an operator should have in hand at a time.
+    pub fn handful(&self) -> usize {
+        (self.limit() / 256).clamp(LEAST_HANDFUL, HANDFUL)
+    }
+
+    /// How many bytes something that is filled again and again, this time with `used`, may keep allocated when it is
+    /// emptied: what it needs each time, unless there is too little memory for that.
+    pub fn retained(&self, used: usize) -> usize {
+        used.min(self.limit() / 64).max(self.handful())
     }
 
     /// The fewest bytes that are worth a file.
@@ -138,6 +149,11 @@ impl MemoryBudget {
     pub fn queue(&self, bytes: usize) -> Queued {
         self.shared.queued.fetch_add(bytes, Ordering::Relaxed);
         Queued { charge: self.charge(bytes) }
+    }
+
+    /// The memory for full pages.
+    pub(super) fn slots(&self) -> &Arc<Slots> {
+        &self.shared.slots
     }
 
     /// Counts a file that was written.

@@ -4,10 +4,17 @@
 //! count is one for the process, and so is the limit: a [`MemoryBudget`] is shared by all workers. What a
 //! spine or a builder does when the limit is passed it decides by itself, with the [`surroundings`] of its
 //! thread: the budget, and the storage that batches go to.
+//!
+//! What is counted should be what the system sees, and most of it is full pages. So these have memory of their own,
+//! `slots`, of which what is free is given back to the system, and a page is a `block` there.
 
+mod block;
 pub mod budget;
 pub mod room;
+mod slots;
 pub mod surroundings;
+
+pub(crate) use block::Block;
 
 pub use budget::{Charge, MemoryBudget, Queued};
 pub use room::Room;

@@ -1,8 +1,10 @@
 //! Filling a page.
 
+use std::ops::Deref;
+
 use super::layout::{HEADER, Layout, PageLimits};
 use super::view::Page;
-use crate::memory::{MemoryBudget, surroundings};
+use crate::memory::{Block, surroundings};
 use crate::time::{MAXIMUM_LANES, PageTime};
 use crate::weight;
 
@@ -17,9 +19,8 @@ pub struct PageBuilder<T> {
     limits: PageLimits,
     /// The limits of the page in hand.
     room: PageLimits,
-    budget: MemoryBudget,
-    keys: Strings,
-    values: Strings,
+    keys: Strings<Vec<u8>>,
+    values: Strings<Block>,
     /// For each key, the number of values before it.
     value_starts: Vec<u32>,
     /// For each value, the number of updates before it.
@@ -35,14 +36,42 @@ pub struct PageBuilder<T> {
 }
 
 /// A column of byte strings being filled.
-struct Strings {
+struct Strings<B> {
     /// The strings, behind `base` bytes of something else.
-    bytes: Vec<u8>,
+    bytes: B,
     base: usize,
     /// Where each string ends, counted from the first.
     ends: Vec<u32>,
     /// Whether all strings are as long as the first.
     uniform: bool,
+}
+
+/// Memory that a column is filled in.
+trait Memory: Deref<Target = [u8]> {
+    fn push(&mut self, bytes: &[u8]);
+    fn truncate(&mut self, length: usize);
+}
+
+impl Memory for Vec<u8> {
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.truncate(length);
+    }
+}
+
+impl Memory for Block {
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        self.grow(bytes.len()).copy_from_slice(bytes);
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.truncate(length);
+    }
 }
 
 /// What of an update its predecessor already holds.
@@ -66,9 +95,8 @@ impl<T: PageTime> PageBuilder<T> {
         PageBuilder {
             limits,
             room: limits,
-            budget: surroundings::current().budget,
-            keys: Strings::new(0),
-            values: Strings::new(HEADER),
+            keys: Strings::new(Vec::new(), 0),
+            values: Strings::new(Block::new(&surroundings::current().budget), HEADER),
             value_starts: Vec::new(),
             update_starts: Vec::new(),
             times: Vec::new(),
@@ -103,9 +131,10 @@ impl<T: PageTime> PageBuilder<T> {
             shared = Shared::Nothing;
         }
         if self.times.is_empty() {
-            // One allocation for the whole page, of which what is left over is given back.
+            // For the whole page.
             self.values.bytes.reserve(self.limits.bytes.max(HEADER + value.len() + key.len() + 64));
-            self.values.bytes.resize(HEADER, 0);
+            self.values.bytes.truncate(0);
+            self.values.bytes.grow(HEADER);
         }
         if shared == Shared::Nothing {
             self.value_starts.push(index(self.values.len()));
@@ -234,7 +263,11 @@ impl<T: PageTime> PageBuilder<T> {
             self.distinct.dedup();
         }
         let layout = self.layout();
-        let bytes = self.write(&layout);
+        self.write(&layout);
+        let bytes = self.values.bytes.take();
+        if self.values.bytes.capacity() > 2 * self.limits.bytes {
+            self.values.bytes = Block::new(bytes.budget());
+        }
         self.keys.clear();
         self.values.clear();
         self.value_starts.clear();
@@ -245,7 +278,7 @@ impl<T: PageTime> PageBuilder<T> {
         self.unit_weights = true;
         self.room = self.limits;
         let retractions = std::mem::take(&mut self.retractions);
-        Some(Page::built(bytes, layout, retractions, &self.budget))
+        Some(Page::built(bytes, layout, retractions))
     }
 
     /// Gives each column that has to be there its place.
@@ -296,58 +329,55 @@ impl<T: PageTime> PageBuilder<T> {
         layout
     }
 
-    /// Writes the columns behind the values, in the order in which they were placed.
-    fn write(&mut self, layout: &Layout) -> Box<[u8]> {
-        let mut bytes = std::mem::take(&mut self.values.bytes);
+    /// Writes the header before the values and the other columns behind them, in the order in which they were placed.
+    fn write(&mut self, layout: &Layout) {
+        let bytes = &mut self.values.bytes;
+        bytes.reserve(layout.length as usize);
         bytes[..HEADER].copy_from_slice(&layout.header());
-        bytes.reserve_exact(layout.length as usize - bytes.len());
-        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        fill_up(bytes, bytes.len().next_multiple_of(8));
         let mut lanes = [0; MAXIMUM_LANES];
         for time in &self.distinct {
             time.store(&mut lanes[..T::LANES]);
-            for lane in &lanes[..T::LANES] {
-                bytes.extend_from_slice(&lane.to_le_bytes());
-            }
+            write_numbers(bytes, &lanes[..T::LANES], u64::to_le_bytes);
         }
         if layout.weights != 0 {
-            for weight in &self.weights {
-                bytes.extend_from_slice(&weight.to_le_bytes());
-            }
+            write_numbers(bytes, &self.weights, i64::to_le_bytes);
         }
         if layout.value_starts != 0 {
-            write_numbers(&mut bytes, &self.value_starts, Some(layout.values));
+            write_numbers(bytes, &self.value_starts, u32::to_le_bytes);
+            write_numbers(bytes, &[layout.values], u32::to_le_bytes);
         }
         if layout.update_starts != 0 {
-            write_numbers(&mut bytes, &self.update_starts, Some(layout.updates));
+            write_numbers(bytes, &self.update_starts, u32::to_le_bytes);
+            write_numbers(bytes, &[layout.updates], u32::to_le_bytes);
         }
         if layout.key_offsets != 0 {
-            bytes.extend_from_slice(&0u32.to_le_bytes());
-            write_numbers(&mut bytes, &self.keys.ends, None);
+            write_numbers(bytes, &[0], u32::to_le_bytes);
+            write_numbers(bytes, &self.keys.ends, u32::to_le_bytes);
         }
         if layout.value_offsets != 0 {
-            bytes.extend_from_slice(&0u32.to_le_bytes());
-            write_numbers(&mut bytes, &self.values.ends, None);
+            write_numbers(bytes, &[0], u32::to_le_bytes);
+            write_numbers(bytes, &self.values.ends, u32::to_le_bytes);
         }
         if layout.time_indexes != 0 {
-            for time in &self.times {
-                let found = self.distinct.binary_search(time);
-                let place = found.expect("all times of the page are among its distinct times");
-                if layout.times > 256 {
-                    bytes.extend_from_slice(&(place as u16).to_le_bytes());
-                } else {
-                    bytes.push(place as u8);
-                }
+            let distinct = &self.distinct;
+            let place = |time: T| {
+                distinct.binary_search(&time).expect("all times of the page are among its distinct times")
+            };
+            if layout.times > 256 {
+                write_numbers(bytes, &self.times, |time| (place(time) as u16).to_le_bytes());
+            } else {
+                write_numbers(bytes, &self.times, |time| [place(time) as u8]);
             }
         }
-        bytes.extend_from_slice(&self.keys.bytes);
-        bytes.resize(layout.length as usize, 0);
-        bytes.into_boxed_slice()
+        bytes.push(&self.keys.bytes);
+        fill_up(bytes, layout.length as usize);
     }
 }
 
-impl Strings {
-    fn new(base: usize) -> Self {
-        Strings { bytes: vec![0; base], base, ends: Vec::new(), uniform: true }
+impl<B: Memory> Strings<B> {
+    fn new(bytes: B, base: usize) -> Self {
+        Strings { bytes, base, ends: Vec::new(), uniform: true }
     }
 
     fn len(&self) -> usize {
@@ -379,7 +409,7 @@ impl Strings {
         if let Some(&first) = self.ends.first() {
             self.uniform &= string.len() == first as usize;
         }
-        self.bytes.extend_from_slice(string);
+        self.bytes.push(string);
         self.ends.push(index(self.bytes.len() - self.base));
     }
 
@@ -412,10 +442,21 @@ impl Strings {
     }
 }
 
-fn write_numbers(bytes: &mut Vec<u8>, numbers: &[u32], end: Option<u32>) {
-    for number in numbers.iter().chain(&end) {
-        bytes.extend_from_slice(&number.to_le_bytes());
+/// Adds what these numbers are as bytes.
+fn write_numbers<N: Copy, const WIDTH: usize>(
+    bytes: &mut Block,
+    numbers: &[N],
+    written: impl Fn(N) -> [u8; WIDTH],
+) {
+    let room = bytes.grow(WIDTH * numbers.len());
+    for (place, number) in room.as_chunks_mut::<WIDTH>().0.iter_mut().zip(numbers) {
+        *place = written(*number);
     }
+}
+
+/// Adds zeros up to this length.
+fn fill_up(bytes: &mut Block, length: usize) {
+    bytes.grow(length - bytes.len()).fill(0);
 }
 
 /// A count or an offset as it is stored.

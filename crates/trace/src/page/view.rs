@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::layout::Layout;
-use crate::memory::{Charge, MemoryBudget};
+use crate::memory::{Block, MemoryBudget};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// A sorted run of updates: the bytes of a page, and its header decoded beside them.
@@ -23,30 +23,12 @@ pub struct Page {
     is_mapped: bool,
 }
 
-/// Bytes on the heap that are counted.
-struct Counted {
-    bytes: Box<[u8]>,
-    _charge: Charge,
-}
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 impl Page {
-    /// A page of bytes just written to this layout, counted by `budget` as long as they are held.
-    pub(crate) fn built(
-        bytes: Box<[u8]>,
-        layout: Layout,
-        retractions: u32,
-        budget: &MemoryBudget,
-    ) -> Page {
+    /// A page of bytes just written to this layout.
+    pub(crate) fn built(mut bytes: Block, layout: Layout, retractions: u32) -> Page {
         debug_assert_eq!(Layout::read(&bytes), Ok(layout));
-        let charge = budget.charge(bytes.len() + size_of::<Page>());
-        let bytes = Bytes::from_owner(Counted { bytes, _charge: charge });
-        Page { bytes, layout, retractions, is_mapped: false }
+        bytes.count_beside(size_of::<Page>());
+        Page { bytes: Bytes::from_owner(bytes), layout, retractions, is_mapped: false }
     }
 
     /// A page of a file, of this layout.
@@ -59,10 +41,10 @@ impl Page {
         page
     }
 
-    /// The same page, on the heap.
+    /// The same page, on the heap; counted by `budget` if it was not there before.
     pub(crate) fn on_heap(&self, budget: &MemoryBudget) -> Page {
         if self.is_mapped {
-            Page::built(Box::from(self.bytes()), self.layout, self.retractions, budget)
+            Page::built(Block::copied(self.bytes(), budget), self.layout, self.retractions)
         } else {
             self.clone()
         }

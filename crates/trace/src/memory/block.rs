@@ -1,0 +1,182 @@
+//! The bytes of a page on the heap.
+
+use std::mem;
+use std::ops::{Deref, DerefMut};
+
+use super::slots::{SLOT, Slot};
+use super::{Charge, MemoryBudget};
+
+/// Bytes that can grow, all of whose memory is counted.
+pub(crate) struct Block {
+    memory: Memory,
+    length: usize,
+    charge: Charge,
+}
+
+/// Where the bytes are: in a slot if they would fill more than half of one.
+enum Memory {
+    Slot(Slot),
+    Boxed(Box<[u8]>),
+}
+
+impl Block {
+    /// An empty block, without memory until there is something in it.
+    pub(crate) fn new(budget: &MemoryBudget) -> Self {
+        Self { memory: Memory::Boxed(Box::default()), length: 0, charge: budget.charge(0) }
+    }
+
+    /// A block of these bytes, with no more memory than they need.
+    pub(crate) fn copied(bytes: &[u8], budget: &MemoryBudget) -> Self {
+        let memory = match Memory::slot(bytes.len(), budget) {
+            Some(mut slot) => {
+                slot[..bytes.len()].copy_from_slice(bytes);
+                Memory::Slot(slot)
+            }
+            None => Memory::Boxed(bytes.into()),
+        };
+        let charge = budget.charge(memory.len());
+        Self { memory, length: bytes.len(), charge }
+    }
+
+    /// How many bytes there is memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Sees to it that there is memory for so many bytes in all.
+    pub(crate) fn reserve(&mut self, capacity: usize) {
+        if capacity <= self.capacity() {
+            return;
+        }
+        let mut memory = match Memory::slot(capacity, self.charge.budget()) {
+            Some(slot) => Memory::Slot(slot),
+            None => Memory::Boxed(vec![0; capacity].into()),
+        };
+        memory.bytes()[..self.length].copy_from_slice(self);
+        self.memory = memory;
+        self.charge.set(self.capacity());
+    }
+
+    /// Adds bytes at the end, of any value, which are to be written.
+    #[inline]
+    pub(crate) fn grow(&mut self, bytes: usize) -> &mut [u8] {
+        let (start, end) = (self.length, self.length + bytes);
+        if end > self.capacity() {
+            self.reserve(end.max(2 * self.capacity()));
+        }
+        self.length = end;
+        &mut self.memory.bytes()[start..end]
+    }
+
+    /// Shortens it to so many bytes.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    /// Takes the bytes out, into a block with little more memory than they need, and leaves an empty one; which keeps
+    /// its memory if the bytes do not need it.
+    pub(crate) fn take(&mut self) -> Self {
+        let budget = self.charge.budget().clone();
+        if self.length <= self.capacity() / 2 {
+            let taken = Self::copied(self, &budget);
+            self.length = 0;
+            return taken;
+        }
+        let mut taken = mem::replace(self, Self::new(&budget));
+        if let Memory::Boxed(bytes) = &mut taken.memory {
+            let mut vector = mem::take(bytes).into_vec();
+            vector.truncate(taken.length);
+            *bytes = vector.into();
+            taken.charge.set(taken.length);
+        }
+        taken
+    }
+
+    /// What it is counted in.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        self.charge.budget()
+    }
+
+    /// Counts so many bytes more, which are held beside it.
+    pub(crate) fn count_beside(&mut self, bytes: usize) {
+        self.charge.set(self.capacity() + bytes);
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.memory {
+            Memory::Slot(slot) => &slot[..self.length],
+            Memory::Boxed(bytes) => &bytes[..self.length],
+        }
+    }
+}
+
+impl DerefMut for Block {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let length = self.length;
+        &mut self.memory.bytes()[..length]
+    }
+}
+
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Memory {
+    /// A slot, if that is the place for so many bytes and there is one to be had.
+    fn slot(bytes: usize, budget: &MemoryBudget) -> Option<Slot> {
+        let is_due = (SLOT / 2 + 1..=SLOT).contains(&bytes);
+        is_due.then(|| budget.slots().take().ok()).flatten()
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Memory::Slot(_) => SLOT,
+            Memory::Boxed(bytes) => bytes.len(),
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Memory::Slot(slot) => slot,
+            Memory::Boxed(bytes) => bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_its_bytes_wherever_it_grows_to_and_counts_its_memory() {
+        let budget = MemoryBudget::unlimited();
+        let mut block = Block::new(&budget);
+        let mut expected = Vec::new();
+        for round in 0..200u8 {
+            let more = vec![round; usize::from(round) * 3];
+            block.grow(more.len()).copy_from_slice(&more);
+            expected.extend_from_slice(&more);
+            assert_eq!(*block, *expected);
+            assert!(budget.used() >= expected.len() && budget.used() == block.capacity());
+            let mut other = Block::copied(&block, &budget);
+            let taken = other.take();
+            assert!(other.is_empty() && *taken == *expected);
+            let (length, most) = (expected.len(), expected.len().max(SLOT));
+            let memory = if length > SLOT / 2 { length..=most } else { length..=length };
+            assert!(memory.contains(&taken.capacity()), "{} for {length}", taken.capacity());
+        }
+        block.truncate(10);
+        assert_eq!(block.take().capacity(), 10);
+        drop(block);
+        assert_eq!(budget.used(), 0);
+    }
+}

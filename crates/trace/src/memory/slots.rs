@@ -1,0 +1,187 @@
+//! Memory for pages, in slots of one size.
+//!
+//! Pages are made and let go of all the time, and some stay for long: in the heap of a general allocator those that go
+//! leave holes, of which the system gets nothing back while something beside them stays. Any free slot has room for the
+//! next page, and its memory can be given back by itself.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+
+use memmap2::{MmapMut, MmapRaw, UncheckedAdvice};
+use parking_lot::Mutex;
+
+/// The bytes of a slot: those of a full page of the usual size, and a multiple of the system's pages.
+pub const SLOT: usize = 16 << 10;
+
+/// The slots of a region, which is mapped as a whole.
+const REGION: usize = 256;
+
+/// So many free slots keep their memory in any case, and no more than that.
+const LEAST_WARM: usize = 16;
+const MOST_WARM: usize = 4096;
+
+/// The bytes of one slot, all of them initialised; with what they held before, if anything.
+pub(super) struct Slot {
+    start: NonNull<u8>,
+    number: u32,
+    slots: Arc<Slots>,
+}
+
+// SAFETY: a slot is the only owner of its bytes, which are bound to no thread.
+unsafe impl Send for Slot {}
+// SAFETY: a shared slot is only read.
+unsafe impl Sync for Slot {}
+
+impl Deref for Slot {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes are mapped there as long as there are slots, and nobody else has them.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), SLOT) }
+    }
+}
+
+impl DerefMut for Slot {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), SLOT) }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.put(self.number);
+    }
+}
+
+/// A pool of slots, which grows as it has to and shrinks by what it gives back to the system.
+#[derive(Debug)]
+pub(super) struct Slots {
+    state: Mutex<State>,
+    /// How many free slots keep their memory.
+    warm: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    regions: Vec<MmapRaw>,
+    /// The numbers of free slots that have memory, the last one freed last.
+    warm: Vec<u32>,
+    /// The numbers of free slots that have none.
+    cold: Vec<u32>,
+}
+
+impl Slots {
+    /// No slots yet, for a budget of `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        let warm = (limit / 32 / SLOT).clamp(LEAST_WARM, MOST_WARM);
+        Slots { state: Mutex::default(), warm }
+    }
+
+    /// A slot that nobody else has.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no more memory to map.
+    pub(super) fn take(self: &Arc<Self>) -> io::Result<Slot> {
+        let mut state = self.state.lock();
+        if state.warm.is_empty() && state.cold.is_empty() {
+            state.map()?;
+        }
+        let State { regions, warm, cold } = &mut *state;
+        let number = warm.pop().or_else(|| cold.pop()).expect("a region has slots");
+        let (region, slot) = place(number);
+        // SAFETY: the region is as long as all of its slots, and this is one of them.
+        let start = unsafe { regions[region].as_mut_ptr().add(slot * SLOT) };
+        let start = NonNull::new(start).expect("nothing is mapped at zero");
+        Ok(Slot { start, number, slots: Arc::clone(self) })
+    }
+
+    /// Takes back the slot of this number, which nobody has any more.
+    fn put(&self, number: u32) {
+        let mut state = self.state.lock();
+        state.warm.push(number);
+        if state.warm.len() > self.warm {
+            state.cool(self.warm / 2);
+        }
+    }
+}
+
+impl State {
+    /// Maps one more region.
+    fn map(&mut self) -> io::Result<()> {
+        let first = (self.regions.len() * REGION) as u32;
+        self.regions.push(MmapMut::map_anon(REGION * SLOT)?.into());
+        self.cold.extend((first..first + REGION as u32).rev());
+        Ok(())
+    }
+
+    /// Gives back the memory of free slots, but for so many.
+    fn cool(&mut self, warm: usize) {
+        self.warm.sort_unstable();
+        for run in self.warm[warm..].chunk_by(|a, b| a + 1 == *b && place(*a).0 == place(*b).0) {
+            let (region, slot) = place(run[0]);
+            // SAFETY: this empties the memory. Free slots belong to nobody, and zero is as good as anything else.
+            // Where the system cannot do it, the slots stay as they are.
+            let _ = unsafe {
+                let (start, length) = (slot * SLOT, run.len() * SLOT);
+                self.regions[region].unchecked_advise_range(UncheckedAdvice::DontNeed, start, length)
+            };
+        }
+        self.cold.extend(self.warm.drain(warm..).rev());
+    }
+}
+
+/// The region of a slot, and where in it the slot is.
+fn place(number: u32) -> (usize, usize) {
+    (number as usize / REGION, number as usize % REGION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_have_the_same_memory() {
+        let slots = Arc::new(Slots::new(usize::MAX));
+        let mut held: Vec<Slot> = (0..3 * REGION).map(|_| slots.take().expect("memory")).collect();
+        for round in 0..3 {
+            for (number, slot) in held.iter_mut().enumerate() {
+                slot.fill((number + round) as u8);
+            }
+            for (number, slot) in held.iter().enumerate() {
+                assert!(slot.iter().all(|byte| *byte == (number + round) as u8));
+            }
+            // Others take their places.
+            held.truncate(REGION);
+            held.extend((0..2 * REGION).map(|_| slots.take().expect("memory")));
+        }
+        assert_eq!(slots.state.lock().regions.len(), 3);
+    }
+
+    #[test]
+    fn free_ones_give_their_memory_back_and_others_keep_it() {
+        let slots = Arc::new(Slots::new(1));
+        let mut held: Vec<Slot> = (0..2 * REGION).map(|_| slots.take().expect("memory")).collect();
+        held.iter_mut().for_each(|slot| slot.fill(7));
+        let mut number = 0;
+        held.retain(|_| {
+            number += 1;
+            number % 3 == 0
+        });
+        let free = 2 * REGION - held.len();
+        assert!(slots.state.lock().warm.len() <= LEAST_WARM);
+        assert!(held.iter().all(|slot| slot.iter().all(|byte| *byte == 7)));
+        // Mapped memory that was given back reads as zeros.
+        let again: Vec<Slot> = (0..free).map(|_| slots.take().expect("memory")).collect();
+        let warm = again.iter().filter(|slot| slot.iter().all(|byte| *byte == 7)).count();
+        let cold = again.iter().filter(|slot| slot.iter().all(|byte| *byte == 0)).count();
+        assert!(warm <= LEAST_WARM && warm + cold == free, "{warm} warm, {cold} cold of {free}");
+        assert_eq!(slots.state.lock().regions.len(), 2);
+    }
+}
