@@ -55,7 +55,11 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
     let engine = start(query, options.workers, options.memory)?;
 
-    let sampler = Sampler::start()?;
+    let counted = engine.clone();
+    let sampler = Sampler::start(move || {
+        let state = counted.state();
+        state.memory_bytes + state.mapped_bytes
+    })?;
     let begun = Instant::now();
     let processor = resources::processor_time()?;
     let (latency, entered) = drive(&engine, &input)?;
@@ -81,6 +85,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         file_bytes: memory.file,
         used_bytes: used.most,
         used_anonymous_bytes: used.anonymous,
+        accounted_bytes: used.accounted,
         input_bytes: input.bytes() as u64,
         entered_bytes: entered,
         state_rows: state.rows,

@@ -30,6 +30,9 @@ pub struct Measurement {
     pub used_bytes: u64,
     /// What of that was memory of no file.
     pub used_anonymous_bytes: u64,
+    /// The most that the engine accounted for, in the same samples: what is counted against the budget, and what was
+    /// touched of mapped files.
+    pub accounted_bytes: u64,
     /// Memory of the events that were there before the clock started; part of the peak.
     pub input_bytes: u64,
     /// The bytes of all events as they enter, columns in memory.
@@ -100,6 +103,7 @@ impl Measurement {
             "rss_file_bytes": self.file_bytes,
             "used_bytes": self.used_bytes,
             "used_anonymous_bytes": self.used_anonymous_bytes,
+            "accounted_bytes": self.accounted_bytes,
             "input_bytes": self.input_bytes,
             "entered_bytes": self.entered_bytes,
             "state_rows": self.state_rows,
@@ -133,6 +137,7 @@ impl Measurement {
             file_bytes: number("rss_file_bytes")?,
             used_bytes: number("used_bytes")?,
             used_anonymous_bytes: number("used_anonymous_bytes")?,
+            accounted_bytes: number("accounted_bytes")?,
             input_bytes: number("input_bytes")?,
             entered_bytes: number("entered_bytes")?,
             state_rows: number("state_rows")?,
@@ -166,7 +171,7 @@ impl fmt::Display for Header {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             to,
-            "query    events/s  seconds      cpu   peak MiB  used MiB  counted  written   p50 ms   p99 ms  \
+            "query    events/s  seconds      cpu   peak MiB  used MiB  accounted  written   p50 ms   p99 ms  \
              p999 ms  output rows  checksum"
         )
     }
@@ -179,14 +184,14 @@ impl fmt::Display for Measurement {
         let Latency { p50, p99, p999 } = self.latency;
         write!(
             to,
-            "{:5} {:11.0} {:8.2} {:8.2} {:10.0} {:9.0} {:8.0} {:8.2} {:8.1} {:8.1} {:8.1} {:12}  {:016x}",
+            "{:5} {:11.0} {:8.2} {:8.2} {:10.0} {:9.0} {:10.0} {:8.2} {:8.1} {:8.1} {:8.1} {:12}  {:016x}",
             self.query,
             self.rate(),
             self.elapsed,
             self.processor,
             mebibytes(self.peak_bytes),
             mebibytes(self.used_bytes),
-            mebibytes(self.memory_peak_bytes),
+            mebibytes(self.accounted_bytes),
             self.write_amplification(),
             p50,
             p99,
@@ -223,6 +228,7 @@ mod tests {
             file_bytes: 3,
             used_bytes: 9,
             used_anonymous_bytes: 10,
+            accounted_bytes: 13,
             input_bytes: 4,
             entered_bytes: 11,
             state_rows: 5,

@@ -54,11 +54,13 @@ pub(crate) struct Used {
     pub(crate) most: u64,
     /// Of it, what is of no file.
     pub(crate) anonymous: u64,
+    /// The most that was accounted for, at whatever time.
+    pub(crate) accounted: u64,
 }
 
 impl Sampler {
-    /// Starts from what is used now.
-    pub(crate) fn start() -> Result<Self> {
+    /// Starts from what is used now. How many bytes there should be `accounted` says.
+    pub(crate) fn start(accounted: impl Fn() -> u64 + Send + 'static) -> Result<Self> {
         let process = Process::myself()?;
         let page = procfs::page_size();
         // Of no file, and in all.
@@ -74,8 +76,10 @@ impl Sampler {
                 let (anonymous, resident) = now()?;
                 let most = resident.saturating_sub(start.1);
                 if most > used.most {
-                    used = Used { most, anonymous: anonymous.saturating_sub(start.0) };
+                    used.most = most;
+                    used.anonymous = anonymous.saturating_sub(start.0);
                 }
+                used.accounted = used.accounted.max(accounted());
             }
             Ok(used)
         });

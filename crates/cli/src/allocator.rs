@@ -1,23 +1,20 @@
 //! The allocator, which is to have resident what is counted against the budget and little more.
 //!
-//! mimalloc is the one of those measured (`docs/benchmarks.md`) whose resident memory follows what is allocated for the
-//! least time. A program that embeds the engine has an allocator of its own.
+//! Pages have memory of their own (`alluvium_trace::memory`). Beside them there are buffers, some of them large, which grow
+//! and go. A program that embeds the engine has an allocator of its own.
 
-use libmimalloc_sys::{mi_option_set_default, mi_option_t};
-use mimalloc::MiMalloc;
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
-
-/// The number of the option `mi_option_purge_delay` in `mimalloc.h`.
-const PURGE_DELAY: mi_option_t = 15;
-
-/// For so long memory that nobody has is kept for whoever wants some, in milliseconds, where a budget was asked for. The
-/// allocator's own default, a second, is as long as many epochs, and quicker.
-const MILLISECONDS: std::ffi::c_long = 10;
-
-/// Memory that is free is given back to the system soon, unless `MIMALLOC_PURGE_DELAY` in the environment says when.
-pub(crate) fn give_back_soon() {
-    // SAFETY: the function sets a number; mimalloc lets it be called at any time.
-    unsafe { mi_option_set_default(PURGE_DELAY, MILLISECONDS) }
+/// Large buffers are given back to the system at once, and small ones soon, where the allocator is the GNU C library's,
+/// unless `MALLOC_MMAP_THRESHOLD_` in the environment says what is large.
+pub(crate) fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if std::env::var_os("MALLOC_MMAP_THRESHOLD_").is_none() {
+        // By itself the library takes what is freed for a sign that more of the kind is to come, and keeps it.
+        const LARGE: libc::c_int = 1 << 20;
+        const KEPT: libc::c_int = 8 << 20;
+        // SAFETY: the function sets numbers, and takes them whatever they are.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+        }
+    }
 }

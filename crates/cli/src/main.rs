@@ -28,7 +28,7 @@ use args::Args;
 fn main() -> ExitCode {
     let args = args::parse();
     if args.memory().is_some() {
-        allocator::give_back_soon();
+        allocator::give_back();
     }
     match args {
         Args::Shell(args) => shell::run(args),

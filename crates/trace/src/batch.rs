@@ -183,7 +183,7 @@ impl<T> Batch<T> {
             updates: pages.updates(),
             retractions: pages.retractions(),
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
-            pages: Pages::File(Arc::new(pages)),
+            pages: Pages::File(pages.shared()),
             limits,
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }

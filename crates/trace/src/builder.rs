@@ -18,6 +18,8 @@ pub struct BatchBuilder<T> {
     open: PageBuilder<T>,
     full: Full,
     limits: PageLimits,
+    /// How many bytes more there will be on the heap if the batch stays there.
+    expected: usize,
     surroundings: Surroundings,
 }
 
@@ -58,8 +60,16 @@ impl<T: PageTime> BatchBuilder<T> {
             open: PageBuilder::new(limits),
             full: Full::default(),
             limits,
+            expected: 0,
             surroundings: surroundings::current(),
         }
+    }
+
+    /// The same builder, of a batch that will put so many bytes on the heap which are not there yet, if it stays there.
+    /// Where there is no room for them it goes on in a file as soon as it is large enough for one.
+    pub(crate) fn expecting(mut self, bytes: usize) -> Self {
+        self.expected = bytes;
+        self
     }
 
     /// Adds an update, which must not sort before the last one.
@@ -115,7 +125,7 @@ impl<T: PageTime> BatchBuilder<T> {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
         let Surroundings { budget, storage, .. } = &self.surroundings;
         let is_due = storage.is_some()
-            && budget.is_over()
+            && budget.has_no_room_for(self.expected)
             && *bytes >= budget.smallest_file()
             && !pages.is_empty();
         if is_due {

@@ -75,10 +75,12 @@ impl<T: PageTime> BatchMerger<T> {
         description: Description<T>,
     ) -> BatchMerger<T> {
         let limits = sources.first().map_or_else(PageLimits::default, Batch::limits);
+        let files = sources.iter().filter(|source| source.is_file());
+        let expected = files.map(Batch::bytes).sum();
         BatchMerger {
             sources: Cursors::scan(sources.iter().cloned()),
             since: since.to_owned(),
-            builder: BatchBuilder::with_limits(limits),
+            builder: BatchBuilder::with_limits(limits).expecting(expected),
             description,
             updates: Vec::new(),
         }

@@ -39,7 +39,6 @@ use timely::scheduling::Activator;
 
 use crate::batch::Batch;
 use crate::fault::{self, Fault, Merging};
-use crate::file::FilePages;
 use crate::ledger::Open;
 use crate::memory::{Surroundings, surroundings};
 use crate::merge::{merge, merged_description};
@@ -59,6 +58,10 @@ pub struct Spine<T> {
     account: Open,
     surroundings: Surroundings,
 }
+
+/// So many layers in files are merged at once. To write them again takes long, and to look for a key in some more of them
+/// does not.
+const FILES: usize = 4;
 
 struct Layer<T> {
     batch: Batch<T>,
@@ -104,8 +107,7 @@ impl<T: PageTime> Spine<T> {
         self.account.set(held);
     }
 
-    /// Moves layers to files, the largest first, until there is no more on the heap than there should be, and
-    /// gives back what of its files was touched if that has become too much.
+    /// Moves layers to files, the largest first, until there is no more on the heap than there should be.
     fn relieve(&mut self) {
         let Surroundings { budget, storage, .. } = &self.surroundings;
         if storage.is_none() {
@@ -122,9 +124,6 @@ impl<T: PageTime> Spine<T> {
             moved += largest.batch.bytes();
             largest.batch = largest.batch.spilled(&self.surroundings);
         }
-        if budget.is_over_touched() {
-            self.batches().filter_map(Batch::file).for_each(FilePages::give_back);
-        }
     }
 
     /// Makes a batch the youngest layer.
@@ -134,29 +133,50 @@ impl<T: PageTime> Spine<T> {
         self.level();
     }
 
-    /// Merges layers until each has at least twice the updates of the next.
+    /// Merges layers until each has at least twice the updates of the next; but layers in files only when some are of
+    /// about the same size.
     fn level(&mut self) {
         let mut end = self.layers.len();
         while end > 1 {
-            let mut start = end - 1;
-            let mut updates = self.layers[start].batch.len();
-            while let Some(older) = start.checked_sub(1)
-                && match fault::merging() {
-                    Merging::InProportion => {
-                        updates == 0 || self.layers[older].batch.len() < updates.saturating_mul(2)
-                    }
-                    Merging::Always => true,
-                    Merging::Never => updates == 0,
-                }
-            {
-                start = older;
-                updates += self.layers[older].batch.len();
-            }
+            let start = self.run_before(end);
             if start + 1 < end {
                 self.merge_layers(start..end);
             }
             end = start;
         }
+    }
+
+    /// Where the layers begin that are to be merged with the last one before `end`.
+    fn run_before(&self, end: usize) -> usize {
+        let updates = |layer: usize| self.layers[layer].batch.len();
+        let is_file = |layer: usize| self.layers[layer].batch.is_file();
+        let merging = fault::merging();
+        let mut start = end - 1;
+        let mut sum = updates(start);
+        while let Some(older) = start.checked_sub(1)
+            && match merging {
+                Merging::InProportion => {
+                    sum == 0 || !is_file(older) && updates(older) < sum.saturating_mul(2)
+                }
+                Merging::Always => true,
+                Merging::Never => sum == 0,
+            }
+        {
+            start = older;
+            sum += updates(older);
+        }
+        if merging != Merging::InProportion {
+            return start;
+        }
+        let (mut first, mut largest, mut files) = (start, sum, usize::from(is_file(start)));
+        while let Some(older) = first.checked_sub(1)
+            && updates(older) < largest.saturating_mul(2)
+        {
+            first = older;
+            largest = largest.max(updates(older));
+            files += usize::from(is_file(older));
+        }
+        if files < FILES { start } else { first }
     }
 
     /// Merges the layers that logical compaction has passed, once enough of their updates are fresh.

@@ -16,14 +16,13 @@ use super::format::{
     self, ArchivedMetadata, HEADER, INCOMPATIBLE, Metadata, PageEntry, TRAILER, Trailer,
 };
 use crate::fences::Fences;
-use crate::memory::{Charge, MemoryBudget, Surroundings};
+use crate::memory::{Charge, Mapping, MemoryBudget, Surroundings};
 use crate::page::{Layout, Page};
 use crate::time::MAXIMUM_LANES;
 
 /// The pages of a batch file.
 ///
-/// A page is checked when it is touched, and then stays in memory until it is [given
-/// back](FilePages::give_back).
+/// A page is checked when it is touched, and then stays in memory until it is [given back](Mapping::give_back).
 pub(crate) struct FilePages {
     blob: Arc<dyn Blob>,
     /// Deletes the file with its last reader, if it is one that nobody else knows.
@@ -44,9 +43,6 @@ pub(crate) struct FilePages {
     touched: AtomicUsize,
     _charge: Charge,
 }
-
-/// A file keeps this part of the budget's limit when it is read while more is in memory than should be.
-const PATIENCE: usize = 64;
 
 /// Where a byte of a mapping is touched, Linux maps what it has in memory of so many bytes around it, aligned
 /// (`fault_around_bytes`).
@@ -181,6 +177,16 @@ impl FilePages {
         }
     }
 
+    /// The same pages, for all who read them.
+    pub(crate) fn shared(self) -> Arc<Self> {
+        let pages = Arc::new(self);
+        if pages.is_mapped() {
+            let mapping: Arc<dyn Mapping> = Arc::<Self>::clone(&pages);
+            pages.budget.mappings().add(Arc::downgrade(&mapping));
+        }
+        pages
+    }
+
     /// The number of pages.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
@@ -235,12 +241,8 @@ impl FilePages {
             let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
             let fresh = |window: &&AtomicBool| !window.swap(true, Ordering::Relaxed);
             let more = self.windows[around].iter().filter(fresh).count() * WINDOW;
-            let touched = self.touched.fetch_add(more, Ordering::Relaxed);
-            self.budget.touch(more);
-            // Who goes through a whole file does not keep it all.
-            if self.budget.is_over_touched() && touched > self.budget.limit() / PATIENCE {
-                self.give_back();
-            }
+            self.touched.fetch_add(more, Ordering::Relaxed);
+            self.budget.mappings().touch(more);
         }
         page
     }
@@ -316,24 +318,6 @@ impl FilePages {
         Ok((pages?, bytes.len()))
     }
 
-    /// Gives the memory of all touched pages back: who touches one again has it read and checked again.
-    pub(crate) fn give_back(&self) {
-        if self.touched.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        for slot in &self.slots {
-            slot.state.store(AWAY, Ordering::Relaxed);
-        }
-        self.known.store(0, Ordering::Relaxed);
-        for window in &self.windows {
-            window.store(false, Ordering::Relaxed);
-        }
-        self.budget.give_back(self.touched.swap(0, Ordering::Relaxed));
-        // Advice: without it the pages stay a little longer.
-        let all = 0..self.blob.len();
-        let _ = self.blob.advise(std::slice::from_ref(&all), Advice::DontNeed);
-    }
-
     /// Whether the pages are read through a mapping.
     pub(crate) fn is_mapped(&self) -> bool {
         self.blob.is_mapped()
@@ -350,9 +334,30 @@ impl FilePages {
     }
 }
 
+impl Mapping for FilePages {
+    fn touched(&self) -> usize {
+        self.touched.load(Ordering::Relaxed)
+    }
+
+    /// Who touches a page again has it read and checked again.
+    fn give_back(&self) {
+        for slot in &self.slots {
+            slot.state.store(AWAY, Ordering::Relaxed);
+        }
+        self.known.store(0, Ordering::Relaxed);
+        for window in &self.windows {
+            window.store(false, Ordering::Relaxed);
+        }
+        self.budget.mappings().give_back(self.touched.swap(0, Ordering::Relaxed));
+        // Advice: without it the pages stay a little longer.
+        let all = 0..self.blob.len();
+        let _ = self.blob.advise(std::slice::from_ref(&all), Advice::DontNeed);
+    }
+}
+
 impl Drop for FilePages {
     fn drop(&mut self) {
-        self.budget.give_back(self.touched.load(Ordering::Relaxed));
+        self.budget.mappings().give_back(self.touched.load(Ordering::Relaxed));
         if self.temporary.is_some() {
             self.budget.remove_file(self.blob.len());
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::mappings::Mappings;
 use super::slots::Slots;
 
 /// A count of bytes, and the most it should be. Clones are of the same count.
@@ -20,8 +21,8 @@ struct Shared {
     peak: AtomicUsize,
     /// Those of them that wait to be taken from one thread to another.
     queued: AtomicUsize,
-    /// Bytes of mapped files that were touched.
-    touched: AtomicUsize,
+    /// What was touched of mapped files.
+    mappings: Mappings,
     /// Bytes of files that hold state.
     files: AtomicU64,
     /// Bytes ever written to such files.
@@ -48,7 +49,7 @@ impl MemoryBudget {
                 used: AtomicUsize::new(0),
                 peak: AtomicUsize::new(0),
                 queued: AtomicUsize::new(0),
-                touched: AtomicUsize::new(0),
+                mappings: Mappings::new(limit / 8),
                 files: AtomicU64::new(0),
                 written: AtomicU64::new(0),
                 slots: Arc::new(Slots::new(limit)),
@@ -78,7 +79,7 @@ impl MemoryBudget {
 
     /// The bytes of mapped files that were touched since they were last given back.
     pub fn touched(&self) -> usize {
-        self.shared.touched.load(Ordering::Relaxed)
+        self.shared.mappings.touched()
     }
 
     /// The bytes of the files that hold state now.
@@ -104,17 +105,21 @@ impl MemoryBudget {
 
     /// Whether there would be more on the heap than there should be without `bytes` of it.
     pub(crate) fn is_over_by(&self, bytes: usize) -> bool {
-        self.used().saturating_sub(bytes) > self.limit() - self.limit() / 4
+        self.used().saturating_sub(bytes) > self.most_on_heap()
+    }
+
+    /// Whether there would be more on the heap than there should be with `bytes` more.
+    pub(crate) fn has_no_room_for(&self, bytes: usize) -> bool {
+        self.used().saturating_add(bytes) > self.most_on_heap()
+    }
+
+    fn most_on_heap(&self) -> usize {
+        self.limit() - self.limit() / 4
     }
 
     /// Whether so much in one place, which could wait in a file as well, is better moved there.
     pub fn is_much(&self, bytes: usize) -> bool {
         bytes >= self.limit() / 16 || self.is_over() && bytes >= self.limit() / 64
-    }
-
-    /// Whether more of the mapped files was touched than should stay in memory.
-    pub fn is_over_touched(&self) -> bool {
-        self.touched() > self.limit() / 8
     }
 
     /// Whether so much waits to be taken from one thread to another that no more should be sent.
@@ -167,12 +172,9 @@ impl MemoryBudget {
         self.shared.files.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn touch(&self, bytes: usize) {
-        self.shared.touched.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.shared.touched.fetch_sub(bytes, Ordering::Relaxed);
+    /// The mapped files.
+    pub(crate) fn mappings(&self) -> &Mappings {
+        &self.shared.mappings
     }
 }
 

@@ -6,15 +6,19 @@
 //! thread: the budget, and the storage that batches go to.
 //!
 //! What is counted should be what the system sees, and most of it is full pages. So these have memory of their own,
-//! `slots`, of which what is free is given back to the system, and a page is a `block` there.
+//! `slots`, of which what is free is given back to the system, and a page is a `block` there. What is touched of mapped files
+//! is in memory, too: `mappings` sees to it that it is not too much.
 
 mod block;
 pub mod budget;
+mod mappings;
 pub mod room;
 mod slots;
 pub mod surroundings;
 
 pub(crate) use block::Block;
+pub(crate) use mappings::Mapping;
+pub(crate) use slots::SLOT;
 
 pub use budget::{Charge, MemoryBudget, Queued};
 pub use room::Room;

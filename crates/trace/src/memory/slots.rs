@@ -130,7 +130,11 @@ impl State {
             // Where the system cannot do it, the slots stay as they are.
             let _ = unsafe {
                 let (start, length) = (slot * SLOT, run.len() * SLOT);
-                self.regions[region].unchecked_advise_range(UncheckedAdvice::DontNeed, start, length)
+                self.regions[region].unchecked_advise_range(
+                    UncheckedAdvice::DontNeed,
+                    start,
+                    length,
+                )
             };
         }
         self.cold.extend(self.warm.drain(warm..).rev());

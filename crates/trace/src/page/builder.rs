@@ -362,7 +362,9 @@ impl<T: PageTime> PageBuilder<T> {
         if layout.time_indexes != 0 {
             let distinct = &self.distinct;
             let place = |time: T| {
-                distinct.binary_search(&time).expect("all times of the page are among its distinct times")
+                distinct
+                    .binary_search(&time)
+                    .expect("all times of the page are among its distinct times")
             };
             if layout.times > 256 {
                 write_numbers(bytes, &self.times, |time| (place(time) as u16).to_le_bytes());

@@ -1,5 +1,7 @@
 //! Where the columns of a page begin: the header, decoded.
 
+use crate::memory::SLOT;
+
 /// What a page of updates says it is, in its first two bytes.
 pub const KIND: u16 = 1;
 
@@ -29,10 +31,10 @@ impl PageLimits {
 }
 
 impl Default for PageLimits {
-    /// Pages that come to 16 KiB at most where the estimate is too low by what it can be: allocators have blocks of that
-    /// size, and the next larger ones are larger by a quarter or more.
+    /// Pages that fill a slot, where the estimate is too low by the padding and the ends of columns only; it can be too low
+    /// by more, if seldom, and then a page has memory of its own.
     fn default() -> Self {
-        PageLimits { bytes: 15 << 10, updates: Self::MAXIMUM_UPDATES }
+        PageLimits { bytes: SLOT - 64, updates: Self::MAXIMUM_UPDATES }
     }
 }
 

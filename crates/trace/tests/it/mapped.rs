@@ -208,6 +208,31 @@ fn a_file_of_which_every_part_was_touched_somewhere_is_still_asked_for() {
     assert!(blob.asked.lock().unwrap().len() > 10, "for keys that are not sought yet");
 }
 
+/// Each of the files alone is within bounds.
+#[test]
+fn of_several_files_no_more_stays_touched_than_may_of_all() {
+    let memory = MemoryBudget::new(8 << 20);
+    let files = (0..8).map(|_| {
+        let (blob, _) = file_of_numbers(0..10_000, 0);
+        Batch::<u64>::open(blob, &memory).unwrap()
+    });
+    let mut cursors: Vec<_> = files.map(|file| file.cursor()).collect();
+    let (mut most, mut all) = (0, 0);
+    for number in 0..10_000 {
+        for cursor in &mut cursors {
+            let before = memory.touched();
+            assert_eq!(cursor.key(), Some(&*key(number)));
+            cursor.step_key();
+            most = most.max(memory.touched());
+            all += memory.touched().saturating_sub(before);
+        }
+    }
+    // An eighth of the budget, and what was touched last.
+    assert!(most <= (1 << 20) + (64 << 10) && all > 2 << 20, "{most} of {all}");
+    drop(cursors);
+    assert_eq!(memory.touched(), 0);
+}
+
 #[test]
 fn neighbours_are_asked_for_at_once() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);

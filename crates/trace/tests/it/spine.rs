@@ -319,6 +319,27 @@ fn batches_of_any_sizes_come_to_few_layers() {
     }
 }
 
+/// A layer in a file that met each younger one as soon as that has half its size, as those in memory do, would be written
+/// seven times here.
+#[test]
+fn layers_in_files_are_written_seldom_and_stay_few() {
+    let around = surround(1);
+    let mut spine = Spine::default();
+    let mut entered = 0;
+    for epoch in 0..64u64 {
+        let start = epoch as u32 * 1000;
+        spine.insert(numbers(epoch, start..start + 1000, 1));
+        entered = entered.max(around.budget.files() / (epoch + 1));
+        spine.set_physical_compaction(until(epoch + 1).borrow());
+        assert!(batches(&spine).iter().all(Batch::is_file));
+        assert!(batches(&spine).len() <= 9, "{} layers", batches(&spine).len());
+    }
+    assert_eq!(held(&spine), 64_000);
+    let (written, once) = (around.budget.written(), 64 * entered);
+    assert!(written <= 4 * once, "{written} bytes of {once}");
+    surround(usize::MAX);
+}
+
 #[test]
 fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
     let mut spine = Spine::default();
