@@ -27,9 +27,7 @@ use args::Args;
 
 fn main() -> ExitCode {
     let args = args::parse();
-    if args.memory().is_some() {
-        allocator::give_back();
-    }
+    allocator::tune(args.memory().is_some());
     match args {
         Args::Shell(args) => shell::run(args),
         Args::Run(args) => run::run(args),
