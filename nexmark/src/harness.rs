@@ -24,7 +24,7 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::measurement::{Latency, Measurement};
 use crate::query::{Query, TABLES};
-use crate::resources::{self, Sampler};
+use crate::resources;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
 
@@ -55,17 +55,15 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
     let engine = start(query, options.workers, options.memory)?;
 
-    let counted = engine.clone();
-    let sampler = Sampler::start(move || {
-        let state = counted.state();
+    let accounted = || {
+        let state = engine.state();
         state.memory_bytes + state.mapped_bytes
-    })?;
+    };
     let begun = Instant::now();
     let processor = resources::processor_time()?;
-    let (latency, entered) = drive(&engine, &input)?;
+    let ((latency, entered), used) = resources::sampled(accounted, || drive(&engine, &input))?;
     let elapsed = begun.elapsed().as_secs_f64();
     let processor = resources::processor_time()? - processor;
-    let used = sampler.finish()?;
     let memory = resources::memory()?;
     let state = engine.state();
     check(query, &engine)?;

@@ -1,7 +1,7 @@
 //! What the process uses, as the operating system counts it.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
 use procfs::process::Process;
@@ -36,18 +36,11 @@ pub(crate) fn memory() -> Result<Memory> {
     })
 }
 
-/// How often a [`Sampler`] looks.
+/// How often [`sampled`] looks.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Looks again and again at how much memory the process uses, on a thread of its own.
-pub(crate) struct Sampler {
-    /// Dropped to end it.
-    running: Sender<()>,
-    thread: JoinHandle<Result<Used>>,
-}
-
-/// The most that memory has grown since a [`Sampler`] was started, in bytes: all that is resident, with pages of
-/// mapped files, those of the program among them.
+/// The most that memory has grown since it was [sampled], in bytes: all that is resident, with pages of mapped files,
+/// those of the program among them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     /// In all.
@@ -58,19 +51,23 @@ pub(crate) struct Used {
     pub(crate) accounted: u64,
 }
 
-impl Sampler {
-    /// Starts from what is used now. How many bytes there should be `accounted` says.
-    pub(crate) fn start(accounted: impl Fn() -> u64 + Send + 'static) -> Result<Self> {
-        let process = Process::myself()?;
-        let page = procfs::page_size();
-        // Of no file, and in all.
-        let now = move || -> Result<(u64, u64)> {
-            let memory = process.statm()?;
-            Ok((memory.resident.saturating_sub(memory.shared) * page, memory.resident * page))
-        };
-        let start = now()?;
-        let (running, ended) = channel();
-        let thread = thread::spawn(move || {
+/// Does `act`, and looks again and again at how much more memory the process has, on a thread of its own; `accounted` says
+/// how many bytes are accounted for.
+pub(crate) fn sampled<R>(
+    accounted: impl Fn() -> u64 + Send,
+    act: impl FnOnce() -> Result<R>,
+) -> Result<(R, Used)> {
+    let process = Process::myself()?;
+    let page = procfs::page_size();
+    // Of no file, and in all.
+    let now = move || -> Result<(u64, u64)> {
+        let memory = process.statm()?;
+        Ok((memory.resident.saturating_sub(memory.shared) * page, memory.resident * page))
+    };
+    let start = now()?;
+    let (running, ended) = channel::<()>();
+    thread::scope(|scope| {
+        let thread = scope.spawn(move || -> Result<Used> {
             let mut used = Used::default();
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let (anonymous, resident) = now()?;
@@ -83,12 +80,9 @@ impl Sampler {
             }
             Ok(used)
         });
-        Ok(Self { running, thread })
-    }
-
-    /// Ends it; gives what it saw.
-    pub(crate) fn finish(self) -> Result<Used> {
-        drop(self.running);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
+        let done = act();
+        drop(running);
+        let used = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((done?, used?))
+    })
 }
