@@ -241,8 +241,7 @@ impl FilePages {
             let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
             let fresh = |window: &&AtomicBool| !window.swap(true, Ordering::Relaxed);
             let more = self.windows[around].iter().filter(fresh).count() * WINDOW;
-            self.touched.fetch_add(more, Ordering::Relaxed);
-            self.budget.mappings().touch(more);
+            self.budget.mappings().touch(more, &self.touched);
         }
         page
     }
@@ -348,7 +347,7 @@ impl Mapping for FilePages {
         for window in &self.windows {
             window.store(false, Ordering::Relaxed);
         }
-        self.budget.mappings().give_back(self.touched.swap(0, Ordering::Relaxed));
+        self.budget.mappings().give_back(&self.touched);
         // Advice: without it the pages stay a little longer.
         let all = 0..self.blob.len();
         let _ = self.blob.advise(std::slice::from_ref(&all), Advice::DontNeed);
@@ -357,7 +356,7 @@ impl Mapping for FilePages {
 
 impl Drop for FilePages {
     fn drop(&mut self) {
-        self.budget.mappings().give_back(self.touched.load(Ordering::Relaxed));
+        self.budget.mappings().give_back(&self.touched);
         if self.temporary.is_some() {
             self.budget.remove_file(self.blob.len());
         }

@@ -47,10 +47,13 @@ impl Mappings {
         files.push(file);
     }
 
-    /// So many bytes more were touched. If that is too much, those of which most was touched are given back: who goes
-    /// through a whole file keeps little of it, and what is looked up here and there stays.
-    pub(crate) fn touch(&self, bytes: usize) {
+    /// So many bytes more were touched, which are added to the file's. If that is too much, those of which most was
+    /// touched are given back: who goes through a whole file keeps little of it, and what is looked up here and there
+    /// stays.
+    pub(crate) fn touch(&self, bytes: usize, file: &AtomicUsize) {
+        // Others may give the file back as soon as its bytes are told: the sum has to have them by then.
         let touched = self.touched.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        file.fetch_add(bytes, Ordering::Release);
         if touched <= self.limit {
             return;
         }
@@ -69,8 +72,8 @@ impl Mappings {
         }
     }
 
-    /// So many bytes were given back.
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.touched.fetch_sub(bytes, Ordering::Relaxed);
+    /// The bytes that were touched of a file were given back.
+    pub(crate) fn give_back(&self, file: &AtomicUsize) {
+        self.touched.fetch_sub(file.swap(0, Ordering::Acquire), Ordering::Relaxed);
     }
 }

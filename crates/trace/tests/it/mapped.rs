@@ -233,6 +233,31 @@ fn of_several_files_no_more_stays_touched_than_may_of_all() {
     assert_eq!(memory.touched(), 0);
 }
 
+/// One once gave back what the other had just touched, before it was in the sum, which then fell below zero.
+#[test]
+fn workers_may_touch_files_and_give_back_each_others_at_once() {
+    let memory = MemoryBudget::new(8);
+    let files = [(); 2].map(|()| {
+        let (blob, _) = file_of_numbers(0..10_000, 0);
+        Batch::<u64>::open(blob, &memory).unwrap()
+    });
+    std::thread::scope(|scope| {
+        for file in files {
+            let memory = &memory;
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    let mut cursor = file.cursor();
+                    while cursor.key().is_some() {
+                        assert!(memory.touched() <= 1 << 20, "{} bytes", memory.touched());
+                        cursor.step_key();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(memory.touched(), 0);
+}
+
 #[test]
 fn neighbours_are_asked_for_at_once() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
