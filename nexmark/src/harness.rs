@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use alluvium::{Change, Engine};
+use alluvium::{Builder, Change, Engine};
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use crossbeam_channel::unbounded;
@@ -43,8 +43,17 @@ pub struct Options {
     pub workers: NonZeroUsize,
     /// Where the events come from.
     pub source: Source,
-    /// How many bytes of memory state may take; see [`alluvium::Builder::memory`].
+    /// How many bytes of memory state may take; see [`Builder::memory`].
     pub memory: Option<usize>,
+    /// What is done when memory gets scarce; see [`Builder::on_pressure`].
+    pub on_pressure: fn(usize),
+}
+
+impl Options {
+    fn builder(&self) -> Builder {
+        let Self { workers, memory, on_pressure, .. } = *self;
+        Engine::builder().workers(workers.get()).memory(memory).on_pressure(on_pressure)
+    }
 }
 
 /// Measures a query.
@@ -53,15 +62,18 @@ pub struct Options {
 /// the query's own.
 pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
-    let engine = start(query, options.workers, options.memory)?;
+    let engine = start(query, options.builder())?;
 
     let accounted = || {
         let state = engine.state();
         state.memory_bytes + state.mapped_bytes
     };
+    // The memory in which the source makes an epoch is there before the first row enters.
+    let mut epochs = input.epochs().peekable();
+    epochs.peek();
     let begun = Instant::now();
     let processor = resources::processor_time()?;
-    let ((latency, entered), used) = resources::sampled(accounted, || drive(&engine, &input))?;
+    let ((latency, entered), used) = resources::sampled(accounted, || drive(&engine, epochs))?;
     let elapsed = begun.elapsed().as_secs_f64();
     let processor = resources::processor_time()? - processor;
     let memory = resources::memory()?;
@@ -71,7 +83,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
 
     let mut contents = Checksum::default();
     let mut add = |change: Change| contents.add(&change.rows, &change.weights);
-    changes(query, &input, options.workers, options.memory, &mut add)?;
+    changes(query, &input, options.builder(), &mut add)?;
     Ok(Measurement {
         query: query.name.to_owned(),
         events: options.extent.events,
@@ -96,15 +108,14 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     })
 }
 
-/// Runs a query over all of the input, and takes the changes of its view in order.
+/// Runs a query over all of the input, in an engine of its own, and takes the changes of its view in order.
 pub fn changes(
     query: &Query,
     input: &Input,
-    workers: NonZeroUsize,
-    memory: Option<usize>,
+    builder: Builder,
     take: &mut dyn FnMut(Change) -> Result<()>,
 ) -> Result<()> {
-    let engine = start(query, workers, memory)?;
+    let engine = start(query, builder)?;
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
@@ -122,8 +133,8 @@ pub fn changes(
 }
 
 /// An engine with the tables, the side input and the query's view.
-fn start(query: &Query, workers: NonZeroUsize, memory: Option<usize>) -> Result<Engine> {
-    let engine = Engine::builder().workers(workers.get()).memory(memory).open_in_memory()?;
+fn start(query: &Query, builder: Builder) -> Result<Engine> {
+    let engine = builder.open_in_memory()?;
     execute(&engine, "tables.sql", TABLES)?;
     let mut transaction = engine.begin()?;
     transaction.insert("side_input", side_input()?)?;
@@ -151,7 +162,7 @@ pub fn side_input() -> Result<RecordBatch> {
 }
 
 /// Commits all events and waits until they are through. Gives how long epochs took, and the bytes of the events.
-fn drive(engine: &Engine, input: &Input) -> Result<(Latency, u64)> {
+fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(Latency, u64)> {
     let (committed, epochs) = unbounded::<(u64, Instant)>();
     thread::scope(|scope| {
         // A thread of its own sees each epoch's completion when it happens.
@@ -166,7 +177,7 @@ fn drive(engine: &Engine, input: &Input) -> Result<(Latency, u64)> {
         let commit_all = || {
             let mut entered = 0;
             let mut in_flight = VecDeque::with_capacity(IN_FLIGHT);
-            for events in input.epochs() {
+            for events in all {
                 let events = events?;
                 if in_flight.len() == IN_FLIGHT
                     && let Some(oldest) = in_flight.pop_front()

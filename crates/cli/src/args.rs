@@ -140,18 +140,6 @@ pub enum Args {
     Completions(clap_complete::Shell),
 }
 
-impl Args {
-    /// The budget for memory that was asked for.
-    pub fn memory(&self) -> Option<usize> {
-        match self {
-            Args::Shell(args) => args.memory,
-            Args::Run(args) => args.memory,
-            Args::Nexmark(args) => args.memory,
-            Args::Completions(_) => None,
-        }
-    }
-}
-
 /// What the shell runs, in order, and how.
 #[derive(Debug, PartialEq)]
 pub struct ShellArgs {

@@ -26,9 +26,8 @@ use std::process::ExitCode;
 use args::Args;
 
 fn main() -> ExitCode {
-    let args = args::parse();
-    allocator::tune(args.memory().is_some());
-    match args {
+    allocator::loosen();
+    match args::parse() {
         Args::Shell(args) => shell::run(args),
         Args::Run(args) => run::run(args),
         Args::Nexmark(args) => nexmark::run(args),

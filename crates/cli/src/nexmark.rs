@@ -12,7 +12,7 @@ use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
 use clap::ValueEnum;
 
-use crate::size;
+use crate::{allocator, size};
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
@@ -148,7 +148,8 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        Ok(Options { extent, workers: self.workers, source, memory: self.memory })
+        let (workers, memory) = (self.workers, self.memory);
+        Ok(Options { extent, workers, source, memory, on_pressure: allocator::tighten })
     }
 
     /// Measures one of several queries.

@@ -25,6 +25,7 @@ pub struct Builder {
     strict: bool,
     clock: Clock,
     memory: Option<usize>,
+    pressure: Arc<dyn Fn(usize) + Send + Sync>,
     storage: Option<Arc<dyn Storage>>,
 }
 
@@ -41,6 +42,7 @@ impl Builder {
             strict: false,
             clock: Clock::default(),
             memory: None,
+            pressure: Arc::new(|_| ()),
             storage: None,
         }
     }
@@ -99,6 +101,14 @@ impl Builder {
         self
     }
 
+    /// What is done, once, when more than a third of the memory is taken, with all that may be taken in bytes: a program
+    /// that has little else to do may tell its allocator then to give back what is free. It is done by a thread of the
+    /// engine, which has to wait for it. By default, nothing.
+    pub fn on_pressure(mut self, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.pressure = Arc::new(act);
+        self
+    }
+
     /// Keeps what goes beyond the memory here, and not in a folder of its own: for tests of storage that fails.
     #[doc(hidden)]
     pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
@@ -132,7 +142,10 @@ impl Builder {
         };
         let storage = self.storage.clone().map_or_else(scratch, |storage| Ok(Some(storage)))?;
         let budget = match &storage {
-            Some(_) => MemoryBudget::new(bytes),
+            Some(_) => {
+                let pressure = Arc::clone(&self.pressure);
+                MemoryBudget::with_pressure(bytes, move |limit| pressure(limit))
+            }
             None => MemoryBudget::unlimited(),
         };
         Ok(Surroundings { budget, storage, ..Surroundings::default() })

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::num::NonZeroUsize;
 
+use alluvium::Engine;
 use alluvium_nexmark::Stream;
 use alluvium_nexmark::checksum::Checksum;
 use alluvium_nexmark::harness::changes;
@@ -107,9 +107,8 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
             }
             added
         };
-        if let Err(error) =
-            changes(query, input, NonZeroUsize::new(workers).unwrap(), None, &mut take)
-        {
+        let builder = Engine::builder().workers(workers);
+        if let Err(error) = changes(query, input, builder, &mut take) {
             panic!("{}: {error}", query.name);
         }
         found.retain(|_, copies| *copies != 0);

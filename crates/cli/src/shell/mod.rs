@@ -20,6 +20,7 @@ use alluvium::{Builder, Engine, Error, Outcome, Session, SourceState, Statement}
 
 pub use command::COMMANDS;
 
+use crate::allocator;
 use crate::args::{Origin, ShellArgs};
 use crate::diagnostic::{Diagnostic, Refused};
 use crate::interrupt::{self, Interrupt};
@@ -65,7 +66,8 @@ pub fn write(text: &[u8]) -> ExitCode {
 
 /// An engine with all that it can be used with here, and with so much memory, if there is a limit.
 pub fn engine(workers: usize, memory: Option<usize>) -> Builder {
-    alluvium_connect::formats(Engine::builder().workers(workers).memory(memory))
+    let builder = Engine::builder().workers(workers).memory(memory);
+    alluvium_connect::formats(builder.on_pressure(allocator::tighten))
 }
 
 /// The status that tells how things ended.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mappings::Mappings;
+use super::pressure::Pressure;
 use super::slots::Slots;
 
 /// A count of bytes, and the most it should be. Clones are of the same count.
@@ -29,6 +30,7 @@ struct Shared {
     written: AtomicU64,
     /// Where full pages are.
     slots: Arc<Slots>,
+    pressure: Pressure,
 }
 
 /// Batches smaller than this are not worth a file, where the limit leaves room for them.
@@ -43,6 +45,12 @@ const LEAST_HANDFUL: usize = 4 << 10;
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     pub fn new(limit: usize) -> Self {
+        Self::with_pressure(limit, |_| ())
+    }
+
+    /// A budget of `limit` bytes; once there is more than a third of it on the heap, `act` is done, with the limit, by
+    /// the thread that first sees it.
+    pub fn with_pressure(limit: usize, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
         Self {
             shared: Arc::new(Shared {
                 limit,
@@ -53,6 +61,7 @@ impl MemoryBudget {
                 files: AtomicU64::new(0),
                 written: AtomicU64::new(0),
                 slots: Arc::new(Slots::new(limit)),
+                pressure: Pressure::new(limit, act),
             }),
         }
     }
@@ -196,12 +205,13 @@ impl Charge {
         if bytes == self.bytes {
             return;
         }
-        let Shared { used, peak, .. } = &*self.budget.shared;
+        let Shared { used, peak, pressure, .. } = &*self.budget.shared;
         if bytes >= self.bytes {
             let more = bytes - self.bytes;
             let now = used.fetch_add(more, Ordering::Relaxed) + more;
             if now > peak.load(Ordering::Relaxed) {
                 peak.fetch_max(now, Ordering::Relaxed);
+                pressure.rises_to(now);
             }
         } else {
             used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
