@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alluvium_storage::{Storage, TemporaryBlob};
 use alluvium_trace::memory::{Charge, MemoryBudget, Room};
 use arrow::array::{Array, RecordBatch};
-use arrow::ipc::reader::StreamReader;
+use arrow::buffer::Buffer;
+use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
+use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
@@ -28,8 +30,20 @@ pub(crate) struct Rows {
 enum Place {
     /// With what counts their memory, once something does.
     Memory(RecordBatch, Option<Arc<Charge>>),
-    /// As an Arrow stream of one batch.
-    File { blob: TemporaryBlob, range: Range<u64>, checksum: u64 },
+    /// As an Arrow stream of one batch; what is read of it is counted here.
+    File { blob: TemporaryBlob, range: Range<u64>, checksum: u64, budget: MemoryBudget },
+}
+
+/// Bytes that arrays are made of, counted until the last of these is gone.
+struct Counted {
+    bytes: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl From<RecordBatch> for Rows {
@@ -66,11 +80,11 @@ impl Rows {
         bytes
     }
 
-    /// The rows. Those of a file are read from it each time.
+    /// The rows. Those of a file are read from it each time, and counted wherever they go.
     pub(crate) fn load(&self) -> Result<RecordBatch> {
-        let (blob, range, checksum) = match &self.place {
+        let (blob, range, checksum, budget) = match &self.place {
             Place::Memory(rows, _) => return Ok(rows.clone()),
-            Place::File { blob, range, checksum } => (blob, range, checksum),
+            Place::File { blob, range, checksum, budget } => (blob, range, checksum, budget),
         };
         let damaged = |reason: &dyn Display| {
             let (place, start) = (blob.place(), range.start);
@@ -82,10 +96,10 @@ impl Rows {
         if xxh3_64(&bytes) != *checksum {
             return Err(damaged(&"their checksum is wrong"));
         }
-        let mut batches =
-            StreamReader::try_new(&bytes[..], None).map_err(|error| damaged(&error))?;
-        let rows = batches.next().ok_or_else(|| damaged(&"there is nothing"))?;
-        rows.map_err(|error| damaged(&error))
+        let charge = budget.charge(bytes.len());
+        let mut bytes = Buffer::from(Bytes::from_owner(Counted { bytes, _charge: charge }));
+        let rows = StreamDecoder::new().decode(&mut bytes).map_err(|error| damaged(&error))?;
+        rows.ok_or_else(|| damaged(&"there is nothing"))
     }
 
     /// The same rows in parts of at most `length` rows. What is in a file is a part already.
@@ -106,6 +120,7 @@ impl Rows {
         all: Vec<Rows>,
         storage: &Arc<dyn Storage>,
         room: &Room,
+        budget: &MemoryBudget,
     ) -> Result<Vec<Vec<Rows>>> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let failed = |error: &dyn Display| {
@@ -135,7 +150,7 @@ impl Rows {
         let blob = TemporaryBlob::new(storage.clone(), blob);
         let rows = |(count, range, checksum)| Rows {
             count,
-            place: Place::File { blob: blob.clone(), range, checksum },
+            place: Place::File { blob: blob.clone(), range, checksum, budget: budget.clone() },
         };
         let all = |parts: std::result::Result<Vec<_>, Rows>| match parts {
             Ok(parts) => parts.into_iter().map(rows).collect(),
@@ -165,7 +180,8 @@ mod tests {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let batches = [rows(0..20_000), rows(7..8).slice(0, 1), rows(100..20_000).slice(50, 9000)];
         let all = batches.iter().cloned().map(Rows::from).collect();
-        let written = Rows::write(all, &storage, &Room::default()).unwrap();
+        let budget = MemoryBudget::unlimited();
+        let written = Rows::write(all, &storage, &Room::default(), &budget).unwrap();
         for (parts, batch) in written.iter().zip(&batches) {
             let loaded: Vec<_> = parts.iter().map(|part| part.load().unwrap()).collect();
             assert!(
@@ -175,6 +191,14 @@ mod tests {
                 arrow::compute::concat_batches(batch.schema_ref(), &loaded).unwrap(),
                 *batch
             );
+            let memory: usize = loaded.iter().map(|rows| rows.get_array_memory_size()).sum();
+            // What a column is sliced from counts once for each of them, and an array takes more than its buffers.
+            assert!(budget.used() > 0 && budget.used() <= memory, "{} of {memory}", budget.used());
+            let column = loaded[0].column(0).clone();
+            drop(loaded);
+            assert!(budget.used() > 0, "a part of what was read is still there");
+            drop(column);
+            assert_eq!(budget.used(), 0);
         }
         assert_eq!(storage.list("").unwrap().len(), 1);
         drop(written);

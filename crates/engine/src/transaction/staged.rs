@@ -67,8 +67,8 @@ impl Staged {
         }
         let late = self.writes.split_off(self.in_files);
         let directions: Vec<Direction> = late.iter().map(|write| write.direction).collect();
-        let written =
-            Rows::write(late.into_iter().map(|write| write.rows).collect(), storage, room)?;
+        let rows = late.into_iter().map(|write| write.rows).collect();
+        let written = Rows::write(rows, storage, room, budget)?;
         for (parts, direction) in written.into_iter().zip(directions) {
             self.writes.extend(parts.into_iter().map(|rows| Write { rows, direction }));
         }

@@ -7,8 +7,8 @@
 //!
 //! What is counted should be what the system sees, and most of it is full pages. So these have memory of their own,
 //! `slots`, of which what is free is given back to the system, and a page is a `block` there. What is touched of mapped files
-//! is in memory, too: `mappings` sees to it that it is not too much. What else there is in memory is the allocator's, and whose that is
-can be told when it is time to give back: `pressure`.
+//! is in memory, too: `mappings` sees to it that it is not too much. What else there is in memory is the allocator's:
+//! `pressure` says when it is time to give some of that back.
 
 mod block;
 pub mod budget;

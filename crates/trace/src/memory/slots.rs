@@ -79,7 +79,7 @@ struct State {
 impl Slots {
     /// No slots yet, for a budget of `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
-        let warm = (limit / 32 / SLOT).clamp(LEAST_WARM, MOST_WARM);
+        let warm = (limit / 64 / SLOT).clamp(LEAST_WARM, MOST_WARM);
         Slots { state: Mutex::default(), warm }
     }
 
