@@ -5,6 +5,7 @@
 //! staged, in statement order, and reach the dataflows when it commits; what it reads meanwhile is the last
 //! complete epoch with its writes laid over it ([`Overlay`]).
 
+mod counted;
 mod fit;
 mod overlay;
 mod rows;

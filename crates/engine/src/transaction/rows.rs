@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_storage::{Storage, TemporaryBlob};
-use alluvium_trace::memory::{Charge, MemoryBudget, Room};
-use arrow::array::{Array, RecordBatch};
+use alluvium_trace::memory::{MemoryBudget, Room};
+use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
-use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::counted;
 use crate::error::{Error, Result};
 
 /// How many rows go into one piece of a file.
@@ -28,27 +28,19 @@ pub(crate) struct Rows {
 
 #[derive(Clone, Debug)]
 enum Place {
-    /// With what counts their memory, once something does.
-    Memory(RecordBatch, Option<Arc<Charge>>),
+    Memory(RecordBatch),
     /// As an Arrow stream of one batch; what is read of it is counted here.
-    File { blob: TemporaryBlob, range: Range<u64>, checksum: u64, budget: MemoryBudget },
-}
-
-/// Bytes that arrays are made of, counted until the last of these is gone.
-struct Counted {
-    bytes: Bytes,
-    _charge: Charge,
-}
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
+    File {
+        blob: TemporaryBlob,
+        range: Range<u64>,
+        checksum: u64,
+        budget: MemoryBudget,
+    },
 }
 
 impl From<RecordBatch> for Rows {
     fn from(rows: RecordBatch) -> Self {
-        Self { count: rows.num_rows(), place: Place::Memory(rows, None) }
+        Self { count: rows.num_rows(), place: Place::Memory(rows) }
     }
 }
 
@@ -61,29 +53,24 @@ impl Rows {
     /// The rows, if they are in memory.
     pub(crate) fn in_memory(&self) -> Option<&RecordBatch> {
         match &self.place {
-            Place::Memory(rows, _) => Some(rows),
+            Place::Memory(rows) => Some(rows),
             Place::File { .. } => None,
         }
     }
 
-    /// Counts the memory of these rows for as long as they or a part of them are there; returns how much it is.
+    /// Counts the memory of these rows for as long as they or a part of them are there, here or wherever they go; returns how
+    /// much it is.
     pub(super) fn count(&mut self, budget: &MemoryBudget) -> usize {
-        let Place::Memory(rows, counted) = &mut self.place else { return 0 };
-        let bytes = rows.columns().iter().map(|column| {
-            column
-                .to_data()
-                .get_slice_memory_size()
-                .unwrap_or_else(|_| column.get_array_memory_size())
-        });
-        let bytes = bytes.sum();
-        *counted = Some(Arc::new(budget.charge(bytes)));
+        let Place::Memory(rows) = &mut self.place else { return 0 };
+        let bytes;
+        (*rows, bytes) = counted::rows(rows, budget);
         bytes
     }
 
     /// The rows. Those of a file are read from it each time, and counted wherever they go.
     pub(crate) fn load(&self) -> Result<RecordBatch> {
         let (blob, range, checksum, budget) = match &self.place {
-            Place::Memory(rows, _) => return Ok(rows.clone()),
+            Place::Memory(rows) => return Ok(rows.clone()),
             Place::File { blob, range, checksum, budget } => (blob, range, checksum, budget),
         };
         let damaged = |reason: &dyn Display| {
@@ -96,8 +83,8 @@ impl Rows {
         if xxh3_64(&bytes) != *checksum {
             return Err(damaged(&"their checksum is wrong"));
         }
-        let charge = budget.charge(bytes.len());
-        let mut bytes = Buffer::from(Bytes::from_owner(Counted { bytes, _charge: charge }));
+        let charge = Arc::new(budget.charge(bytes.len()));
+        let mut bytes = counted::buffer(Buffer::from(bytes), &charge);
         let rows = StreamDecoder::new().decode(&mut bytes).map_err(|error| damaged(&error))?;
         rows.ok_or_else(|| damaged(&"there is nothing"))
     }
@@ -106,9 +93,9 @@ impl Rows {
     pub(crate) fn parts(&self, length: usize) -> impl Iterator<Item = Rows> {
         let length = if self.in_memory().is_some() { length.max(1) } else { self.count.max(1) };
         (0..self.count).step_by(length).map(move |start| match &self.place {
-            Place::Memory(rows, counted) => {
+            Place::Memory(rows) => {
                 let count = length.min(self.count - start);
-                Rows { count, place: Place::Memory(rows.slice(start, count), counted.clone()) }
+                Rows { count, place: Place::Memory(rows.slice(start, count)) }
             }
             Place::File { .. } => self.clone(),
         })
@@ -216,7 +203,10 @@ mod tests {
         drop(all);
         parts.truncate(1);
         assert_eq!(budget.used(), bytes);
+        let name = parts[0].load().unwrap().column(1).slice(1, 2);
         drop(parts);
+        assert_eq!(budget.used(), bytes - 8000, "of the numbers nothing is left");
+        drop(name);
         assert_eq!(budget.used(), 0);
     }
 }

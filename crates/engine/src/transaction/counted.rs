@@ -1,0 +1,50 @@
+//! Memory of arrays that is counted until the last of them is gone, wherever they and parts of them go.
+
+use std::sync::Arc;
+
+use alluvium_trace::memory::{Charge, MemoryBudget};
+use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions, make_array};
+use arrow::buffer::Buffer;
+use bytes::Bytes;
+
+/// Bytes, and what counts them.
+struct Counted {
+    bytes: Buffer,
+    _charge: Arc<Charge>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The same bytes, which hold on to `charge`.
+pub(super) fn buffer(bytes: Buffer, charge: &Arc<Charge>) -> Buffer {
+    Buffer::from(Bytes::from_owner(Counted { bytes, _charge: Arc::clone(charge) }))
+}
+
+/// The same rows, each of whose columns counts its memory, and how much that is in all. Other arrays that share it do not.
+pub(super) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, usize) {
+    let mut all = 0;
+    let columns = rows.columns().iter().map(|column| {
+        let array = column.to_data();
+        let bytes = array.get_slice_memory_size();
+        let bytes = bytes.unwrap_or_else(|_| column.get_array_memory_size());
+        all += bytes;
+        make_array(data(array, &Arc::new(budget.charge(bytes))))
+    });
+    let columns = columns.collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let rows = RecordBatch::try_new_with_options(rows.schema(), columns, &options)
+        .expect("columns have the types and lengths they had");
+    (rows, all)
+}
+
+fn data(array: ArrayData, charge: &Arc<Charge>) -> ArrayData {
+    let buffers = array.buffers().iter().map(|bytes| buffer(bytes.clone(), charge)).collect();
+    let children = array.child_data().iter().map(|child| data(child.clone(), charge)).collect();
+    let array = array.into_builder().buffers(buffers).child_data(children);
+    // SAFETY: the buffers are the same bytes at the same places, and all else is as it was in a valid array.
+    unsafe { array.build_unchecked() }
+}
