@@ -62,18 +62,18 @@ fn answers_do_not_depend_on_the_budget() {
 #[test]
 fn who_asks_is_told_once_when_memory_gets_scarce() {
     let (told, limits) = std::sync::mpsc::channel();
-    let builder = Engine::builder().workers(2).memory(100_000);
+    let builder = Engine::builder().workers(2).memory(300_000);
     let engine = builder.on_pressure(move |limit| told.send(limit).unwrap()).open_in_memory();
     let engine = engine.unwrap();
     engine.execute("CREATE TABLE numbers (n BIGINT); INSERT INTO numbers VALUES (1)").unwrap();
     assert!(limits.try_recv().is_err());
-    let rows: Vec<String> = (0..10_000).map(|number| format!("({number})")).collect();
+    let rows: Vec<String> = (0..30_000).map(|number| format!("({number})")).collect();
     for _ in 0..2 {
         engine.execute(&format!("INSERT INTO numbers VALUES {}", rows.join(", "))).unwrap();
         engine.wait(engine.progress().committed).unwrap();
     }
     drop(engine);
-    assert_eq!(limits.iter().collect::<Vec<_>>(), [100_000]);
+    assert_eq!(limits.iter().collect::<Vec<_>>(), [300_000]);
 }
 
 #[test]
