@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_dataflow::layout::assemble;
 use alluvium_trace::memory::{Charge, MemoryBudget};
-use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions, make_array};
+use arrow::array::{Array, ArrayData, RecordBatch, make_array};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 
@@ -35,10 +36,7 @@ pub(super) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, u
         make_array(data(array, &Arc::new(budget.charge(bytes))))
     });
     let columns = columns.collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    let rows = RecordBatch::try_new_with_options(rows.schema(), columns, &options)
-        .expect("columns have the types and lengths they had");
-    (rows, all)
+    (assemble(rows.schema(), columns, rows.num_rows()), all)
 }
 
 fn data(array: ArrayData, charge: &Arc<Charge>) -> ArrayData {
