@@ -2,8 +2,9 @@
 //!
 //! There may be more of them than memory, so a buffer that has grown large sorts what it has into a *run*, a
 //! batch that goes to a file where that is due, and begins anew; a batch that is sealed is merged from the runs
-//! and the rest. This is an external merge sort with one pass of merging (Knuth, The Art of Computer
-//! Programming, volume 3, section 5.4).
+//! and the rest. This is an external merge sort (Knuth, The Art of Computer Programming, volume 3, section 5.4).
+//! A merge has a page of each run in memory, so where there are more runs than that leaves room for, some are
+//! merged before.
 
 use differential_dataflow::trace::Description;
 use timely::progress::Antichain;
@@ -11,6 +12,7 @@ use timely::progress::Antichain;
 use crate::batch::Batch;
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
+use crate::file::FileScan;
 use crate::memory::{Charge, Surroundings, surroundings};
 use crate::merge::merge;
 use crate::page::PageLimits;
@@ -39,6 +41,8 @@ struct Run<T> {
     batch: Batch<T>,
     /// All of their times, ascending.
     times: Vec<T>,
+    /// How many merges they have been through.
+    merges: u32,
 }
 
 /// One update: its key and then its value lie in the arena from `start` on.
@@ -114,6 +118,7 @@ impl<T: PageTime> RowBuffer<T> {
         if self.should_run() {
             let run = self.run();
             self.runs.push(run);
+            self.merge_runs();
         }
         self.arena.reserve(bytes);
         self.updates.reserve(1);
@@ -133,9 +138,45 @@ impl<T: PageTime> RowBuffer<T> {
         times.sort_unstable();
         times.dedup();
         let batch = self.sorted(|_| true, all_times());
+        let used = self.used();
         self.arena.clear();
         self.updates.clear();
-        Run { batch, times }
+        if self.surroundings.budget.is_over() {
+            self.shrink(used);
+        }
+        Run { batch, times, merges: 0 }
+    }
+
+    /// Merges the last runs while they are as many as may be read together, and have been through equally many
+    /// merges: so none goes through more than the logarithm of how many there are.
+    fn merge_runs(&mut self) {
+        let most = FileScan::most_together(&self.surroundings.budget, self.limits.bytes);
+        while let Some(merges) = self.runs.last().map(|run| run.merges) {
+            let alike = self.runs.iter().rev().take_while(|run| run.merges == merges).count();
+            if alike < most {
+                break;
+            }
+            let runs = self.runs.split_off(self.runs.len() - alike);
+            let mut times: Vec<T> = runs.iter().flat_map(|run| &run.times).copied().collect();
+            times.sort_unstable();
+            times.dedup();
+            let sources: Vec<_> = runs.into_iter().map(|run| run.batch).collect();
+            let batch = merge(&sources, Antichain::new().borrow(), all_times());
+            self.runs.push(Run { batch, times, merges: merges + 1 });
+        }
+    }
+
+    /// The bytes of the arena and of the updates.
+    fn used(&self) -> (usize, usize) {
+        (self.arena.len(), size_of_val(&*self.updates))
+    }
+
+    /// Lets go of what is allocated but for what is worth keeping where so much was `used`.
+    fn shrink(&mut self, used: (usize, usize)) {
+        let budget = &self.surroundings.budget;
+        self.arena.shrink_to(budget.retained(used.0));
+        self.updates.shrink_to(budget.retained(used.1) / size_of::<Update<T>>());
+        self.count();
     }
 
     /// Counts what is allocated.
@@ -173,18 +214,13 @@ impl<T: PageTime> RowBuffer<T> {
     /// If the weights of one row at one time add up to more than an `i64` holds.
     pub fn seal(&mut self, description: Description<T>) -> Batch<T> {
         let upper = description.upper().clone();
-        let budget = &self.surroundings.budget;
-        let bytes = budget.retained(self.arena.len());
-        let updates = budget.retained(size_of_val(&*self.updates)) / size_of::<Update<T>>();
-        let batch = match self.runs.is_empty() {
-            true => self.sorted(|time| !upper.less_equal(time), description),
-            false => self.merged(description),
-        };
+        let is_due = |time: &T| !upper.less_equal(time);
+        let used = self.used();
+        let is_all = self.runs.is_empty();
+        let batch = self.sorted(is_due, if is_all { description.clone() } else { all_times() });
         self.keep_from(&upper);
-        self.arena.shrink_to(bytes);
-        self.updates.shrink_to(updates);
-        self.count();
-        batch
+        self.shrink(used);
+        if is_all { batch } else { self.merged(batch, is_due, description) }
     }
 
     /// The updates at the times that are `ready`, in a batch of this description. They stay in the buffer.
@@ -206,12 +242,16 @@ impl<T: PageTime> RowBuffer<T> {
         builder.finish(description)
     }
 
-    /// As [`Self::seal`], when there are runs. What of them is not due makes one new run.
-    fn merged(&mut self, description: Description<T>) -> Batch<T> {
-        let upper = description.upper().clone();
-        let is_due = |time: &T| !upper.less_equal(time);
-        let mut sources = vec![self.sorted(is_due, all_times())];
-        let waits = |run: &Run<T>| !run.times.iter().any(is_due);
+    /// The updates of `rest` and those of the runs that are due, in a batch of this description. What of a run
+    /// is not due makes one new run.
+    fn merged(
+        &mut self,
+        rest: Batch<T>,
+        is_due: impl Fn(&T) -> bool,
+        description: Description<T>,
+    ) -> Batch<T> {
+        let mut sources = vec![rest];
+        let waits = |run: &Run<T>| !run.times.iter().any(&is_due);
         let (mut waiting, due): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.runs).into_iter().partition(waits);
         let mut later: Vec<T> = due.iter().flat_map(|run| &run.times).copied().collect();
@@ -240,7 +280,7 @@ impl<T: PageTime> RowBuffer<T> {
             }
             later.sort_unstable();
             later.dedup();
-            waiting.push(Run { batch: then.finish(all_times()), times: later });
+            waiting.push(Run { batch: then.finish(all_times()), times: later, merges: 0 });
             now.finish(description)
         };
         self.runs = waiting;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::reader::FilePages;
-use crate::memory::Charge;
+use crate::memory::{Charge, MemoryBudget};
 use crate::page::Page;
 
 /// The pages of a batch file, read in windows that are let go again.
@@ -32,7 +32,16 @@ const WINDOW: usize = 256 << 10;
 /// for a page of each.
 const PART: usize = 32;
 
+/// So many files may be read together in any case.
+const FEW: usize = 8;
+
 impl FileScan {
+    /// How many files whose pages are of so many bytes may be read together: as many as there is room for a page of
+    /// each in that part of the budget.
+    pub(crate) fn most_together(budget: &MemoryBudget, page_bytes: usize) -> usize {
+        (budget.limit() / PART / page_bytes.max(1)).max(FEW)
+    }
+
     /// The pages of a file that is read together with others, `files` in all.
     pub(crate) fn new(file: Arc<FilePages>, files: usize) -> Self {
         let bytes = WINDOW.min(file.budget().limit() / PART / files.max(1));

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use alluvium_trace::RowBuffer;
 use alluvium_trace::page::PageLimits;
 use differential_dataflow::trace::Description;
@@ -5,6 +7,7 @@ use proptest::prelude::*;
 use timely::order::Product;
 use timely::progress::Antichain;
 
+use crate::mapped::MappedMemory;
 use crate::reference::*;
 
 /// What is in the buffer is these updates, some of the equal ones perhaps added up.
@@ -69,4 +72,24 @@ fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
     let batch = buffer.seal(all_times());
     let found: Vec<_> = contents(&batch).into_keys().map(|row| row.0).collect();
     assert_eq!(found, keys);
+}
+
+#[test]
+fn far_more_rows_than_memory_are_sorted_with_few_runs_at_a_time() {
+    const MEMORY: usize = 4 << 20;
+    let around = surround_with(MEMORY, Arc::new(MappedMemory::default()));
+    let mut buffer = RowBuffer::new();
+    let rows: u64 = 200_000;
+    for row in 0..rows {
+        // A permutation, and the sum of two halves.
+        let key = (row.wrapping_mul(7919) % rows).to_be_bytes();
+        buffer.push(&key, &[7; 200], &0u64, 1);
+        buffer.push(&key, &[7; 200], &0u64, 1);
+    }
+    let batch = buffer.seal(all_times());
+    let peak = around.budget.peak();
+    assert!(peak < MEMORY, "{peak}");
+    let expected = (0..rows).map(|row| ((row.to_be_bytes().to_vec(), vec![7; 200], 0), 2));
+    assert!(contents(&batch).into_iter().eq(expected));
+    assert!(around.budget.written() as usize > 20 * MEMORY);
 }
