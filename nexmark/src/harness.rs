@@ -66,7 +66,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
 
     let accounted = || {
         let state = engine.state();
-        state.memory_bytes + state.mapped_bytes
+        state.memory_bytes + state.kept_bytes + state.mapped_bytes
     };
     // The memory in which the source makes an epoch is there before the first row enters.
     let mut epochs = input.epochs().peekable();

@@ -26,12 +26,13 @@ pub struct Measurement {
     pub anonymous_bytes: u64,
     /// Resident pages of files at the end.
     pub file_bytes: u64,
-    /// By how much memory had grown since the first event, at most, in samples of every ten milliseconds.
+    /// By how much memory had grown since the first event, at most, in samples of every ten milliseconds: what is
+    /// resident of no file, and of files mapped since; pages of the program are not among it.
     pub used_bytes: u64,
     /// What of that was memory of no file.
     pub used_anonymous_bytes: u64,
-    /// The most that the engine accounted for, in the same samples: what is counted against the budget, and what was
-    /// touched of mapped files.
+    /// The most that the engine accounted for, in the same samples: what is counted against the budget, what is kept
+    /// for state to come, and what was touched of mapped files.
     pub accounted_bytes: u64,
     /// Memory of the events that were there before the clock started; part of the peak.
     pub input_bytes: u64,

@@ -13,6 +13,8 @@ pub struct State {
     pub memory_bytes: u64,
     /// The most that ever was.
     pub memory_peak_bytes: u64,
+    /// How many bytes of memory are free and kept for state to come, which are not counted against the budget.
+    pub kept_bytes: u64,
     /// How many bytes of the files with state were touched through their mappings, so that they are in memory as well.
     pub mapped_bytes: u64,
     /// How many bytes the files with state take.

@@ -91,6 +91,11 @@ impl MemoryBudget {
         self.shared.mappings.touched()
     }
 
+    /// The bytes that are kept for pages to come, which are not counted as being on the heap.
+    pub fn kept(&self) -> usize {
+        self.shared.slots.kept()
+    }
+
     /// The bytes of the files that hold state now.
     pub fn files(&self) -> u64 {
         self.shared.files.load(Ordering::Relaxed)
