@@ -71,11 +71,14 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     // The memory in which the source makes an epoch is there before the first row enters.
     let mut epochs = input.epochs().peekable();
     epochs.peek();
-    let begun = Instant::now();
-    let processor = resources::processor_time()?;
-    let ((latency, entered), used) = resources::sampled(accounted, || drive(&engine, epochs))?;
-    let elapsed = begun.elapsed().as_secs_f64();
-    let processor = resources::processor_time()? - processor;
+    let timed = || {
+        let begun = Instant::now();
+        let processor = resources::processor_time()?;
+        let driven = drive(&engine, epochs)?;
+        let elapsed = begun.elapsed().as_secs_f64();
+        Ok((driven, elapsed, resources::processor_time()? - processor))
+    };
+    let (((latency, entered), elapsed, processor), used) = resources::sampled(accounted, timed)?;
     let memory = resources::memory()?;
     let state = engine.state();
     check(query, &engine)?;

@@ -40,6 +40,10 @@ pub(crate) fn memory() -> Result<Memory> {
 /// How often [`sampled`] looks.
 const INTERVAL: Duration = Duration::from_millis(10);
 
+/// When the pages of the program are looked at for the first time: that takes ten milliseconds for a gigabyte that the
+/// process has.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
 /// The most that memory has grown since it was [sampled], in bytes: what is resident of no file, and pages of files that
 /// were mapped since.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,7 +112,7 @@ impl Program {
         let maps = process.maps()?;
         let file = |path| if let MMapPath::Path(path) = path { Some(path) } else { None };
         let files = maps.into_iter().filter_map(|map| file(map.pathname)).collect();
-        let (begun, due) = (Instant::now(), INTERVAL);
+        let (begun, due) = (Instant::now(), FIRST_LOOK);
         let mut program = Self { process, files, first: 0, begun, grown: 0, due };
         program.first = program.resident()?;
         Ok(program)
@@ -118,7 +122,7 @@ impl Program {
     /// answer is too small rather than too large.
     fn grown(&mut self) -> Result<u64> {
         if self.begun.elapsed() >= self.due {
-            self.due *= 2;
+            self.due *= 4;
             self.grown = self.resident()?.saturating_sub(self.first);
         }
         Ok(self.grown)
