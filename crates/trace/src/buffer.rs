@@ -134,9 +134,7 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Sorts what is buffered into a run.
     fn run(&mut self) -> Run<T> {
-        let mut times: Vec<T> = self.updates.iter().map(|update| update.time).collect();
-        times.sort_unstable();
-        times.dedup();
+        let times = ascending(self.updates.iter().map(|update| update.time));
         let batch = self.sorted(|_| true, all_times());
         let used = self.used();
         self.arena.clear();
@@ -157,9 +155,7 @@ impl<T: PageTime> RowBuffer<T> {
                 break;
             }
             let runs = self.runs.split_off(self.runs.len() - alike);
-            let mut times: Vec<T> = runs.iter().flat_map(|run| &run.times).copied().collect();
-            times.sort_unstable();
-            times.dedup();
+            let times = ascending(runs.iter().flat_map(|run| &run.times).copied());
             let sources: Vec<_> = runs.into_iter().map(|run| run.batch).collect();
             let batch = merge(&sources, Antichain::new().borrow(), all_times());
             self.runs.push(Run { batch, times, merges: merges + 1 });
@@ -254,8 +250,8 @@ impl<T: PageTime> RowBuffer<T> {
         let waits = |run: &Run<T>| !run.times.iter().any(&is_due);
         let (mut waiting, due): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.runs).into_iter().partition(waits);
-        let mut later: Vec<T> = due.iter().flat_map(|run| &run.times).copied().collect();
-        later.retain(|time| !is_due(time));
+        let times = due.iter().flat_map(|run| &run.times).copied();
+        let later = ascending(times.filter(|time| !is_due(time)));
         sources.extend(due.into_iter().map(|run| run.batch));
         let batch = if later.is_empty() {
             // Times stay what they are where none is given to advance them to.
@@ -278,8 +274,6 @@ impl<T: PageTime> RowBuffer<T> {
                 }
                 cursors.step_val();
             }
-            later.sort_unstable();
-            later.dedup();
             waiting.push(Run { batch: then.finish(all_times()), times: later, merges: 0 });
             now.finish(description)
         };
@@ -334,6 +328,14 @@ impl<T: PageTime> RowBuffer<T> {
         });
         arena.truncate(end);
     }
+}
+
+/// These times, each once, in ascending order.
+fn ascending<T: PageTime>(times: impl Iterator<Item = T>) -> Vec<T> {
+    let mut times: Vec<T> = times.collect();
+    times.sort_unstable();
+    times.dedup();
+    times
 }
 
 /// What describes updates of any time.
