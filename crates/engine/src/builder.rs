@@ -102,8 +102,9 @@ impl Builder {
     }
 
     /// What is done, once, when more than a third of the memory is taken, with all that may be taken in bytes: a program
-    /// that has little else to do may tell its allocator then to give back what is free. It is done by a thread of the
-    /// engine, which has to wait for it. By default, nothing.
+    /// that has little else to do may tell its allocator then to give back what is free. It is done by the thread that
+    /// passes the mark, a worker's, a source's or one that inserts rows, while others may wait for it, so it must not call the
+    /// engine. By default, nothing.
     pub fn on_pressure(mut self, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.pressure = Arc::new(act);
         self
@@ -135,19 +136,24 @@ impl Builder {
             return Ok(Surroundings::default());
         };
         let scratch = || match Scratch::create() {
-            Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),
+            Ok(scratch) => Ok(Some(Arc::new(scratch.with_piece(piece(bytes))) as Arc<dyn Storage>)),
             // Who has not asked for a budget can do without one.
             Err(_) if self.memory.is_none() => Ok(None),
             Err(error) => Err(Error::Start { message: error.to_string() }),
         };
         let storage = self.storage.clone().map_or_else(scratch, |storage| Ok(Some(storage)))?;
         let budget = match &storage {
-            Some(_) => {
-                let pressure = Arc::clone(&self.pressure);
-                MemoryBudget::with_pressure(bytes, move |limit| pressure(limit))
-            }
+            Some(_) => MemoryBudget::with_pressure(bytes, Arc::clone(&self.pressure)),
             None => MemoryBudget::unlimited(),
         };
         Ok(Surroundings { budget, storage, ..Surroundings::default() })
     }
+}
+
+/// How many bytes of a file are gathered before they are written: of every file that is being written so many are in
+/// memory, and each worker writes several.
+fn piece(memory: usize) -> NonZero<usize> {
+    let bytes = (memory / 64).clamp(16 << 10, 1 << 20);
+    // Whole pages of the system's cache.
+    NonZero::new(1 << bytes.ilog2()).expect("it has one bit")
 }

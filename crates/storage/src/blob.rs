@@ -28,8 +28,8 @@ pub trait Blob: Send + Sync + Debug {
 
     /// All bytes, mapped or on the heap. This reads and copies nothing, and what it returns outlives the blob.
     ///
-    /// To touch mapped bytes may read from the disk. A device that fails then ends the process with a signal,
-    /// and so does a file that someone else has cut short.
+    /// To touch mapped bytes may read from the disk. A device that fails then ends the process with a signal, unless it
+    /// was asked before to [`populate`](Blob::populate) them, and so does a file that someone else has cut short.
     fn bytes(&self) -> Bytes;
 
     /// Whether [`bytes`](Blob::bytes) are a mapped file.
@@ -42,6 +42,15 @@ pub trait Blob: Send + Sync + Debug {
     ///
     /// [`Error::OutOfBounds`] if the range ends before it starts or after the blob's end.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// Brings this range of the mapping to memory and waits for it, so that a device that fails is an `Err` here, and does
+    /// not end the process when the bytes are read. Where the system cannot do that (Linux before 5.14, and others), and
+    /// on a blob that is not mapped, it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfBounds`] if the range ends before it starts or after the blob's end.
+    fn populate(&self, range: Range<u64>) -> Result<()>;
 
     /// Tells the operating system what will happen to these ranges of the mapping. Each is widened to whole
     /// pages of the operating system; an empty one is passed over. Advice changes no bytes, and on a blob that

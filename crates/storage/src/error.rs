@@ -47,6 +47,14 @@ pub enum Error {
         /// What the operating system said.
         cause: io::Error,
     },
+    /// A blob was to be written that is sealed.
+    #[error("cannot {operation} {place}: it is sealed")]
+    Sealed {
+        /// Where the blob is.
+        place: String,
+        /// What was tried, as a verb.
+        operation: &'static str,
+    },
     /// A range that is not within a blob.
     #[error("cannot read bytes {} to {} of {place}, which has {length}", range.start, range.end)]
     OutOfBounds {

@@ -192,6 +192,10 @@ impl BlobWriter for Writer {
         self.writer.len()
     }
 
+    fn held(&self) -> usize {
+        self.writer.held()
+    }
+
     fn seal(&mut self) -> Result<Arc<dyn Blob>> {
         locked(&self.faults).call("seal", &self.name)?;
         let blob = self.writer.seal()?;

@@ -53,6 +53,10 @@ impl Blob for HeapBlob {
         Ok(self.bytes.slice(within(self, &range)?))
     }
 
+    fn populate(&self, range: Range<u64>) -> Result<()> {
+        within(self, &range).map(drop)
+    }
+
     fn advise(&self, ranges: &[Range<u64>], _advice: Advice) -> Result<()> {
         ranges.iter().try_for_each(|range| within(self, range).map(drop))
     }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::num::NonZero;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,8 +22,7 @@ use crate::storage::{BlobWriter, Storage};
 /// small file costs more to map than to read.
 const LARGEST_ON_HEAP: u64 = 32 << 10;
 
-/// Bytes are written in multiples of this, but for the last of a blob, so that the page cache holds them in large
-/// folios.
+/// How many bytes are gathered before they are written, so that the page cache holds them in large folios.
 const PIECE: usize = 1 << 20;
 
 /// A directory whose files are blobs.
@@ -38,6 +38,7 @@ const PIECE: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     directory: PathBuf,
+    piece: usize,
 }
 
 impl LocalStorage {
@@ -47,7 +48,12 @@ impl LocalStorage {
         let directory = std::path::absolute(given)
             .and_then(|directory| fs::create_dir_all(&directory).map(|()| directory))
             .map_err(|cause| Error::path("open", given, cause))?;
-        Ok(LocalStorage { directory })
+        Ok(LocalStorage { directory, piece: PIECE })
+    }
+
+    /// Gathers so many bytes of each blob before they are written, not a mebibyte: less memory, more calls.
+    pub fn with_piece(self, bytes: NonZero<usize>) -> LocalStorage {
+        LocalStorage { piece: bytes.get(), ..self }
     }
 
     /// The directory, as an absolute path.
@@ -78,7 +84,8 @@ impl Storage for LocalStorage {
             unsealed,
             file,
             written: 0,
-            waiting: Vec::with_capacity(PIECE),
+            piece: self.piece,
+            waiting: Vec::with_capacity(self.piece),
             sealed: false,
         };
         // Only now: the unsealed file keeps others from sealing a blob of this name in between.
@@ -146,12 +153,22 @@ struct Writer {
     file: File,
     /// How many bytes are in the file.
     written: u64,
+    /// How many bytes are written together, but for the last.
+    piece: usize,
     /// The bytes that come after those, less than a piece.
     waiting: Vec<u8>,
     sealed: bool,
 }
 
 impl Writer {
+    /// Whether the blob can still be written: readers take it that its bytes stay.
+    fn check(&self, operation: &'static str) -> Result<()> {
+        match self.sealed {
+            true => Err(Error::Sealed { place: self.path.display().to_string(), operation }),
+            false => Ok(()),
+        }
+    }
+
     /// Writes at a position, not at the end: what a failed write has left behind is written over.
     fn write(&self, bytes: &[u8], position: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, position)
@@ -159,13 +176,13 @@ impl Writer {
 
     /// Writes all whole pieces of what waits and these bytes, and lets the rest wait.
     fn write_pieces(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (head, rest) = bytes.split_at(PIECE - self.waiting.len());
-        let (pieces, tail) = rest.split_at(rest.len() / PIECE * PIECE);
+        let (head, rest) = bytes.split_at(self.piece - self.waiting.len());
+        let (pieces, tail) = rest.split_at(rest.len() / self.piece * self.piece);
         let waiting = self.waiting.len();
         self.waiting.extend_from_slice(head);
         let written = self
             .write(&self.waiting, self.written)
-            .and_then(|()| self.write(pieces, self.written + PIECE as u64));
+            .and_then(|()| self.write(pieces, self.written + self.piece as u64));
         if let Err(cause) = written {
             self.waiting.truncate(waiting);
             // The room is of more use to others. What cannot be given back now is written over, or cut off at the
@@ -173,7 +190,7 @@ impl Writer {
             let _ = self.file.set_len(self.written);
             return Err(cause);
         }
-        self.written += (PIECE + pieces.len()) as u64;
+        self.written += (self.piece + pieces.len()) as u64;
         self.waiting.clear();
         self.waiting.extend_from_slice(tail);
         Ok(())
@@ -193,7 +210,8 @@ impl Writer {
 
 impl BlobWriter for Writer {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() < PIECE - self.waiting.len() {
+        self.check("append to")?;
+        if bytes.len() < self.piece - self.waiting.len() {
             self.waiting.extend_from_slice(bytes);
             return Ok(());
         }
@@ -204,7 +222,13 @@ impl BlobWriter for Writer {
         self.written + self.waiting.len() as u64
     }
 
+    fn held(&self) -> usize {
+        // What was touched of the allocation stays.
+        self.len().min(self.piece as u64) as usize
+    }
+
     fn seal(&mut self) -> Result<Arc<dyn Blob>> {
+        self.check("seal")?;
         self.finish().map_err(|cause| Error::path("seal", &self.path, cause))
     }
 }

@@ -67,6 +67,28 @@ impl MappedBlob {
     }
 }
 
+/// Brings a range that is not empty to memory.
+#[cfg(target_os = "linux")]
+fn populate(map: &Mmap, range: Range<usize>) -> io::Result<()> {
+    match map.advise_range(memmap2::Advice::PopulateRead, range.start, range.len()) {
+        // The system does not know how.
+        Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        // To touch it would be a fault: the system says no more.
+        Err(cause) if cause.raw_os_error() == Some(EFAULT) => {
+            Err(io::Error::other("its device does not give the bytes, or the file was cut short"))
+        }
+        other => other,
+    }
+}
+
+#[cfg(target_os = "linux")]
+const EFAULT: i32 = 14;
+
+#[cfg(not(target_os = "linux"))]
+fn populate(_: &Mmap, _: Range<usize>) -> io::Result<()> {
+    Ok(())
+}
+
 impl Debug for MappedBlob {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
@@ -101,6 +123,14 @@ impl Blob for MappedBlob {
             .read_exact_at(&mut bytes, range.start)
             .map_err(|cause| Error::path("read", &self.path, cause))?;
         Ok(bytes.into())
+    }
+
+    fn populate(&self, range: Range<u64>) -> Result<()> {
+        let range = within(self, &range)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        populate(&self.map, range).map_err(|cause| Error::path("read", &self.path, cause))
     }
 
     fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()> {

@@ -98,8 +98,18 @@ struct Writer {
     sealed: bool,
 }
 
+impl Writer {
+    fn check(&self, operation: &'static str) -> Result<()> {
+        match self.sealed {
+            true => Err(Error::Sealed { place: place(&self.name), operation }),
+            false => Ok(()),
+        }
+    }
+}
+
 impl BlobWriter for Writer {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check("append to")?;
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
@@ -108,7 +118,13 @@ impl BlobWriter for Writer {
         self.bytes.len() as u64
     }
 
+    fn held(&self) -> usize {
+        // All of it is what would be on the disk.
+        0
+    }
+
     fn seal(&mut self) -> Result<Arc<dyn Blob>> {
+        self.check("seal")?;
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
         self.storage.blobs().insert(self.name.clone(), Some(bytes.clone()));
         self.sealed = true;

@@ -17,7 +17,8 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::num::NonZero;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -61,11 +62,17 @@ impl Scratch {
         let error = |cause| Error::path("create a scratch directory in", given, cause);
         let parent = std::path::absolute(given).map_err(error)?;
         fs::create_dir_all(&parent).map_err(error)?;
-        // What cannot be removed takes up room, no more.
-        let _ = remove_leftovers(&parent);
         let (directory, lock) = create_locked(&parent).map_err(error)?;
+        // What cannot be removed takes up room, no more.
+        let _ = lock.metadata().and_then(|own| remove_leftovers(&parent, own.uid()));
         let storage = LocalStorage::open(directory)?;
         Ok(Scratch { storage, _lock: lock })
+    }
+
+    /// Gathers so many bytes of each blob before they are written. See [`LocalStorage::with_piece`].
+    pub fn with_piece(mut self, bytes: NonZero<usize>) -> Scratch {
+        self.storage = self.storage.clone().with_piece(bytes);
+        self
     }
 
     /// The directory as storage. It is of no use any more once `self` is dropped, but what is open stays open.
@@ -129,13 +136,15 @@ fn lock(directory: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Removes the scratch directories that nobody owns.
-fn remove_leftovers(parent: &Path) -> io::Result<()> {
+/// Removes this user's scratch directories that no process has. In one of another user there may be anything.
+fn remove_leftovers(parent: &Path, user: u32) -> io::Result<()> {
     for entry in fs::read_dir(parent)? {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX))
-            // Not a link to one.
-            && entry.file_type()?.is_dir()
+            // Not of what a link leads to.
+            && let Ok(metadata) = entry.metadata()
+            && metadata.is_dir()
+            && metadata.uid() == user
         {
             // Another's, or being removed by another.
             let _ = remove_leftover(&entry.path());

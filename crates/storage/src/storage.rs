@@ -62,6 +62,9 @@ pub trait BlobWriter: Send {
     /// How many bytes have been appended.
     fn len(&self) -> u64;
 
+    /// How many bytes of memory the writer keeps for bytes that wait to be written, whether any do or not.
+    fn held(&self) -> usize;
+
     /// Whether nothing has been appended.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -70,10 +73,11 @@ pub trait BlobWriter: Send {
     /// Ends the blob, makes it visible under its name, and opens it.
     ///
     /// If this fails nothing has changed: it can be repeated, for instance when there is room again. Once it has
-    /// succeeded, the writer is of no more use.
+    /// succeeded, the writer is of no more use: every further call of this and of [`append`](BlobWriter::append) fails.
     ///
     /// # Errors
     ///
+    /// [`Error::Sealed`](crate::Error::Sealed) if that was done before;
     /// [`Error::Full`](crate::Error::Full) if there is no room for what had waited in memory.
     fn seal(&mut self) -> Result<Arc<dyn Blob>>;
 }

@@ -12,7 +12,7 @@ use crate::builder::{BatchBuilder, written};
 use crate::cursor::Cursor;
 use crate::fences::Fences;
 use crate::file::{FileError, FilePages, FileScan, FileWriter};
-use crate::memory::{MemoryBudget, Surroundings};
+use crate::memory::{Block, MemoryBudget, Surroundings};
 use crate::merge::BatchMerger;
 use crate::page::{Page, PageLimits};
 use crate::time::PageTime;
@@ -96,7 +96,7 @@ impl<T> Batch<T> {
         &self.description
     }
 
-    /// The bytes that pages and fences take; batches that share their pages each report all of them.
+    /// The bytes that pages and fences take, in memory or in their file; batches that share their pages each report all of them.
     pub fn bytes(&self) -> usize {
         self.contents.bytes
     }
@@ -160,7 +160,7 @@ impl<T> Batch<T> {
     ) -> Batch<T> {
         let mut fences = Fences::default();
         pages.iter().for_each(|page| fences.push(page.key(0)));
-        let held: usize = pages.iter().map(|page| page.bytes().len()).sum();
+        let held: usize = pages.iter().map(|page| Block::memory_of(page.bytes().len())).sum();
         let contents = Contents {
             updates: pages.iter().map(Page::updates).sum(),
             retractions: pages.iter().map(Page::retractions).sum(),
@@ -218,6 +218,17 @@ impl<T> Batch<T> {
                 Arc::get_mut(&mut self.contents)
         {
             scan.let_go_before(page);
+        }
+    }
+
+    /// As [`let_go_before`](Batch::let_go_before), of pages from `from` on, and not of `key_page`, from which the key is read.
+    #[inline]
+    pub(crate) fn let_go_between(&mut self, key_page: usize, from: usize, page: usize) {
+        if matches!(self.contents.pages, Pages::Scan(_))
+            && let Some(Contents { pages: Pages::Scan(scan), .. }) =
+                Arc::get_mut(&mut self.contents)
+        {
+            scan.let_go_between(key_page, from, page);
         }
     }
 
@@ -286,15 +297,13 @@ impl<T: PageTime> Batch<T> {
 
     /// Whether all updates are at one time; so it is if there are none.
     pub(crate) fn has_one_time(&self) -> bool {
-        let time = |page: &Page| page.time::<T>(0);
-        let mut pages = (0..self.pages()).map(|page| self.page(page));
-        match pages.next() {
-            Some(first) => {
-                first.layout().times == 1
-                    && pages.all(|page| page.layout().times == 1 && time(page) == time(first))
-            }
-            None => true,
-        }
+        let mut scan = self.to_scan(1);
+        let mut only = None;
+        (0..self.pages()).all(|number| {
+            scan.let_go_before(number);
+            let page = scan.page(number);
+            page.layout().times == 1 && *only.get_or_insert(page.time::<T>(0)) == page.time(0)
+        })
     }
 }
 

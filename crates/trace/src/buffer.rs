@@ -259,16 +259,17 @@ impl<T: PageTime> RowBuffer<T> {
         } else {
             let mut now = BatchBuilder::with_limits(self.limits);
             let mut then = BatchBuilder::with_limits(self.limits);
-            let mut cursors = Cursors::new(sources);
+            let mut cursors = Cursors::scan(sources);
+            let mut updates = Vec::new();
             while let Some(key) = cursors.key() {
                 let Some(val) = cursors.val() else {
                     cursors.step_key();
                     continue;
                 };
-                let mut updates = Vec::new();
+                updates.clear();
                 cursors.updates(|time, weight| updates.push((time, weight)));
                 updates.sort_unstable_by_key(|update| update.0);
-                for (time, weight) in updates {
+                for &(time, weight) in &updates {
                     let builder = if is_due(&time) { &mut now } else { &mut then };
                     builder.push(key, val, &time, weight);
                 }

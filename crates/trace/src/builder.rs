@@ -18,7 +18,7 @@ pub struct BatchBuilder<T> {
     open: PageBuilder<T>,
     full: Full,
     limits: PageLimits,
-    /// How many bytes more there will be on the heap if the batch stays there.
+    /// How many bytes more there will be on the heap if the batch stays there, than there were at the beginning.
     expected: usize,
     surroundings: Surroundings,
 }
@@ -125,7 +125,7 @@ impl<T: PageTime> BatchBuilder<T> {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
         let Surroundings { budget, storage, .. } = &self.surroundings;
         let is_due = storage.is_some()
-            && budget.has_no_room_for(self.expected)
+            && budget.has_no_room_for(self.expected.saturating_sub(*bytes))
             && *bytes >= budget.smallest_file()
             && !pages.is_empty();
         if is_due {

@@ -148,13 +148,10 @@ impl<T: PageTime> Cursor<T> {
                 values.start += 1;
             }
             if !values.is_empty() {
-                self.page = page;
-                self.values = values;
-                return;
+                return self.go_to(page, values);
             }
         }
-        self.page = page;
-        self.values = 0..0;
+        self.go_to(page, 0..0);
     }
 
     /// Moves forward to the first value of the current key that is not below `val`; stays when the current
@@ -176,8 +173,7 @@ impl<T: PageTime> Cursor<T> {
             page += 1;
             values = more;
         }
-        self.page = page;
-        self.values = values;
+        self.go_to(page, values);
     }
 
     /// Moves back to the first value of the current key.
@@ -241,6 +237,16 @@ impl<T: PageTime> Cursor<T> {
             Some(page) => page.values_of(key),
             None => 0..0,
         };
+    }
+
+    /// Goes forward to these values of the current key, on this page.
+    #[inline]
+    fn go_to(&mut self, page: usize, values: Range<usize>) {
+        if page > self.page {
+            self.batch.let_go_between(self.key_page, self.page, page);
+        }
+        self.page = page;
+        self.values = values;
     }
 
     /// The number of the current key on this page, which has it.

@@ -21,6 +21,8 @@ pub struct Cursors<T> {
     /// Those of them that are at the current value, the smallest; where one cursor has the key it is here
     /// even past its last value.
     at_val: Vec<usize>,
+    /// The cursors that are on their way from one place among the heads to another.
+    moving: Vec<Head>,
     /// The keys that will be sought, where that may have to wait for a disk.
     ahead: Option<Box<Ahead<T>>>,
 }
@@ -55,6 +57,7 @@ impl<T: PageTime> Cursors<T> {
             heads: Vec::new(),
             at_key: 0,
             at_val: Vec::new(),
+            moving: Vec::new(),
             ahead: None,
         };
         for cursor in 0..cursors.cursors.len() {
@@ -72,14 +75,7 @@ impl<T: PageTime> Cursors<T> {
 
     /// Moves to the next key.
     pub fn step_key(&mut self) {
-        if self.at_key == 1
-            && let Some(Head { cursor, .. }) = self.heads.pop()
-        {
-            self.cursors[cursor].step_key();
-            self.arrive(cursor);
-        } else {
-            self.leave(self.at_key, Cursor::step_key);
-        }
+        self.leave(self.at_key, Cursor::step_key);
         self.find_key();
     }
 
@@ -178,9 +174,16 @@ impl<T: PageTime> Cursors<T> {
     }
 
     /// Moves the cursors with the `count` smallest keys forward.
+    #[inline]
     fn leave(&mut self, count: usize, go: impl Fn(&mut Cursor<T>)) {
-        let moved = self.heads.split_off(self.heads.len() - count);
-        for Head { cursor, .. } in moved {
+        if count == 1
+            && let Some(Head { cursor, .. }) = self.heads.pop()
+        {
+            go(&mut self.cursors[cursor]);
+            return self.arrive(cursor);
+        }
+        self.moving.extend(self.heads.drain(self.heads.len() - count..));
+        while let Some(Head { cursor, .. }) = self.moving.pop() {
             go(&mut self.cursors[cursor]);
             self.arrive(cursor);
         }

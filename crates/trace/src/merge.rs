@@ -86,7 +86,7 @@ impl<T: PageTime> BatchMerger<T> {
         }
     }
 
-    /// Merges on while there is fuel, of which each update read takes one; leaves some only when all is done.
+    /// Merges on while there is fuel, of which each update, or page that is taken as it is, takes one; leaves some only when all is done.
     fn advance(&mut self, fuel: &mut isize) {
         while *fuel > 0 {
             let Some(key) = self.sources.key() else {

@@ -7,7 +7,8 @@
 //! youngest and smallest; the others wait in line behind them.
 //!
 //! A batch that comes to the layers is merged, all at once, with those before it that have less than twice
-//! the updates of what is merged behind them. So each layer has at least twice the updates of the next, there
+//! the updates of what is merged behind them; those in files only once there are four of like size, because to write
+//! them again costs more. So on the heap each layer has at least twice the updates of the next, there
 //! are a logarithmic number of layers, and an update is copied a logarithmic number of times. An empty batch
 //! only extends the description of its neighbour.
 //!
@@ -113,9 +114,10 @@ impl<T: PageTime> Spine<T> {
         if storage.is_none() {
             return;
         }
-        // Who reads a layer just now holds on to it a little longer.
-        let mut moved = 0;
-        while budget.is_over_by(moved) {
+        // Others move theirs as well, so that there may soon be enough room; and who reads a layer just now holds on to
+        // it a little longer, so that there may not be.
+        let (excess, mut moved) = (budget.excess(), 0);
+        while moved < excess && budget.is_over() {
             let on_heap = self.layers.iter_mut().filter(|layer| {
                 let bytes = layer.batch.bytes();
                 !layer.batch.is_empty() && !layer.batch.is_file() && bytes >= budget.smallest_file()

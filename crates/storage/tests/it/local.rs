@@ -72,6 +72,22 @@ fn a_blob_written_elsewhere_is_read() {
     assert_reads(&*LocalStorage::open(directory.path()).unwrap().open("a").unwrap(), &all);
 }
 
+/// To touch them would end the process.
+#[cfg(target_os = "linux")]
+#[test]
+fn bytes_that_the_device_does_not_give_are_an_error_where_they_are_asked_for_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let blob = write(&storage, "a", &bytes(MIB, 0));
+    let file = fs::File::options().write(true).open(directory.path().join("a")).unwrap();
+    file.set_len(64 << 10).unwrap();
+    blob.populate(0..64 << 10).unwrap();
+    blob.populate(70_000..70_000).unwrap();
+    let error = blob.populate(60_000..70_000).unwrap_err().to_string();
+    assert!(error.contains("/a: ") && error.contains("cut short"), "{error}");
+    assert!(matches!(blob.populate(0..2 * MIB as u64), Err(Error::OutOfBounds { .. })));
+}
+
 #[test]
 fn files_grow_by_whole_mebibytes_until_they_are_sealed() {
     let directory = tempfile::tempdir().unwrap();

@@ -32,6 +32,7 @@ fn appends_of_any_size_come_out_as_they_went_in() {
                 (piece, rest) = rest.split_at(size);
                 writer.append(piece).unwrap();
                 assert_eq!(writer.len(), (all.len() - rest.len()) as u64);
+                assert!(writer.held() <= MIB.min(all.len() - rest.len()));
             }
             assert_reads(&*writer.seal().unwrap(), &all);
             assert_reads(&*storage.open(&name).unwrap(), &all);
@@ -51,6 +52,21 @@ fn a_blob_is_not_there_before_it_is_sealed() {
         assert_eq!(storage.list("").unwrap(), ["a"]);
         storage.delete("a").unwrap();
         assert!(storage.list("").unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_sealed_blob_cannot_be_written_any_more() {
+    each(|storage| {
+        let mut writer = storage.create("a").unwrap();
+        writer.append(&bytes(10, 0)).unwrap();
+        let blob = writer.seal().unwrap();
+        for error in [writer.append(&bytes(3 * MIB, 1)).unwrap_err(), writer.seal().unwrap_err()] {
+            assert!(matches!(error, Error::Sealed { .. }), "{error}");
+        }
+        drop(writer);
+        assert_reads(&*blob, &bytes(10, 0));
+        assert_reads(&*storage.open("a").unwrap(), &bytes(10, 0));
     });
 }
 

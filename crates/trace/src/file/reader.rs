@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use alluvium_storage::{Advice, Blob, TemporaryBlob};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use rkyv::rancor;
 use rkyv::util::AlignedVec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -35,13 +36,16 @@ pub(crate) struct FilePages {
     updates: usize,
     retractions: usize,
     budget: MemoryBudget,
-    /// How many pages were touched and not given back.
+    /// What is in memory is of now; to give all of it back, a new generation begins.
+    generation: AtomicU32,
+    /// How many pages were touched in it.
     known: AtomicUsize,
-    /// Which parts of the mapping, of [`WINDOW`] bytes each, were touched and not given back.
-    windows: Box<[AtomicBool]>,
-    /// The bytes of them.
+    /// The generation in which each part of the mapping, of [`WINDOW`] bytes, was last touched.
+    windows: Box<[AtomicU32]>,
+    /// The bytes of those that were touched in this one.
     touched: AtomicUsize,
-    _charge: Charge,
+    /// Of what is held beside the mapping.
+    charge: Mutex<Charge>,
 }
 
 /// Where a byte of a mapping is touched, Linux maps what it has in memory of so many bytes around it, aligned
@@ -52,15 +56,23 @@ const WINDOW: usize = 64 << 10;
 struct Slot {
     entry: PageEntry,
     page: OnceLock<Box<Page>>,
-    state: AtomicU8,
+    /// [Asked for](asked) or [touched](touched) in some generation. If that is not the present one, it is on the disk.
+    state: AtomicU32,
 }
 
-/// On the disk.
-const AWAY: u8 = 0;
-/// On its way to memory.
-const ASKED: u8 = 1;
-/// In memory, and checked.
-const TOUCHED: u8 = 2;
+/// The first generation; in what is made nothing is of it.
+const FIRST: u32 = 1;
+
+/// The state of a page on its way to memory.
+fn asked(generation: u32) -> u32 {
+    generation << 1
+}
+
+/// The state of a page that is in memory, and checked.
+#[inline]
+fn touched(generation: u32) -> u32 {
+    generation << 1 | 1
+}
 
 /// The most bytes that are asked for at once.
 const MOST_ASKED: u64 = 8 << 20;
@@ -89,12 +101,15 @@ impl FilePages {
         blob: Arc<dyn Blob>,
         budget: &MemoryBudget,
     ) -> Result<(Self, Metadata), FileError> {
-        let bytes = blob.bytes();
         let damaged = |offset: usize, reason| FileError::Damaged {
             place: blob.place(),
             offset: offset as u64,
             reason,
         };
+        let bytes = blob.bytes();
+        let length = blob.len();
+        blob.populate(0..length.min(HEADER as u64))?;
+        blob.populate(length.saturating_sub(TRAILER as u64)..length)?;
         let (Some(header), Some(trailer)) =
             (bytes.first_chunk::<HEADER>(), bytes.last_chunk::<TRAILER>())
         else {
@@ -111,7 +126,10 @@ impl FilePages {
         let start = usize::try_from(trailer.offset).unwrap_or(usize::MAX);
         let within = trailer.offset.checked_add(trailer.length) == Some(end as u64);
         let metadata = match bytes.get(start..end) {
-            Some(metadata) if within && start >= HEADER => metadata,
+            Some(metadata) if within && start >= HEADER => {
+                blob.populate(start as u64..end as u64)?;
+                metadata
+            }
             _ => return Err(damaged(end, "the metadata is not where the trailer says")),
         };
         if xxh3_64(metadata) != trailer.checksum {
@@ -152,11 +170,13 @@ impl FilePages {
         budget: &MemoryBudget,
         metadata: &Metadata,
     ) -> Self {
-        let slot = |&entry| Slot { entry, page: OnceLock::new(), state: AtomicU8::new(AWAY) };
+        let slot = |&entry| Slot { entry, page: OnceLock::new(), state: AtomicU32::new(0) };
         let slots: Box<[Slot]> = metadata.pages.iter().map(slot).collect();
         let count = if blob.is_mapped() { blob.bytes().len().div_ceil(WINDOW) } else { 0 };
-        let windows: Box<[AtomicBool]> = (0..count).map(|_| AtomicBool::new(false)).collect();
-        let mut held = slots.len() * size_of::<Slot>() + windows.len();
+        let windows: Box<[AtomicU32]> = (0..count).map(|_| AtomicU32::new(0)).collect();
+        // And a fence of each page.
+        let mut held =
+            size_of_val(&*slots) + size_of_val(&*windows) + slots.len() * size_of::<u64>();
         if !blob.is_mapped() {
             held += usize::try_from(blob.len()).unwrap_or(usize::MAX);
         }
@@ -164,6 +184,7 @@ impl FilePages {
             bytes: blob.bytes(),
             blob,
             temporary,
+            generation: AtomicU32::new(FIRST),
             known: AtomicUsize::new(0),
             slots,
             lanes: metadata.lanes,
@@ -173,7 +194,7 @@ impl FilePages {
             budget: budget.clone(),
             windows,
             touched: AtomicUsize::new(0),
-            _charge: budget.charge(held),
+            charge: Mutex::new(budget.charge(held)),
         }
     }
 
@@ -212,12 +233,12 @@ impl FilePages {
     ///
     /// # Panics
     ///
-    /// If there is no such page, or if it is not what was written; the message then names the file and where
-    /// in it the page is.
+    /// If there is no such page, or if it cannot be read or is not what was written; the message then names the file
+    /// and, in the latter case, where in it the page is.
     #[inline]
     pub(crate) fn page(&self, index: usize) -> &Page {
         let slot = &self.slots[index];
-        if slot.state.load(Ordering::Relaxed) == TOUCHED
+        if slot.state.load(Ordering::Relaxed) == touched(self.generation.load(Ordering::Relaxed))
             && let Some(page) = slot.page.get()
         {
             return page;
@@ -230,16 +251,27 @@ impl FilePages {
         let PageEntry { offset, length, .. } = slot.entry;
         let start = offset as usize;
         let bytes = self.bytes.slice(start..start + length as usize);
-        if slot.state.load(Ordering::Relaxed) == AWAY {
+        // What is touched while a new one begins is of the old one, and so taken to be on the disk.
+        let generation = self.generation.load(Ordering::Acquire);
+        if slot.state.load(Ordering::Relaxed) < asked(generation) {
             // The system brings what is mapped in by pages of its own, one after the other.
             self.ask(offset..offset + u64::from(length));
         }
-        let layout = self.check(&slot.entry, &bytes).unwrap_or_else(|error| panic!("{error}"));
-        let page = slot.page.get_or_init(|| Box::new(Page::mapped(bytes, layout)));
-        if slot.state.swap(TOUCHED, Ordering::Relaxed) != TOUCHED && self.blob.is_mapped() {
+        let populated = self.blob.populate(offset..offset + u64::from(length));
+        let layout = populated
+            .map_err(FileError::from)
+            .and_then(|()| self.check(&slot.entry, &bytes))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let page = slot.page.get_or_init(|| {
+            self.charge.lock().add(size_of::<Page>());
+            Box::new(Page::mapped(bytes, layout))
+        });
+        let state = touched(generation);
+        if slot.state.swap(state, Ordering::Relaxed) != state && self.blob.is_mapped() {
             self.known.fetch_add(1, Ordering::Relaxed);
             let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
-            let fresh = |window: &&AtomicBool| !window.swap(true, Ordering::Relaxed);
+            let fresh =
+                |window: &&AtomicU32| window.swap(generation, Ordering::Relaxed) != generation;
             let more = self.windows[around].iter().filter(fresh).count() * WINDOW;
             self.budget.mappings().touch(more, &self.touched);
         }
@@ -259,13 +291,14 @@ impl FilePages {
             return false;
         }
         let most = MOST_ASKED.min(self.budget.limit() as u64 / 16);
-        let (mut asked, mut run) = (0, 0..0);
+        let asked = asked(self.generation.load(Ordering::Relaxed));
+        let (mut bytes, mut run) = (0, 0..0);
         for page in pages {
             let Slot { entry, state, .. } = &self.slots[page];
-            if asked >= most {
+            if bytes >= most {
                 break;
             }
-            if state.compare_exchange(AWAY, ASKED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            if state.fetch_max(asked, Ordering::Relaxed) >= asked {
                 continue;
             }
             let end = entry.offset + u64::from(entry.length);
@@ -273,10 +306,10 @@ impl FilePages {
                 self.ask(std::mem::replace(&mut run, entry.offset..entry.offset));
             }
             run.end = end;
-            asked += u64::from(entry.length);
+            bytes += u64::from(entry.length);
         }
         self.ask(run);
-        asked > 0
+        bytes > 0
     }
 
     /// Asks the system for a range of the file. It is advice: without it pages come when they are touched.
@@ -340,17 +373,14 @@ impl Mapping for FilePages {
 
     /// Who touches a page again has it read and checked again.
     fn give_back(&self) {
-        for slot in &self.slots {
-            slot.state.store(AWAY, Ordering::Relaxed);
-        }
-        self.known.store(0, Ordering::Relaxed);
-        for window in &self.windows {
-            window.store(false, Ordering::Relaxed);
-        }
         self.budget.mappings().give_back(&self.touched);
+        self.generation.fetch_add(1, Ordering::AcqRel);
         // Advice: without it the pages stay a little longer.
         let all = 0..self.blob.len();
         let _ = self.blob.advise(std::slice::from_ref(&all), Advice::DontNeed);
+        // What others touched meanwhile may be gone again.
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.known.store(0, Ordering::Relaxed);
     }
 }
 

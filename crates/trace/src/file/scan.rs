@@ -18,6 +18,7 @@ pub(crate) struct FileScan {
     pages: u32,
     /// The first window that was not let go.
     first: usize,
+    _charge: Charge,
 }
 
 struct Window {
@@ -47,8 +48,10 @@ impl FileScan {
         let bytes = WINDOW.min(file.budget().limit() / PART / files.max(1));
         let length = usize::try_from(file.file_bytes()).unwrap_or(usize::MAX) / file.len().max(1);
         let pages = (bytes / length.max(1)).max(1).ilog2();
-        let windows = (0..file.len().div_ceil(1 << pages)).map(|_| OnceLock::new()).collect();
-        Self { file, windows, pages, first: 0 }
+        let windows: Box<[_]> =
+            (0..file.len().div_ceil(1 << pages)).map(|_| OnceLock::new()).collect();
+        let charge = file.budget().charge(size_of_val(&*windows));
+        Self { file, windows, pages, first: 0, _charge: charge }
     }
 
     /// The number of pages.
@@ -80,7 +83,17 @@ impl FileScan {
         Window { pages, _charge: charge }
     }
 
-    /// Lets go of the windows before the one that has this page.
+    /// Lets go of the windows from the one that has the page `from` up to the one that has `page`, but for that of
+    /// `key_page`. What is read of them again comes again.
+    #[inline]
+    pub(crate) fn let_go_between(&mut self, key_page: usize, from: usize, page: usize) {
+        let window = |page: usize| page >> self.pages;
+        for number in window(from).max(window(key_page) + 1)..window(page).min(self.windows.len()) {
+            self.windows[number].take();
+        }
+    }
+
+    /// Lets go of the windows before the one that has this page, for good.
     #[inline]
     pub(crate) fn let_go_before(&mut self, page: usize) {
         let end = (page >> self.pages).min(self.windows.len());

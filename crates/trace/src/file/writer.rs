@@ -27,9 +27,6 @@ pub(crate) struct FileWriter {
     charge: Charge,
 }
 
-/// No more than so many bytes wait to be written.
-const WAITING: u64 = 1 << 20;
-
 /// Numbers the files of a process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -69,7 +66,7 @@ impl FileWriter {
         self.retractions += page.retractions() as u64;
         self.surroundings.room.wait_for(|| self.writer.append(bytes))?;
         let entries = self.entries.capacity() * size_of::<PageEntry>();
-        self.charge.set(self.writer.len().min(WAITING) as usize + entries);
+        self.charge.set(self.writer.held() + entries);
         Ok(())
     }
 

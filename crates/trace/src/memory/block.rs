@@ -38,6 +38,11 @@ impl Block {
         Self { memory, length: bytes.len(), charge }
     }
 
+    /// How much memory a block takes that was [copied](Block::copied) or [taken out](Block::take) with so many bytes.
+    pub(crate) fn memory_of(bytes: usize) -> usize {
+        if Memory::is_slot(bytes) { SLOT } else { bytes }
+    }
+
     /// How many bytes there is memory for.
     pub(crate) fn capacity(&self) -> usize {
         self.memory.len()
@@ -130,10 +135,14 @@ impl AsRef<[u8]> for Block {
 }
 
 impl Memory {
+    /// Whether a slot is the place for so many bytes.
+    fn is_slot(bytes: usize) -> bool {
+        (SLOT / 2 + 1..=SLOT).contains(&bytes)
+    }
+
     /// A slot, if that is the place for so many bytes and there is one to be had.
     fn slot(bytes: usize, budget: &MemoryBudget) -> Option<Slot> {
-        let is_due = (SLOT / 2 + 1..=SLOT).contains(&bytes);
-        is_due.then(|| budget.slots().take().ok()).flatten()
+        Self::is_slot(bytes).then(|| budget.slots().take().ok()).flatten()
     }
 
     fn len(&self) -> usize {
@@ -173,6 +182,7 @@ mod tests {
             let (length, most) = (expected.len(), expected.len().max(SLOT));
             let memory = if length > SLOT / 2 { length..=most } else { length..=length };
             assert!(memory.contains(&taken.capacity()), "{} for {length}", taken.capacity());
+            assert_eq!(Block::copied(&block, &budget).capacity(), Block::memory_of(length));
         }
         block.truncate(10);
         assert_eq!(block.take().capacity(), 10);

@@ -45,12 +45,12 @@ const LEAST_HANDFUL: usize = 4 << 10;
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self::with_pressure(limit, |_| ())
+        Self::with_pressure(limit, Arc::new(|_| ()))
     }
 
     /// A budget of `limit` bytes; once there is more than a third of it on the heap, `act` is done, with the limit, by
     /// the thread that first sees it.
-    pub fn with_pressure(limit: usize, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
+    pub fn with_pressure(limit: usize, act: Arc<dyn Fn(usize) + Send + Sync>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 limit,
@@ -109,7 +109,7 @@ impl MemoryBudget {
     /// Whether there is more on the heap than there should be. Of the limit an eighth is left to mapped files, and an
     /// eighth to what is not counted: columns that single operators decode, and holes in the allocator's heap.
     pub fn is_over(&self) -> bool {
-        self.is_over_by(0)
+        self.excess() > 0
     }
 
     /// Whether there is more on the heap than there may be.
@@ -117,9 +117,9 @@ impl MemoryBudget {
         self.used() > self.limit()
     }
 
-    /// Whether there would be more on the heap than there should be without `bytes` of it.
-    pub(crate) fn is_over_by(&self, bytes: usize) -> bool {
-        self.used().saturating_sub(bytes) > self.most_on_heap()
+    /// By how much there is more on the heap than there should be.
+    pub(crate) fn excess(&self) -> usize {
+        self.used().saturating_sub(self.most_on_heap())
     }
 
     /// Whether there would be more on the heap than there should be with `bytes` more.
@@ -211,17 +211,22 @@ impl Charge {
             return;
         }
         let Shared { used, peak, pressure, .. } = &*self.budget.shared;
-        if bytes >= self.bytes {
-            let more = bytes - self.bytes;
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        if bytes >= before {
+            let more = bytes - before;
             let now = used.fetch_add(more, Ordering::Relaxed) + more;
             if now > peak.load(Ordering::Relaxed) {
                 peak.fetch_max(now, Ordering::Relaxed);
                 pressure.rises_to(now);
             }
         } else {
-            used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            used.fetch_sub(before - bytes, Ordering::Relaxed);
         }
-        self.bytes = bytes;
+    }
+
+    /// Counts `bytes` more.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.set(self.bytes + bytes);
     }
 }
 

@@ -47,9 +47,9 @@ impl Mappings {
         files.push(file);
     }
 
-    /// So many bytes more were touched, which are added to the file's. If that is too much, those of which most was
-    /// touched are given back: who goes through a whole file keeps little of it, and what is looked up here and there
-    /// stays.
+    /// So many bytes more were touched, which are added to the file's. If that is too much, the files of which most was
+    /// touched are given back, as a whole: who goes through one keeps little of it, and what is looked up here and there
+    /// in others stays.
     pub(crate) fn touch(&self, bytes: usize, file: &AtomicUsize) {
         // Others may give the file back as soon as its bytes are told: the sum has to have them by then.
         let touched = self.touched.fetch_add(bytes, Ordering::Relaxed) + bytes;

@@ -1,7 +1,7 @@
 //! How much memory state takes, and how much it may.
 //!
 //! Bytes of state are counted where they are held: a [`Charge`] lives as long as the memory it stands for. The
-//! count is one for the process, and so is the limit: a [`MemoryBudget`] is shared by all workers. What a
+//! count is one for an engine, and so is the limit: a [`MemoryBudget`] is shared by all its workers. What a
 //! spine or a builder does when the limit is passed it decides by itself, with the [`surroundings`] of its
 //! thread: the budget, and the storage that batches go to.
 //!

@@ -1,25 +1,29 @@
 //! Who is told when memory gets scarce.
 
 use std::fmt;
-use std::sync::Once;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is done when there is first more than a third of the limit on the heap.
 pub(super) struct Pressure {
     limit: usize,
-    told: Once,
-    act: Box<dyn Fn(usize) + Send + Sync>,
+    told: AtomicBool,
+    act: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
 impl Pressure {
     /// Does `act`, with the limit in bytes.
-    pub(super) fn new(limit: usize, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        Self { limit, told: Once::new(), act: Box::new(act) }
+    pub(super) fn new(limit: usize, act: Arc<dyn Fn(usize) + Send + Sync>) -> Self {
+        Self { limit, told: AtomicBool::new(false), act }
     }
 
     /// There are so many bytes on the heap now.
     pub(super) fn rises_to(&self, bytes: usize) {
-        if bytes > self.limit / 3 {
-            self.told.call_once(|| (self.act)(self.limit));
+        if bytes > self.limit / 3
+            && !self.told.load(Ordering::Relaxed)
+            && !self.told.swap(true, Ordering::Relaxed)
+        {
+            (self.act)(self.limit);
         }
     }
 }
@@ -32,8 +36,9 @@ impl fmt::Debug for Pressure {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
 
     use crate::memory::MemoryBudget;
 
@@ -41,9 +46,10 @@ mod tests {
     fn it_is_told_once_and_only_when_much_is_taken() {
         let told = Arc::new(AtomicUsize::new(0));
         let sum = Arc::clone(&told);
-        let budget = MemoryBudget::with_pressure(3000, move |limit| {
+        let act = move |limit| {
             sum.fetch_add(limit, Ordering::Relaxed);
-        });
+        };
+        let budget = MemoryBudget::with_pressure(3000, Arc::new(act));
         let some = budget.charge(1000);
         assert_eq!(told.load(Ordering::Relaxed), 0);
         let more = budget.charge(1);

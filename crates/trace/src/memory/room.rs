@@ -1,5 +1,6 @@
 //! Waiting for room on a disk that is full.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,19 +51,38 @@ impl Room {
             Err(error @ Error::Full { .. }) => error,
             other => return other,
         };
+        let _waiting = Waiting::new(&self.shared, &error);
         let mut state = self.shared.state.lock();
-        state.threads += 1;
-        state.reason = Some(told(&error));
         let mut result = Err(error);
         while matches!(result, Err(Error::Full { .. })) && !state.is_given_up {
             self.shared.changed.wait_for(&mut state, PAUSE);
             parking_lot::MutexGuard::unlocked(&mut state, || result = act());
         }
+        result
+    }
+}
+
+/// A thread that waits, until this is dropped.
+struct Waiting<'a> {
+    shared: &'a Shared,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(shared: &'a Shared, error: &Error) -> Self {
+        let mut state = shared.state.lock();
+        state.threads += 1;
+        state.reason = Some(told(error));
+        Self { shared }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
         state.threads -= 1;
         if state.threads == 0 {
             state.reason = None;
         }
-        result
     }
 }
 
@@ -79,10 +99,7 @@ fn told(error: &Error) -> String {
 }
 
 /// The uppermost directory of the file system that a file is to be on.
-#[cfg(unix)]
 fn file_system(file: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
     let mut directory = file.parent().filter(|parent| parent.is_absolute())?;
     let own = device(directory)?;
@@ -94,7 +111,26 @@ fn file_system(file: &Path) -> Option<String> {
     Some(directory.display().to_string())
 }
 
-#[cfg(not(unix))]
-fn file_system(_: &Path) -> Option<String> {
-    None
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn nobody_waits_any_more_who_has_panicked() {
+        let room = Room::default();
+        let mut calls = 0;
+        let act = || {
+            calls += 1;
+            assert!(calls == 1, "on command");
+            assert_eq!(room.reason(), None);
+            let cause = io::ErrorKind::StorageFull.into();
+            Err::<(), _>(Error::Full { place: "a".to_owned(), operation: "write", cause })
+        };
+        let waiting = catch_unwind(AssertUnwindSafe(|| room.wait_for(act)));
+        assert!(waiting.is_err() && room.reason().is_none());
+        assert_eq!(calls, 2);
+    }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use memmap2::{MmapMut, MmapRaw, UncheckedAdvice};
 use parking_lot::Mutex;
 
-/// The bytes of a slot: those of a full page of the usual size, and a multiple of the system's pages.
+/// The bytes of a slot: those of a full page of the usual size, and on nearly all systems a multiple of the system's pages.
 pub const SLOT: usize = 16 << 10;
 
 /// The slots of a region, which is mapped as a whole.
@@ -70,7 +70,7 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 struct State {
     regions: Vec<MmapRaw>,
-    /// The numbers of free slots that have memory, the last one freed last.
+    /// The numbers of free slots that have memory.
     warm: Vec<u32>,
     /// The numbers of free slots that have none.
     cold: Vec<u32>,
@@ -80,6 +80,8 @@ impl Slots {
     /// No slots yet, for a budget of `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         let warm = (limit / 64 / SLOT).clamp(LEAST_WARM, MOST_WARM);
+        // A slot that is less than a page of the system cannot be given back without its neighbours.
+        let warm = if SLOT.is_multiple_of(system_page()) { warm } else { usize::MAX };
         Slots { state: Mutex::default(), warm }
     }
 
@@ -131,7 +133,8 @@ impl State {
         self.warm.sort_unstable();
         for run in self.warm[warm..].chunk_by(|a, b| a + 1 == *b && place(*a).0 == place(*b).0) {
             let (region, slot) = place(run[0]);
-            // SAFETY: this empties the memory. Free slots belong to nobody, and zero is as good as anything else.
+            // SAFETY: this empties the memory. Free slots belong to nobody, zero is as good as anything else, and a slot is a
+            // number of whole pages of the system, or none would be too many to be kept.
             // Where the system cannot do it, the slots stay as they are.
             let _ = unsafe {
                 let (start, length) = (slot * SLOT, run.len() * SLOT);
@@ -144,6 +147,13 @@ impl State {
         }
         self.cold.extend(self.warm.drain(warm..).rev());
     }
+}
+
+/// The bytes of a page of the system.
+fn system_page() -> usize {
+    // SAFETY: this only asks.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// The region of a slot, and where in it the slot is.

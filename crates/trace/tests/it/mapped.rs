@@ -1,9 +1,10 @@
 //! Blobs in memory that pass for mapped files, and tell how they were read.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use alluvium_storage::{Advice, Blob, BlobWriter, MemoryStorage, Result, Storage};
+use alluvium_storage::{Advice, Blob, BlobWriter, Error, MemoryStorage, Result, Storage};
 use alluvium_trace::memory::MemoryBudget;
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, Cursors, merge};
@@ -28,11 +29,14 @@ pub struct MappedBlob {
     pub asked: Mutex<Vec<Range<u64>>>,
     /// What was read past the mapping.
     pub read: Mutex<Vec<Range<u64>>>,
+    /// What lies behind this byte cannot be brought to memory.
+    pub fails_from: AtomicU64,
 }
 
 impl MappedBlob {
     pub fn new(blob: Arc<dyn Blob>) -> Self {
-        Self { blob, asked: Mutex::default(), read: Mutex::default() }
+        let fails_from = AtomicU64::new(u64::MAX);
+        Self { blob, asked: Mutex::default(), read: Mutex::default(), fails_from }
     }
 }
 
@@ -44,6 +48,9 @@ impl BlobWriter for Writer {
     }
     fn len(&self) -> u64 {
         self.0.len()
+    }
+    fn held(&self) -> usize {
+        self.0.held()
     }
     fn seal(&mut self) -> Result<Arc<dyn Blob>> {
         Ok(Arc::new(MappedBlob::new(self.0.seal()?)))
@@ -84,6 +91,13 @@ impl Blob for MappedBlob {
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         self.read.lock().unwrap().push(range.clone());
         self.blob.read(range)
+    }
+    fn populate(&self, range: Range<u64>) -> Result<()> {
+        if range.end > self.fails_from.load(Ordering::Relaxed) {
+            let cause = std::io::Error::other("the device fails on command");
+            return Err(Error::Io { place: self.place(), operation: "read", cause });
+        }
+        self.blob.populate(range)
     }
     fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()> {
         if advice == Advice::WillNeed {
@@ -148,6 +162,76 @@ fn a_scan_holds_one_window_at_a_time() {
     assert!((1..=2 * 32_768).contains(&most), "{most} bytes");
     drop(cursor);
     assert_eq!((memory.used(), memory.touched()), (before, 0));
+}
+
+/// A key that has most of a collection, as a join without equal columns has, once had all of it in memory.
+#[test]
+fn a_scan_of_one_key_holds_few_windows_at_a_time() {
+    let memory = MemoryBudget::new(1 << 20);
+    let around = surround(1);
+    let rows: Vec<_> = (0..100_000).map(|number| (vec![], key(number), 0, 1)).collect();
+    let _written = batch::<u64>(&rows, PageLimits { bytes: 400, updates: 1 << 16 });
+    let storage = around.storage.unwrap();
+    let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
+    let blob = Arc::new(MappedBlob::new(blob));
+    let file = Batch::<u64>::open(blob, &memory).unwrap();
+    surround(usize::MAX);
+    let before = memory.used();
+    let mut cursor = file.scan();
+    let windows = memory.used() - before;
+    for round in 0..2 {
+        let mut number = 0;
+        while let Some(value) = cursor.val() {
+            assert_eq!(value, key(number));
+            number += 1;
+            if round == 0 && number % 5 == 3 {
+                cursor.seek_val(&key(number));
+            } else {
+                cursor.step_val();
+            }
+            // Those of the key, of the value and of the next one.
+            let held = memory.used() - before - windows;
+            assert!(held <= 3 * 2 * 32_768, "{held} bytes at {number}");
+        }
+        assert_eq!(number, 100_000);
+        assert_eq!(cursor.key(), Some(&[][..]));
+        cursor.rewind_vals();
+    }
+    cursor.step_key();
+    assert_eq!(cursor.key(), None);
+}
+
+#[test]
+fn a_page_that_the_device_does_not_give_is_an_error_that_names_the_file() {
+    let (blob, file) = file_of_numbers(0..1000, usize::MAX);
+    blob.fails_from.store(9000, Ordering::Relaxed);
+    let mut cursor = file.cursor();
+    cursor.seek_key(&key(10));
+    assert_eq!(cursor.key(), Some(&*key(10)));
+    let seek = std::panic::AssertUnwindSafe(|| cursor.seek_key(&key(900)));
+    let error = std::panic::catch_unwind(seek).unwrap_err();
+    let error = error.downcast_ref::<String>().unwrap();
+    assert!(error.contains("cannot read mem:batch-") && error.ends_with("on command"), "{error}");
+}
+
+/// What was known of a page stays when its memory is given back.
+#[test]
+fn what_is_known_of_pages_is_counted() {
+    let memory = MemoryBudget::new(1 << 20);
+    let (blob, _) = file_of_numbers(0..10_000, 0);
+    let file = Batch::<u64>::open(blob, &memory).unwrap();
+    let before = memory.used();
+    for _ in 0..2 {
+        let mut cursor = file.cursor();
+        while cursor.key().is_some() {
+            cursor.step_key();
+        }
+        let known = memory.used() - before;
+        let pages = file.pages();
+        assert!((64 * pages..=256 * pages).contains(&known), "{known} bytes of {pages} pages");
+    }
+    drop(file);
+    assert_eq!(memory.used(), 0);
 }
 
 #[test]
