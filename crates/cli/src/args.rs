@@ -146,7 +146,7 @@ pub struct ShellArgs {
     /// Nothing stands for standard input.
     pub origins: Vec<Origin>,
     pub workers: NonZeroUsize,
-    /// How many bytes of memory state may take; `None` without a limit.
+    /// How many bytes of memory state may take; `None` for four fifths of what there is.
     pub memory: Option<usize>,
     pub format: Format,
     pub null: Option<String>,

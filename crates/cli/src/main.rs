@@ -2,8 +2,8 @@
 //!
 //! [`args`] reads the command line; [`shell`] runs statements as they come, at a terminal with a [`prompt`], and
 //! [`run`] a whole program with its sources. [`program`] is text to be run, [`output`] writes results, and
-//! [`diagnostic`] says what went wrong and where. [`nexmark`] is the benchmark. [`allocator`] is where all memory comes
-//! from.
+//! [`diagnostic`] says what went wrong and where. [`nexmark`] is the benchmark. [`allocator`] says when free
+//! memory is given back to the system.
 
 mod allocator;
 mod args;

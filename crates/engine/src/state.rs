@@ -8,8 +8,8 @@ pub struct State {
     pub rows: u64,
     /// How many bytes they take, in memory or in files.
     pub bytes: u64,
-    /// How many bytes of memory are counted against the budget: what is not in files, and rows on their way into
-    /// state.
+    /// How many bytes of memory are counted against the budget: state that is not in files, rows on their way, transactions,
+    /// and what operators, merges and writers of files have in hand.
     pub memory_bytes: u64,
     /// The most that ever was.
     pub memory_peak_bytes: u64,
