@@ -26,6 +26,11 @@ pub use csv::Csv;
 pub use json::{Json, JsonLines};
 pub use parquet::Parquet;
 
+/// The program of `docs/embedding.md`, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;
+
 /// Registers all formats there are, as sources and as sinks.
 pub fn formats(builder: Builder) -> Builder {
     builder

@@ -3,7 +3,8 @@
 use alluvium_trace::{Epoch, Nothing, Spine};
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{AsArray, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded};
@@ -50,7 +51,7 @@ pub fn keep_errors<'scope>(
 struct FirstSeen {
     layout: Layout,
     epoch: Encoded,
-    /// Under the key in hand: encoded epochs and how many errors each has.
+    /// Under the key in hand: encoded epochs, ascending, and how many errors each has.
     seen: Vec<(Vec<u8>, i64)>,
 }
 
@@ -58,23 +59,26 @@ impl Logic<Epoch> for FirstSeen {
     fn fold(
         &mut self,
         changes: &Changes<Epoch>,
-        key: usize,
+        key_number: usize,
         before: &mut Before<'_, Epoch>,
         answer: &mut Answer<Epoch>,
     ) {
         self.seen.clear();
-        if let Some(rows) = before.output(changes.key(key)) {
+        if let Some(rows) = before.output(changes.key(key_number)) {
             while let Some(epoch) = rows.val() {
                 self.seen.push((epoch.to_vec(), weight_of(rows)));
                 rows.step_val();
             }
         }
-        for moment in changes.moments(key) {
+        // As bytes they are in another order.
+        let (layout, key) = (&self.layout, changes.key(key_number));
+        self.seen.sort_by_cached_key(|(epoch, _)| epoch_of(layout, key, epoch));
+        for moment in changes.moments(key_number) {
             let time = changes.change(moment.start).time;
             let mut weight = moment.fold(0, |sum, row| add(sum, changes.change(row).weight));
             if weight > 0 {
                 self.epoch.clear();
-                let column = Arc::new(arrow::array::UInt64Array::from(vec![time])) as _;
+                let column = Arc::new(UInt64Array::from(vec![time])) as _;
                 self.layout
                     .encode_values(&[column], 1, &mut self.epoch)
                     .expect("an epoch is a number");
@@ -95,4 +99,12 @@ impl Logic<Epoch> for FirstSeen {
             }
         }
     }
+}
+
+/// The epoch of an error with this key and value.
+fn epoch_of(layout: &Layout, key: &[u8], value: &[u8]) -> Epoch {
+    let last = layout.schema().fields().len() - 1;
+    let columns = layout.decode([key], [value], &[last]);
+    let columns = columns.expect("a batch holds what its layout encoded");
+    columns[0].as_primitive::<UInt64Type>().value(0)
 }

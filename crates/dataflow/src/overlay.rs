@@ -14,6 +14,9 @@ pub(crate) struct Overlay {
     changes: Vec<(usize, i64)>,
 }
 
+/// To move what is behind so many changes, each time one is put in its place, takes no longer than to compare all.
+const FEW: usize = 4;
+
 impl Overlay {
     /// Forgets the changes.
     pub(crate) fn clear(&mut self) {
@@ -22,6 +25,19 @@ impl Overlay {
 
     /// Adds the changes of a moment.
     pub(crate) fn apply<T: PageTime>(&mut self, changes: &Changes<T>, moment: Range<usize>) {
+        if moment.len() > FEW {
+            // Two runs in order, which a stable sort merges.
+            self.changes.extend(moment.map(|row| (row, changes.change(row).weight)));
+            self.changes.sort_by(|one, other| changes.value(one.0).cmp(changes.value(other.0)));
+            self.changes.dedup_by(|next, first| {
+                let is_same = changes.value(next.0) == changes.value(first.0);
+                if is_same {
+                    first.1 = add(first.1, next.1);
+                }
+                is_same
+            });
+            return;
+        }
         for row in moment {
             let weight = changes.change(row).weight;
             let place = self

@@ -95,7 +95,8 @@ impl Builder {
     ///
     /// Counted are the pages of state and rows that wait to become some, rows between workers, transactions that are
     /// open or in flight, what operators have in hand, and of mapped files what was touched. The smaller the budget,
-    /// the more is written, down to files for single epochs; less than the engine can do with is not an error.
+    /// the more is written, down to files for single epochs; less than the engine can do with is not an error. Each engine has
+    /// a budget of its own: a program with several divides what there is among them.
     pub fn memory(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.memory = bytes.into();
         self

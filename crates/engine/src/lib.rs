@@ -35,9 +35,14 @@
 //! statement, [`Transaction`] one that writes batches; a [`Source`] brings rows in from files, and a [`Sink`]
 //! takes them out.
 //!
-//! Inside, from the outside in: `session` reads statements; `catalog` knows what exists; `connector` ties tables
-//! to `source`s and views to `sink`s; `transaction` stages writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the views; `query` and
-//! `subscription` read what came of it; `poison` is what remains after a panic.
+//! State goes to temporary files where it is more than the [memory it may take](Builder::memory), and nothing is kept when
+//! the engine ends. A panic inside, or a file that cannot be read or written, ends it with [`Error::Poisoned`].
+//!
+//! Inside, from the outside in: `builder` sets an `instance` up, with its `settings`, its `clock`, and what memory is
+//! `available`; `session` reads statements; `catalog` knows what exists; `connector` ties tables to `source`s and views to
+//! `sink`s; `transaction` stages writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the
+//! views; `query` and `subscription` read what came of it; `state` says how much there is; `poison` is what remains after a
+//! panic.
 
 mod available;
 mod builder;

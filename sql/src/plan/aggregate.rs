@@ -6,7 +6,7 @@ use alluvium_dataflow::aggregate::{Aggregate, Evaluated, Function};
 use alluvium_dataflow::window::Argument;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::expr::{AggregateFunction, GroupingSet, NullTreatment};
+use datafusion_expr::expr::{AggregateFunction, GroupingSet, NullTreatment, Sort};
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::utils::{grouping_set_to_exprlist, powerset};
 use datafusion_expr::{Expr, and, lit, when};
@@ -159,6 +159,11 @@ impl Builder<'_> {
                 let result = result.clone();
                 return Ok(Made::Own(Aggregate { function, input: place, distinct, result }));
             }
+        }
+        // Rows that are equal in the arguments would be in several places of the order.
+        let is_argument = |sort: &Sort| params.args.contains(&sort.expr);
+        if params.distinct && !params.order_by.iter().all(is_argument) {
+            return self.refuse("an aggregate of DISTINCT values in the ORDER BY of other ones");
         }
         let mut arguments = Vec::with_capacity(params.args.len());
         for argument in &params.args {

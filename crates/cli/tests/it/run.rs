@@ -244,3 +244,26 @@ fn what_cannot_be_read_or_written_is_an_error() {
     assert_eq!((found.status, found.output.as_str()), (Some(1), "a\r\n1\r\n"));
     assert!(found.errors.starts_with(&format!("error: {wrong}:2:1: ")), "{}", found.errors);
 }
+
+/// Each file of state that is large is kept open.
+#[cfg(unix)]
+#[test]
+fn more_files_may_be_open_than_the_shell_lets_at_first() {
+    use std::fmt::Write;
+    use std::process::Command;
+
+    let mut sql = String::from(
+        "CREATE TABLE t (n BIGINT, s VARCHAR);
+         INSERT INTO t SELECT n, 'the row of number ' || n FROM (SELECT UNNEST(range(0, 3000)) AS n);",
+    );
+    for view in 0..40 {
+        write!(sql, "CREATE MATERIALIZED VIEW v{view} AS SELECT s, n + {view} AS n FROM t;")
+            .unwrap();
+    }
+    sql.push_str("SELECT COUNT(*) AS files FROM alluvium.arrangements WHERE disk_bytes > 40000");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 32; exec \"$0\" --memory 1 --format csv -c \"$1\""]);
+    let output = shell.args([env!("CARGO_BIN_EXE_alluvium"), &sql]).output().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert_eq!((out.unwrap().as_str(), err.unwrap().as_str()), ("files\r\n41\r\n", ""));
+}

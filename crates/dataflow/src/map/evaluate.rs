@@ -1,12 +1,13 @@
 //! A filter and a projection over one delta.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DataFusionError, internal_err};
+use datafusion_common::{DataFusionError, exec_err, internal_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{Column, LambdaExpr};
 
@@ -157,10 +158,14 @@ fn evaluate<'a, T: Clone>(
     expression: &'a Expression,
     delta: &Delta<T>,
 ) -> Result<ArrayRef, Failure<'a>> {
-    expression
-        .evaluate(&delta.rows)
-        .and_then(|value| value.into_array(delta.len()))
-        .map_err(|error| Failure { expression, error })
+    // Functions may panic, as they do where rows are too much for one array, each of which is not too much alone.
+    let evaluate = AssertUnwindSafe(|| expression.evaluate(&delta.rows)?.into_array(delta.len()));
+    let evaluated = catch_unwind(evaluate).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        exec_err!("{}", text.unwrap_or_else(|| "a function failed".to_owned()))
+    });
+    evaluated.map_err(|error| Failure { expression, error })
 }
 
 /// Whether `column` is what its field announces.

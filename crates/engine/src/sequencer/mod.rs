@@ -8,6 +8,7 @@ mod deal;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_sql::catalog::KEEPING;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
@@ -27,6 +28,8 @@ const IN_FLIGHT: u64 = 64;
 
 /// Numbers epochs, and tells the workers in which order things happen.
 pub(crate) struct Sequencer {
+    /// The last epoch that was committed; changes under the lock of the state.
+    last: AtomicU64,
     state: Mutex<State>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
@@ -36,9 +39,7 @@ pub(crate) struct Sequencer {
 
 /// Guarded by the lock under which everything is broadcast.
 struct State {
-    /// The last epoch that was committed.
-    last: Epoch,
-    /// Its time; `None` before the first.
+    /// The time of the last epoch; `None` before the first.
     time: Option<Moment>,
     next_dataflow: u64,
     /// The tables that have been changed since they were made.
@@ -66,9 +67,8 @@ impl Sequencer {
         poison: Arc<Poison>,
         budget: MemoryBudget,
     ) -> Self {
-        let state =
-            State { last: 0, time: None, next_dataflow: 0, changed: BTreeSet::new(), clock: None };
-        Self { state: Mutex::new(state), progress, poison, pool, budget }
+        let state = State { time: None, next_dataflow: 0, changed: BTreeSet::new(), clock: None };
+        Self { last: AtomicU64::new(0), state: Mutex::new(state), progress, poison, pool, budget }
     }
 
     /// How many workers there are.
@@ -76,9 +76,9 @@ impl Sequencer {
         self.pool.len()
     }
 
-    /// The last epoch that was committed.
+    /// The last epoch that was committed. Waits for nobody.
     pub(crate) fn last(&self) -> Epoch {
-        self.state.lock().last
+        self.last.load(Ordering::Acquire)
     }
 
     /// Its time; `None` before the first.
@@ -116,13 +116,14 @@ impl Sequencer {
         mut shares: Vec<Vec<(DataflowId, Vec<Portion>)>>,
         time: Moment,
     ) -> Epoch {
-        let epoch = state.last + 1;
+        let epoch = self.last() + 1;
         self.progress.expect(epoch, time);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
             changes: std::mem::take(&mut shares[worker]),
         });
-        (state.last, state.time) = (epoch, Some(time));
+        state.time = Some(time);
+        self.last.store(epoch, Ordering::Release);
         epoch
     }
 
@@ -183,10 +184,10 @@ impl Sequencer {
         state: &mut State,
         mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
-        self.progress.wait(state.last)?;
+        let as_of = self.last();
+        self.progress.wait(as_of)?;
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;
-        let as_of = state.last;
         self.pool.broadcast(|worker| Command::Install {
             id,
             as_of,

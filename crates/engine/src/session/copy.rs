@@ -133,9 +133,10 @@ impl Session {
                 refusals.extend(portion.refused);
             }
             messages = refusals.iter().take(TOLD).cloned().collect();
+            transaction.check_refused(&refusals)?;
             let rows = session.finish_staging(staging)?;
             if let Some(transaction) = &mut session.transaction {
-                transaction.refuse(&entry.name, origin.source.name(), &refusals)?;
+                transaction.refuse(&entry.name, origin.source.name(), refusals);
             }
             Ok(rows)
         })?;

@@ -40,11 +40,11 @@ impl Instance {
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
-        match taken {
-            Taken::Free => {}
+        let removed = match taken {
+            Taken::Free => Ok(()),
             Taken::Keep => return Ok(Outcome::Done),
-            Taken::Replace(before) => self.remove(&before)?,
-        }
+            Taken::Replace(before) => self.remove(&before),
+        };
         let id = self.sequencer.install(&[], |_, _, _| match kept {
             true => Dataflow::Table {
                 name: name.clone(),
@@ -56,7 +56,7 @@ impl Instance {
         let definition = Definition::Table(Table { id, primary_key, defaults, kept, append_only });
         self.catalog.insert(Entry { name, schema, depends: Vec::new(), definition });
         self.inputs.add(inputs);
-        Ok(Outcome::Done)
+        removed.map(|()| Outcome::Done)
     }
 
     pub(super) fn create_view(
@@ -121,16 +121,14 @@ impl Instance {
                 (Some(id), uses)
             }
         };
-        if let Some(before) = before {
-            self.remove(&before)?;
-        }
+        let removed = before.map_or(Ok(()), |before| self.remove(&before));
         self.catalog.insert(Entry {
             name: name.clone(),
             schema: planned.schema,
             depends: planned.depends,
             definition: Definition::View(View { id, kind, logical: planned.logical, plan, uses }),
         });
-        Ok(true)
+        removed.map(|()| true)
     }
 
     pub(super) fn drop_table(&self, table: &Drop) -> Result<Outcome> {
@@ -164,18 +162,19 @@ impl Instance {
     }
 
     fn drop_relation(&self, entry: &Entry, cascade: bool) -> Result<Outcome> {
+        let mut removed = Ok(());
         if cascade {
             for dependent in self.catalog.dependents(&entry.name) {
-                self.remove(&dependent)?;
+                removed = removed.and(self.remove(&dependent));
             }
         } else {
             self.catalog.check_unused(&entry.name)?;
         }
-        self.remove(entry)?;
-        Ok(Outcome::Done)
+        removed.and(self.remove(entry)).map(|()| Outcome::Done)
     }
 
-    /// Takes away a relation that no other names.
+    /// Takes away a relation that no other names. An error tells that not all of its changes could be written where they
+    /// should be; it is gone all the same, and what else was to be done is to be done.
     fn remove(&self, entry: &Entry) -> Result<()> {
         self.catalog.remove(&entry.name);
         self.unsubscribe_all(&entry.name);

@@ -25,9 +25,13 @@ const IN_FLIGHT: usize = 4;
 type Opened = Vec<(Arc<Input>, Reader)>;
 
 impl Instance {
-    /// Starts all inputs that have not started, or none of them if one cannot be opened.
+    /// Starts all inputs that have not started, or none of them if one cannot be opened. Where all have, it does not wait
+    /// for definitions, which may take long.
     pub(crate) fn start_inputs(self: &Arc<Self>) -> Result<()> {
         self.poison.check()?;
+        if self.inputs.waiting().is_empty() {
+            return Ok(());
+        }
         let _definitions = self.definitions.lock();
         let mut tables: Vec<(String, Opened)> = Vec::new();
         for input in self.inputs.waiting() {
@@ -38,12 +42,17 @@ impl Instance {
             }
         }
         for (table, inputs) in tables {
-            inputs.iter().for_each(|(input, _)| self.inputs.started(input));
+            let all: Vec<Arc<Input>> = inputs.iter().map(|(input, _)| input.clone()).collect();
+            all.iter().for_each(|input| self.inputs.started(input));
             let instance = Arc::downgrade(self);
-            thread::Builder::new()
+            let spawned = thread::Builder::new()
                 .name(format!("source-{table}"))
-                .spawn(move || run(&instance, inputs))
-                .map_err(|error| Error::source(format!("no thread for a source: {error}")))?;
+                .spawn(move || run(&instance, inputs));
+            if let Err(error) = spawned {
+                // They count as read, with an error: who waits for them is told.
+                let error = Error::source(format!("no thread for a source: {error}"));
+                all.iter().for_each(|input| self.inputs.ended(input, Err(error.clone())));
+            }
         }
         Ok(())
     }
@@ -110,8 +119,9 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Re
                 with_defaults(&portion.rows, &portion.defaulted, &defaults)?
             }
         };
+        transaction.check_refused(&portion.refused)?;
         transaction.insert(&input.table, inserted)?;
-        transaction.refuse(&input.table, &input.name, &portion.refused)?;
+        transaction.refuse(&input.table, &input.name, portion.refused.clone());
         in_flight.push_back(transaction.commit()?);
         input.count(rows, portion.bytes, portion.refused);
         if in_flight.len() > IN_FLIGHT

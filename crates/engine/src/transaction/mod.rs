@@ -123,10 +123,11 @@ impl Transaction {
         let epoch = if is_empty && !self.is_time_given {
             self.instance.sequencer.last()
         } else {
+            let budget = &self.instance.surroundings.budget;
             let writes = self
                 .writes
                 .into_iter()
-                .map(|(table, staged)| Ok((table, Write::coalesce(staged.into_writes())?)));
+                .map(|(table, staged)| Ok((table, Write::coalesce(staged.into_writes(), budget)?)));
             self.instance.sequencer.commit(writes.collect::<Result<_>>()?, self.time)?
         };
         for Refused { table, source, refusals } in &self.refused {
@@ -135,18 +136,20 @@ impl Transaction {
         Ok(epoch)
     }
 
+    /// Whether rows may be refused: fails with the first of them if the engine is strict.
+    pub(crate) fn check_refused(&self, refusals: &[Refusal]) -> Result<()> {
+        match refusals.first() {
+            Some(first) if self.instance.settings.strict => Err(Error::source(first.to_string())),
+            _ => Ok(()),
+        }
+    }
+
     /// Tells what a source refused to bring into a table; it is known once the transaction is committed.
-    /// Fails with the first of it if the engine is strict.
-    pub(crate) fn refuse(&mut self, table: &str, source: &str, refusals: &[Refusal]) -> Result<()> {
-        if let Some(first) = refusals.first() {
-            if self.instance.settings.strict {
-                return Err(Error::source(first.to_string()));
-            }
-            let (table, source, refusals) =
-                (table.to_owned(), source.to_owned(), refusals.to_vec());
+    pub(crate) fn refuse(&mut self, table: &str, source: &str, refusals: Vec<Refusal>) {
+        if !refusals.is_empty() {
+            let (table, source) = (table.to_owned(), source.to_owned());
             self.refused.push(Refused { table, source, refusals });
         }
-        Ok(())
     }
 
     fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {
@@ -169,9 +172,7 @@ impl Transaction {
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
         let Staging { table, leaving, entering } = staging;
-        let staged = self.staged(table.as_table()?.id);
-        staged.append(leaving)?;
-        staged.append(entering)?;
+        self.staged(table.as_table()?.id).append([leaving, entering])?;
         Ok(rows)
     }
 

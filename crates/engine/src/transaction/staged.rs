@@ -25,23 +25,41 @@ impl Staged {
         Self { writes: Vec::new(), in_files: 0, bytes: 0, surroundings }
     }
 
+    /// Adds a write; on an error nothing of it.
     pub(super) fn push(&mut self, mut write: Write) -> Result<()> {
         if write.rows.len() == 0 {
             return Ok(());
         }
-        self.bytes += write.rows.count(&self.surroundings.budget);
-        self.writes.push(write);
-        self.relieve()
+        let bytes = write.rows.count(&self.surroundings.budget);
+        self.add(|staged| {
+            staged.bytes += bytes;
+            staged.writes.push(write);
+        })
     }
 
-    /// Adds what is staged elsewhere.
-    pub(super) fn append(&mut self, mut other: Self) -> Result<()> {
-        if self.in_files == self.writes.len() {
-            self.in_files += other.in_files;
+    /// Adds what is staged elsewhere, in this order; on an error nothing of it.
+    pub(super) fn append(&mut self, others: [Self; 2]) -> Result<()> {
+        self.add(|staged| {
+            for mut other in others {
+                if staged.in_files == staged.writes.len() {
+                    staged.in_files += other.in_files;
+                }
+                staged.bytes += other.bytes;
+                staged.writes.append(&mut other.writes);
+            }
+        })
+    }
+
+    /// Lets `add` add writes at the end, and takes them back if there is no place for them.
+    fn add(&mut self, add: impl FnOnce(&mut Self)) -> Result<()> {
+        let (writes, in_files, bytes) = (self.writes.len(), self.in_files, self.bytes);
+        add(self);
+        let relieved = self.relieve();
+        if relieved.is_err() {
+            self.writes.truncate(writes);
+            (self.in_files, self.bytes) = (in_files, bytes);
         }
-        self.bytes += other.bytes;
-        self.writes.append(&mut other.writes);
-        self.relieve()
+        relieved
     }
 
     pub(super) fn writes(&self) -> &[Write] {
@@ -57,7 +75,7 @@ impl Staged {
         self.writes.iter().map(|write| write.rows.len() as u64).sum()
     }
 
-    /// Moves what is in memory to a file if it takes too much.
+    /// Moves what is in memory to a file if it takes too much; on an error all stays where it is.
     fn relieve(&mut self) -> Result<()> {
         let Surroundings { budget, storage: Some(storage), room } = &self.surroundings else {
             return Ok(());
@@ -65,10 +83,11 @@ impl Staged {
         if !budget.is_much(self.bytes) || self.bytes < budget.smallest_file() {
             return Ok(());
         }
-        let late = self.writes.split_off(self.in_files);
+        let late = &self.writes[self.in_files..];
         let directions: Vec<Direction> = late.iter().map(|write| write.direction).collect();
-        let rows = late.into_iter().map(|write| write.rows).collect();
+        let rows = late.iter().map(|write| write.rows.clone()).collect();
         let written = Rows::write(rows, storage, room, budget)?;
+        self.writes.truncate(self.in_files);
         for (parts, direction) in written.into_iter().zip(directions) {
             self.writes.extend(parts.into_iter().map(|rows| Write { rows, direction }));
         }

@@ -1,5 +1,6 @@
 //! A change to a table, staged.
 
+use alluvium_trace::memory::MemoryBudget;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
@@ -36,14 +37,17 @@ impl Write {
 
     /// The same rows in the same order, in fewer batches where many small ones follow each other: a
     /// transaction of a thousand INSERTs is not a thousand batches.
-    pub(crate) fn coalesce(writes: Vec<Self>) -> Result<Vec<Self>> {
+    /// What is new is counted in `budget`.
+    pub(crate) fn coalesce(writes: Vec<Self>, budget: &MemoryBudget) -> Result<Vec<Self>> {
         let mut coalesced: Vec<Self> = Vec::with_capacity(writes.len());
         for run in writes.chunk_by(|one, next| one.is_followed_by(next)) {
             let Write { rows: first, direction } = &run[0];
             let rows = match first.in_memory() {
                 Some(batch) if run.len() > 1 => {
                     let batches = run.iter().filter_map(|write| write.rows.in_memory());
-                    concat_batches(batch.schema_ref(), batches)?.into()
+                    let mut rows = Rows::from(concat_batches(batch.schema_ref(), batches)?);
+                    rows.count(budget);
+                    rows
                 }
                 _ => first.clone(),
             };
@@ -82,7 +86,10 @@ mod tests {
             Write::enter(rows(4..10)),
             Write::enter(rows(large.clone())),
         ];
-        let coalesced = Write::coalesce(writes).expect("the columns agree");
+        let budget = MemoryBudget::unlimited();
+        let coalesced = Write::coalesce(writes, &budget).expect("the columns agree");
+        // What was not put together is counted by who staged it.
+        assert_eq!(budget.used(), 8 * (3 + 6));
         let lengths: Vec<_> =
             coalesced.iter().map(|write| (write.rows.len(), write.direction)).collect();
         assert_eq!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium::{Engine, RelationKind};
 
 use crate::support::{alone, engine_with, query, settled};
@@ -110,6 +111,31 @@ fn errors_of_views_can_be_read_and_go_away_with_their_cause() {
         assert_eq!(settled(&engine, "SELECT * FROM q"), ["1 25"]);
         assert!(query(&engine, "SELECT * FROM alluvium.errors").is_empty());
     }
+}
+
+/// Epochs in the order of their bytes are not in the order of time.
+#[test]
+fn of_equal_errors_the_latest_goes_first_at_any_epoch() {
+    let engine = engine_with(
+        1,
+        "CREATE TABLE t (a BIGINT); CREATE MATERIALIZED VIEW v AS SELECT 1 / a AS b FROM t",
+    );
+    for number in 1..=260 {
+        let row = if number == 255 || number == 256 { 0 } else { number };
+        engine.execute(&format!("INSERT INTO t VALUES ({row})")).expect("it inserts");
+        // Each in an interval of its own.
+        settled(&engine, "SELECT 1");
+    }
+    let epochs = || query(&engine, "SELECT epoch FROM alluvium.errors");
+    assert_eq!(epochs(), ["255", "256"]);
+    // One of the two copies.
+    let zero: ArrayRef = Arc::new(Int64Array::from(vec![0]));
+    let mut transaction = engine.begin().expect("nobody else writes");
+    let zero = RecordBatch::try_from_iter([("a", zero)]).expect("one column");
+    transaction.delete("t", zero).expect("it is there");
+    transaction.commit().expect("it commits");
+    settled(&engine, "SELECT 1");
+    assert_eq!(epochs(), ["255"]);
 }
 
 /// The number of this process's threads, and its resident memory in bytes; where there is /proc.

@@ -80,6 +80,29 @@ fn a_call_that_fails_is_an_error_that_names_the_file_or_does_not_matter() {
     assert!(told > RUNS / 2, "{told} of {RUNS} runs failed");
 }
 
+/// What an earlier statement had staged was lost with what failed to be moved to a file, and COMMIT left it out.
+#[test]
+fn a_statement_that_cannot_be_staged_takes_nothing_else_of_its_transaction_away() {
+    let storage = Failing::new(MemoryStorage::new());
+    let builder = Engine::builder().workers(2).memory(1_000_000).storage(storage.clone());
+    let engine = builder.open_in_memory().unwrap();
+    engine.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, note VARCHAR)").unwrap();
+    engine.execute("INSERT INTO t VALUES (0, 'there from the beginning')").unwrap();
+    let mut session = engine.session();
+    session.execute("BEGIN; INSERT INTO t SELECT 1, repeat('x', 40000)").unwrap();
+    storage.fail_from(storage.calls() + 1);
+    for statement in
+        ["INSERT INTO t SELECT 2, repeat('x', 40000)", "UPDATE t SET note = repeat('y', 90000)"]
+    {
+        let error = session.execute(statement).unwrap_err().to_string();
+        assert!(error.contains("rows of a transaction cannot be written"), "{error}");
+    }
+    storage.fail_from(u64::MAX);
+    session.execute("INSERT INTO t VALUES (3, 'more'); COMMIT").unwrap();
+    let shown = engine.query("SELECT id, LENGTH(note) FROM t").unwrap();
+    assert_eq!(lines(&shown), ["0 24", "1 40000", "3 4"]);
+}
+
 #[test]
 fn on_a_full_disk_all_waits_and_goes_on_when_there_is_room() {
     let whole = Failing::new(MemoryStorage::new());

@@ -2,7 +2,7 @@
 
 use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int64Type, Schema};
-use datafusion_expr::Operator;
+use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, lit};
 use proptest::prelude::*;
 
@@ -64,6 +64,56 @@ fn rows_for_which_the_filter_is_not_true_are_gone_before_they_can_fail() {
     let mapped = division(Some(0)).map(&delta(&[Some(0), Some(5), None, Some(-1), Some(50)]));
     assert!(mapped.errors.is_none());
     assert_eq!(numbers(&mapped.rows), [(Some(20), 1, 2), (Some(2), 4, 5)]);
+}
+
+/// A function that has no place for several rows in one array, and for the number 7 in any.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Cramped;
+
+impl fmt::Display for Cramped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cramped")
+    }
+}
+
+impl PhysicalExpr for Cramped {
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, DataFusionError> {
+        let numbers = batch.column(1).as_primitive::<Int64Type>();
+        assert!(batch.num_rows() == 1 && numbers.value(0) != 7, "offset overflow");
+        Ok(ColumnarValue::Array(batch.column(1).clone()))
+    }
+    fn children(&self) -> Vec<&Expression> {
+        Vec::new()
+    }
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Expression>,
+    ) -> Result<Expression, DataFusionError> {
+        Ok(self)
+    }
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+    fn data_type(&self, _: &Schema) -> Result<DataType, DataFusionError> {
+        Ok(DataType::Int64)
+    }
+    fn nullable(&self, _: &Schema) -> Result<bool, DataFusionError> {
+        Ok(true)
+    }
+}
+
+/// As those do that make texts of two gigabytes in all.
+#[test]
+fn a_function_that_panics_fails_for_the_rows_that_it_panics_for_alone() {
+    let schema = Schema::new(vec![Field::new("number", DataType::Int64, true)]);
+    let evaluation = Evaluation::new(None, vec![Arc::new(Cramped)], Arc::new(schema));
+    let mapped = evaluation.map(&delta(&[Some(5), Some(7), Some(9)]));
+    assert_eq!(numbers(&mapped.rows), [(Some(5), 0, 1), (Some(9), 2, 3)]);
+    let errors = mapped.errors.unwrap();
+    assert_eq!(
+        (texts(&errors, 1), texts(&errors, 2)),
+        (vec!["text='7', number=7"], vec!["offset overflow"])
+    );
 }
 
 #[test]
