@@ -81,6 +81,7 @@ fn populate(map: &Mmap, range: Range<usize>) -> io::Result<()> {
     }
 }
 
+/// What Linux calls it, on all machines.
 #[cfg(target_os = "linux")]
 const EFAULT: i32 = 14;
 

@@ -21,7 +21,10 @@ const REGION: usize = 256;
 
 /// So many free slots keep their memory in any case, and no more than that.
 const LEAST_WARM: usize = 16;
-const MOST_WARM: usize = 4096;
+const MOST_WARM: usize = 1 << 16;
+
+/// So many at most are given back at once: others wait meanwhile.
+const MOST_COOLED: usize = 2048;
 
 /// The bytes of one slot, all of them initialised; with what they held before, if anything.
 pub(super) struct Slot {
@@ -114,7 +117,7 @@ impl Slots {
         let mut state = self.state.lock();
         state.warm.push(number);
         if state.warm.len() > self.warm {
-            state.cool(self.warm / 2);
+            state.cool(self.warm - (self.warm / 2).min(MOST_COOLED));
         }
     }
 }
