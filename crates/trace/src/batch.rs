@@ -213,10 +213,7 @@ impl<T> Batch<T> {
     /// Lets go of pages before this one, if the batch is one [to be scanned](Batch::to_scan) that nobody shares.
     #[inline]
     pub(crate) fn let_go_before(&mut self, page: usize) {
-        if matches!(self.contents.pages, Pages::Scan(_))
-            && let Some(Contents { pages: Pages::Scan(scan), .. }) =
-                Arc::get_mut(&mut self.contents)
-        {
+        if let Some(scan) = self.own_scan() {
             scan.let_go_before(page);
         }
     }
@@ -224,11 +221,21 @@ impl<T> Batch<T> {
     /// As [`let_go_before`](Batch::let_go_before), of pages from `from` on, and not of `key_page`, from which the key is read.
     #[inline]
     pub(crate) fn let_go_between(&mut self, key_page: usize, from: usize, page: usize) {
-        if matches!(self.contents.pages, Pages::Scan(_))
-            && let Some(Contents { pages: Pages::Scan(scan), .. }) =
-                Arc::get_mut(&mut self.contents)
-        {
+        if let Some(scan) = self.own_scan() {
             scan.let_go_between(key_page, from, page);
+        }
+    }
+
+    /// The scan of its file, if it is one that nobody shares.
+    #[inline]
+    fn own_scan(&mut self) -> Option<&mut FileScan> {
+        // Most batches are not scanned, and for them a look is enough.
+        if !matches!(self.contents.pages, Pages::Scan(_)) {
+            return None;
+        }
+        match Arc::get_mut(&mut self.contents) {
+            Some(Contents { pages: Pages::Scan(scan), .. }) => Some(scan),
+            _ => None,
         }
     }
 

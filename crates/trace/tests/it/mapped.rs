@@ -118,16 +118,27 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> Batch<u64> {
     batch(&rows, PageLimits { bytes: 400, updates: 1 << 16 })
 }
 
-/// A file of these numbers that passes for mapped, read with so much memory.
-fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<MappedBlob>, Batch<u64>) {
+/// The file that a batch is written to, as one that passes for mapped.
+fn file_of(batch: impl FnOnce() -> Batch<u64>) -> Arc<MappedBlob> {
     let around = surround(1);
-    let _written = numbers(all);
+    let _written = batch();
     let storage = around.storage.unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
-    let blob = Arc::new(MappedBlob::new(blob));
-    let file = Batch::open(blob.clone(), &MemoryBudget::new(memory)).unwrap();
     surround(usize::MAX);
+    Arc::new(MappedBlob::new(blob))
+}
+
+/// A file of these numbers that passes for mapped, read with so much memory.
+fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<MappedBlob>, Batch<u64>) {
+    let blob = file_of(|| numbers(all));
+    let file = Batch::open(blob.clone(), &MemoryBudget::new(memory)).unwrap();
     (blob, file)
+}
+
+/// The message with which `act` panics.
+fn failure<R: std::fmt::Debug>(act: impl FnOnce() -> R) -> String {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_err();
+    panic.downcast_ref::<String>().unwrap().clone()
 }
 
 #[test]
@@ -168,14 +179,9 @@ fn a_scan_holds_one_window_at_a_time() {
 #[test]
 fn a_scan_of_one_key_holds_few_windows_at_a_time() {
     let memory = MemoryBudget::new(1 << 20);
-    let around = surround(1);
     let rows: Vec<_> = (0..100_000).map(|number| (vec![], key(number), 0, 1)).collect();
-    let _written = batch::<u64>(&rows, PageLimits { bytes: 400, updates: 1 << 16 });
-    let storage = around.storage.unwrap();
-    let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
-    let blob = Arc::new(MappedBlob::new(blob));
+    let blob = file_of(|| batch(&rows, PageLimits { bytes: 400, updates: 1 << 16 }));
     let file = Batch::<u64>::open(blob, &memory).unwrap();
-    surround(usize::MAX);
     let before = memory.used();
     let mut cursor = file.scan();
     let windows = memory.used() - before;
@@ -208,9 +214,7 @@ fn a_page_that_the_device_does_not_give_is_an_error_that_names_the_file() {
     let mut cursor = file.cursor();
     cursor.seek_key(&key(10));
     assert_eq!(cursor.key(), Some(&*key(10)));
-    let seek = std::panic::AssertUnwindSafe(|| cursor.seek_key(&key(900)));
-    let error = std::panic::catch_unwind(seek).unwrap_err();
-    let error = error.downcast_ref::<String>().unwrap();
+    let error = failure(|| cursor.seek_key(&key(900)));
     assert!(error.contains("cannot read mem:batch-") && error.ends_with("on command"), "{error}");
 }
 
@@ -246,11 +250,8 @@ fn a_scan_of_a_damaged_page_tells_file_and_place() {
     writer.append(&bytes).unwrap();
     let blob = Arc::new(MappedBlob::new(writer.seal().unwrap()));
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
-    let read = std::panic::AssertUnwindSafe(|| {
-        merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times())
-    });
-    let error = std::panic::catch_unwind(read).unwrap_err();
-    let error = error.downcast_ref::<String>().unwrap();
+    let error =
+        failure(|| merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times()));
     assert!(error.contains("mem:damaged is damaged at byte"), "{error}");
 }
 
