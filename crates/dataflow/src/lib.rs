@@ -31,6 +31,8 @@ pub mod layout;
 pub mod map;
 pub mod match_join;
 mod overlay;
+mod panic_text;
+pub use panic_text::panic_text;
 mod pieces;
 pub mod ranked;
 mod reevaluate;

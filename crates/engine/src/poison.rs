@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
 
+use alluvium_dataflow::panic_text;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
@@ -39,11 +40,7 @@ impl Poison {
 
     /// Poisons the engine with the message of a panic; only the first one is kept, and returned.
     pub(crate) fn spread_panic(&self, who: &str, panic: &(dyn Any + Send)) -> Error {
-        let what = panic
-            .downcast_ref::<&'static str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| panic.downcast_ref::<String>().cloned());
-        let message = match what {
+        let message = match panic_text(panic) {
             Some(what) => format!("{who} panicked: {what}"),
             None => format!("{who} panicked"),
         };

@@ -46,15 +46,30 @@ enum Pages {
 }
 
 impl Pages {
-    /// A page, wherever it is.
+    fn len(&self) -> usize {
+        match self {
+            Pages::Heap(pages) => pages.len(),
+            Pages::File(pages) => pages.len(),
+            Pages::Scan(pages) => pages.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> Option<&Page> {
+        match self {
+            Pages::Heap(pages) => pages.get(index),
+            elsewhere => elsewhere.get_anywhere(index),
+        }
+    }
+
     // Kept out of those who ask, so that pages on the heap are at hand in them.
     #[inline(never)]
-    fn page(&self, index: usize) -> &Page {
-        match self {
+    fn get_anywhere(&self, index: usize) -> Option<&Page> {
+        (index < self.len()).then(|| match self {
             Pages::Heap(pages) => &pages[index],
             Pages::File(pages) => pages.page(index),
             Pages::Scan(pages) => pages.page(index),
-        }
+        })
     }
 }
 
@@ -103,11 +118,7 @@ impl<T> Batch<T> {
 
     /// The number of pages.
     pub fn pages(&self) -> usize {
-        match &self.contents.pages {
-            Pages::Heap(pages) => pages.len(),
-            Pages::File(pages) => pages.len(),
-            Pages::Scan(pages) => pages.len(),
-        }
+        self.contents.pages.len()
     }
 
     /// A page.
@@ -117,16 +128,13 @@ impl<T> Batch<T> {
     /// If there is no such page, or if it lies in a file that is damaged there: the message says where.
     #[inline]
     pub fn page(&self, index: usize) -> &Page {
-        match &self.contents.pages {
-            Pages::Heap(pages) => &pages[index],
-            elsewhere => elsewhere.page(index),
-        }
+        self.get_page(index).expect("a batch has the pages that are read")
     }
 
     /// The page of this number, if there is one.
     #[inline]
     pub(crate) fn get_page(&self, index: usize) -> Option<&Page> {
-        (index < self.pages()).then(|| self.page(index))
+        self.contents.pages.get(index)
     }
 
     /// The file that the pages are in, if they are not on the heap.

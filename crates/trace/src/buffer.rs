@@ -135,7 +135,7 @@ impl<T: PageTime> RowBuffer<T> {
     /// Sorts what is buffered into a run.
     fn run(&mut self) -> Run<T> {
         let times = ascending(self.updates.iter().map(|update| update.time));
-        let batch = self.sorted(|_| true, all_times());
+        let (batch, _) = self.sorted(|_| true, all_times());
         let used = self.used();
         self.arena.clear();
         self.updates.clear();
@@ -213,14 +213,21 @@ impl<T: PageTime> RowBuffer<T> {
         let is_due = |time: &T| !upper.less_equal(time);
         let used = self.used();
         let is_all = self.runs.is_empty();
-        let batch = self.sorted(is_due, if is_all { description.clone() } else { all_times() });
-        self.keep_from(&upper);
+        let (batch, due) =
+            self.sorted(is_due, if is_all { description.clone() } else { all_times() });
+        if due == self.updates.len() {
+            self.arena.clear();
+            self.updates.clear();
+        } else if due > 0 {
+            self.keep_from(&upper);
+        }
         self.shrink(used);
         if is_all { batch } else { self.merged(batch, is_due, description) }
     }
 
-    /// The updates at the times that are `ready`, in a batch of this description. They stay in the buffer.
-    fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> Batch<T> {
+    /// The updates at the times that are `ready`, in a batch of this description, and how many they were. They stay
+    /// in the buffer.
+    fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> (Batch<T>, usize) {
         let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
         let _sorting =
@@ -235,7 +242,7 @@ impl<T: PageTime> RowBuffer<T> {
             let (key, val) = (update.key(&self.arena), update.val(&self.arena));
             builder.push(key, val, &update.time, update.weight);
         }
-        builder.finish(description)
+        (builder.finish(description), order.len())
     }
 
     /// The updates of `rest` and those of the runs that are due, in a batch of this description. What of a run
@@ -310,11 +317,6 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Keeps the updates at or beyond `upper`, and moves their bytes together.
     fn keep_from(&mut self, upper: &Antichain<T>) {
-        if !self.updates.iter().any(|update| upper.less_equal(&update.time)) {
-            self.arena.clear();
-            self.updates.clear();
-            return;
-        }
         let mut end = 0;
         let arena = &mut self.arena;
         self.updates.retain_mut(|update| {

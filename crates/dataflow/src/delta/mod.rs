@@ -151,20 +151,6 @@ impl<T: Clone> Delta<T> {
         Self::new(rows, self.times.clone(), self.weights.clone())
     }
 
-    /// What undoes this delta: the same rows with the opposite weights.
-    ///
-    /// Panics if a weight is `i64::MIN`, which has no opposite.
-    pub fn negate(&self) -> Self {
-        let weights = match &self.weights {
-            None => vec![-1; self.len()],
-            Some(weights) => weights
-                .iter()
-                .map(|weight| weight.checked_neg().expect("the weight is above i64::MIN"))
-                .collect(),
-        };
-        Self::new(self.rows.clone(), self.times.clone(), Some(weights.into()))
-    }
-
     /// The same rows at other times, or with other weights; `selected` numbers the rows they were.
     fn with_rows<I: Iterator<Item = usize>>(
         &self,
@@ -284,7 +270,6 @@ mod tests {
         let taken = delta.take(&UInt32Array::from(vec![3, 0, 3]));
         assert_eq!(rows(&taken), [(13, 8, -2), (10, 5, 1), (13, 8, -2)]);
         assert_eq!(rows(&delta.slice(1, 2)), [(11, 6, -1), (12, 7, 2)]);
-        assert_eq!(rows(&delta.slice(1, 2).negate()), [(11, 6, 1), (12, 7, -2)]);
     }
 
     #[test]

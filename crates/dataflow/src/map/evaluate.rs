@@ -13,6 +13,7 @@ use datafusion_physical_expr::expressions::{Column, LambdaExpr};
 
 use super::errors::{ErrorRows, message};
 use crate::delta::{Delta, batch};
+use crate::panic_text::panic_text;
 
 type Expression = Arc<dyn PhysicalExpr>;
 
@@ -161,9 +162,7 @@ fn evaluate<'a, T: Clone>(
     // Functions may panic, as they do where rows are too much for one array, each of which is not too much alone.
     let evaluate = AssertUnwindSafe(|| expression.evaluate(&delta.rows)?.into_array(delta.len()));
     let evaluated = catch_unwind(evaluate).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-        exec_err!("{}", text.unwrap_or_else(|| "a function failed".to_owned()))
+        exec_err!("{}", panic_text(&*panic).unwrap_or("a function failed"))
     });
     evaluated.map_err(|error| Failure { expression, error })
 }

@@ -178,14 +178,13 @@ impl<T: PageTime> PageBuilder<T> {
         let Some(last) = self.times.last() else {
             return Shared::Nothing;
         };
-        let (last_key, last_value) = (self.keys.last(), self.values.last());
         debug_assert!(
-            (last_key, last_value, last) <= (key, value, time),
+            (self.keys.last(), self.values.last(), last) <= (key, value, time),
             "updates come sorted by key, value and time"
         );
-        if last_key != key {
+        if self.keys.last() != key {
             Shared::Nothing
-        } else if last_value != value {
+        } else if self.values.last() != value {
             Shared::Key
         } else if last != time {
             Shared::Value
@@ -411,8 +410,8 @@ impl<B: Memory> Strings<B> {
         if let Some(&first) = self.ends.first() {
             self.uniform &= string.len() == first as usize;
         }
+        self.ends.push(index(self.size_of_bytes() + string.len()));
         self.bytes.push(string);
-        self.ends.push(index(self.bytes.len() - self.base));
     }
 
     fn pop(&mut self) {

@@ -1,6 +1,5 @@
 //! Storage that fails in the middle of building, spilling and merging, at every call that there is.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_storage::{Failing, LocalStorage, MemoryStorage, Storage};
@@ -10,6 +9,7 @@ use alluvium_trace::{Batch, BatchBuilder, Spine, merge};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::progress::Antichain;
 
+use crate::outcome::outcome;
 use crate::reference::*;
 
 const EPOCHS: u64 = 7;
@@ -38,10 +38,9 @@ fn build(epoch: u64) -> Batch<u64> {
 
 /// Does `work`, again after the storage was mended if it fails for the first time. Whether it failed.
 fn twice<S: Storage, R>(storage: &Failing<S>, mut work: impl FnMut() -> R) -> (R, bool) {
-    match catch_unwind(AssertUnwindSafe(&mut work)) {
+    match outcome(&mut work) {
         Ok(done) => (done, false),
-        Err(panic) => {
-            let error = panic.downcast_ref::<String>().expect("a panic with a message");
+        Err(error) => {
             assert!(error.starts_with("state cannot be written to a file: "), "{error}");
             assert!(error.contains("failing:batch-"), "{error}");
             assert!(error.contains("fails on command"), "{error}");
@@ -161,9 +160,8 @@ fn a_file_that_others_have_cut_short_is_an_error_of_the_merge_that_reads_it() {
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
     let path = directory.path().join(&name);
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(70_000).unwrap();
-    let work = AssertUnwindSafe(|| merge(&[file], Antichain::new().borrow(), all_times()));
-    let error = catch_unwind(work).unwrap_err();
-    let error = error.downcast_ref::<String>().unwrap();
+    let merged = outcome(|| merge(&[file], Antichain::new().borrow(), all_times()));
+    let error = merged.unwrap_err();
     assert!(error.contains(path.to_str().unwrap()), "{error}");
     assert!(error.contains("read") && error.contains("failed to fill whole buffer"), "{error}");
 }
@@ -201,7 +199,6 @@ fn a_full_disk_is_waited_for() {
     // Who gives up has the error.
     storage.limit(storage.used() + 100);
     around.room.give_up();
-    let failed = catch_unwind(AssertUnwindSafe(|| batch(&rows, limits)));
-    let message = failed.unwrap_err().downcast_ref::<String>().cloned().unwrap_or_default();
+    let message = outcome(|| batch(&rows, limits)).unwrap_err();
     assert!(message.contains("no room is left"), "{message}");
 }

@@ -1,4 +1,3 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use alluvium_trace::{Batch, BatchBuilder, Spine};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::progress::Antichain;
 
+use crate::outcome::outcome;
 use crate::reference::*;
 
 /// As [`surround`], with files that are mapped.
@@ -41,8 +41,7 @@ pub fn blob(storage: &MemoryStorage, name: &str, bytes: &[u8]) -> Arc<dyn Blob> 
 fn read(blob: Arc<dyn Blob>) -> Result<Reference<u64>, String> {
     let budget = MemoryBudget::unlimited();
     let batch = Batch::<u64>::open(blob, &budget).map_err(|error| error.to_string())?;
-    catch_unwind(AssertUnwindSafe(|| contents(&batch)))
-        .map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
+    outcome(|| contents(&batch))
 }
 
 #[test]

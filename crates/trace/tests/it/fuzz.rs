@@ -2,8 +2,6 @@
 //!
 //! `PROPTEST_CASES=1000000 cargo test -p alluvium-trace fuzz` tries more of them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use alluvium_storage::MemoryStorage;
 use alluvium_trace::Batch;
 use alluvium_trace::memory::MemoryBudget;
@@ -14,6 +12,7 @@ use timely::order::Product;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::file::{blob, file_of};
+use crate::outcome::outcome;
 use crate::reference::*;
 
 /// Reads all there is, forward and by seeking, and counts the updates.
@@ -24,7 +23,7 @@ use crate::reference::*;
 fn read<T: TestTime>(bytes: &[u8]) -> Result<usize, String> {
     let blob = blob(&MemoryStorage::new(), "fuzzed", bytes);
     let batch = Batch::<T>::open(blob, &MemoryBudget::unlimited()).map_err(|e| e.to_string())?;
-    let read = catch_unwind(AssertUnwindSafe(|| {
+    let read = outcome(|| {
         let mut count = 0;
         let mut cursor = batch.cursor();
         while let Some(key) = cursor.key().map(<[u8]>::to_vec) {
@@ -36,11 +35,9 @@ fn read<T: TestTime>(bytes: &[u8]) -> Result<usize, String> {
             batch.cursor().seek_key(&key);
         }
         count
-    }));
-    read.map_err(|panic| {
-        let error = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+    });
+    read.inspect_err(|error| {
         assert!(error.contains("mem:fuzzed is damaged at byte"), "{error}");
-        error
     })
 }
 

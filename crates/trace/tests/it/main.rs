@@ -14,6 +14,7 @@ mod ledger;
 mod mapped;
 mod merge;
 mod nothing;
+mod outcome;
 mod page;
 mod reference;
 mod spine;

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use timely::progress::Antichain;
 
 use crate::cursor::{agrees, any_move};
+use crate::outcome::outcome;
 use crate::reference::*;
 
 /// Blobs of a memory storage, as if they were mapped files.
@@ -135,12 +136,6 @@ fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<Mapped
     (blob, file)
 }
 
-/// The message with which `act` panics.
-fn failure<R: std::fmt::Debug>(act: impl FnOnce() -> R) -> String {
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_err();
-    panic.downcast_ref::<String>().unwrap().clone()
-}
-
 #[test]
 fn a_merge_reads_files_in_sequence_past_their_mappings() {
     let (first, one) = file_of_numbers((0..4000).step_by(2), 1 << 20);
@@ -214,7 +209,7 @@ fn a_page_that_the_device_does_not_give_is_an_error_that_names_the_file() {
     let mut cursor = file.cursor();
     cursor.seek_key(&key(10));
     assert_eq!(cursor.key(), Some(&*key(10)));
-    let error = failure(|| cursor.seek_key(&key(900)));
+    let error = outcome(|| cursor.seek_key(&key(900))).unwrap_err();
     assert!(error.contains("cannot read mem:batch-") && error.ends_with("on command"), "{error}");
 }
 
@@ -251,7 +246,8 @@ fn a_scan_of_a_damaged_page_tells_file_and_place() {
     let blob = Arc::new(MappedBlob::new(writer.seal().unwrap()));
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
     let error =
-        failure(|| merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times()));
+        outcome(|| merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times()))
+            .unwrap_err();
     assert!(error.contains("mem:damaged is damaged at byte"), "{error}");
 }
 
