@@ -137,7 +137,7 @@ impl Builder {
             return Ok(Surroundings::default());
         };
         let scratch = || match Scratch::create() {
-            Ok(scratch) => Ok(Some(Arc::new(scratch.with_piece(piece(bytes))) as Arc<dyn Storage>)),
+            Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),
             // Who has not asked for a budget can do without one.
             Err(_) if self.memory.is_none() => Ok(None),
             Err(error) => Err(Error::Start { message: error.to_string() }),
@@ -149,12 +149,4 @@ impl Builder {
         };
         Ok(Surroundings { budget, storage, ..Surroundings::default() })
     }
-}
-
-/// How many bytes of a file are gathered before they are written: of every file that is being written so many are in
-/// memory, and each worker writes several.
-fn piece(memory: usize) -> NonZero<usize> {
-    let bytes = (memory / 64).clamp(16 << 10, 1 << 20);
-    // Whole pages of the system's cache.
-    NonZero::new(1 << bytes.ilog2()).expect("it has one bit")
 }

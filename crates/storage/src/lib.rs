@@ -59,6 +59,7 @@ pub use error::{Error, Result};
 #[cfg(any(test, feature = "faults"))]
 pub use failing::Failing;
 pub use local::LocalStorage;
+pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
 pub use scratch::Scratch;
 pub use storage::{BlobWriter, Storage};

@@ -6,7 +6,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::num::NonZero;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use crate::blob::Blob;
 use crate::error::{Error, Result};
 use crate::heap::HeapBlob;
-use crate::mapped::MappedBlob;
+use crate::mapped::{FAULT_AROUND, MappedBlob};
 use crate::name;
 use crate::storage::{BlobWriter, Storage};
 
@@ -22,8 +21,9 @@ use crate::storage::{BlobWriter, Storage};
 /// small file costs more to map than to read.
 const LARGEST_ON_HEAP: u64 = 32 << 10;
 
-/// How many bytes are gathered before they are written, so that the page cache holds them in large folios.
-const PIECE: usize = 1 << 20;
+/// How many bytes are gathered before they are written, and written with one call: the page cache may hold them in one
+/// folio, which is mapped as a whole.
+const PIECE: usize = FAULT_AROUND;
 
 /// A directory whose files are blobs.
 ///
@@ -38,7 +38,6 @@ const PIECE: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     directory: PathBuf,
-    piece: usize,
 }
 
 impl LocalStorage {
@@ -48,12 +47,7 @@ impl LocalStorage {
         let directory = std::path::absolute(given)
             .and_then(|directory| fs::create_dir_all(&directory).map(|()| directory))
             .map_err(|cause| Error::path("open", given, cause))?;
-        Ok(LocalStorage { directory, piece: PIECE })
-    }
-
-    /// Gathers so many bytes of each blob before they are written, not a mebibyte: less memory, more calls.
-    pub fn with_piece(self, bytes: NonZero<usize>) -> LocalStorage {
-        LocalStorage { piece: bytes.get(), ..self }
+        Ok(LocalStorage { directory })
     }
 
     /// The directory, as an absolute path.
@@ -84,8 +78,7 @@ impl Storage for LocalStorage {
             unsealed,
             file,
             written: 0,
-            piece: self.piece,
-            waiting: Vec::with_capacity(self.piece),
+            waiting: Vec::with_capacity(PIECE),
             sealed: false,
         };
         // Only now: the unsealed file keeps others from sealing a blob of this name in between.
@@ -151,10 +144,8 @@ struct Writer {
     path: PathBuf,
     unsealed: PathBuf,
     file: File,
-    /// How many bytes are in the file.
+    /// How many bytes are in the file, in whole pieces.
     written: u64,
-    /// How many bytes are written together, but for the last.
-    piece: usize,
     /// The bytes that come after those, less than a piece.
     waiting: Vec<u8>,
     sealed: bool,
@@ -171,18 +162,19 @@ impl Writer {
 
     /// Writes at a position, not at the end: what a failed write has left behind is written over.
     fn write(&self, bytes: &[u8], position: u64) -> io::Result<()> {
-        self.file.write_all_at(bytes, position)
+        let mut pieces = bytes.chunks(PIECE).zip((position..).step_by(PIECE));
+        pieces.try_for_each(|(piece, position)| self.file.write_all_at(piece, position))
     }
 
     /// Writes all whole pieces of what waits and these bytes, and lets the rest wait.
     fn write_pieces(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (head, rest) = bytes.split_at(self.piece - self.waiting.len());
-        let (pieces, tail) = rest.split_at(rest.len() / self.piece * self.piece);
+        let (head, rest) = bytes.split_at(PIECE - self.waiting.len());
+        let (pieces, tail) = rest.split_at(rest.len() / PIECE * PIECE);
         let waiting = self.waiting.len();
         self.waiting.extend_from_slice(head);
         let written = self
             .write(&self.waiting, self.written)
-            .and_then(|()| self.write(pieces, self.written + self.piece as u64));
+            .and_then(|()| self.write(pieces, self.written + PIECE as u64));
         if let Err(cause) = written {
             self.waiting.truncate(waiting);
             // The room is of more use to others. What cannot be given back now is written over, or cut off at the
@@ -190,7 +182,7 @@ impl Writer {
             let _ = self.file.set_len(self.written);
             return Err(cause);
         }
-        self.written += (self.piece + pieces.len()) as u64;
+        self.written += (PIECE + pieces.len()) as u64;
         self.waiting.clear();
         self.waiting.extend_from_slice(tail);
         Ok(())
@@ -211,7 +203,7 @@ impl Writer {
 impl BlobWriter for Writer {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.check("append to")?;
-        if bytes.len() < self.piece - self.waiting.len() {
+        if bytes.len() < PIECE - self.waiting.len() {
             self.waiting.extend_from_slice(bytes);
             return Ok(());
         }
@@ -224,7 +216,7 @@ impl BlobWriter for Writer {
 
     fn held(&self) -> usize {
         // What was touched of the allocation stays.
-        self.len().min(self.piece as u64) as usize
+        self.len().min(PIECE as u64) as usize
     }
 
     fn seal(&mut self) -> Result<Arc<dyn Blob>> {

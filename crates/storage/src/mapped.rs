@@ -17,6 +17,15 @@ use memmap2::{Mmap, UncheckedAdvice};
 use crate::blob::{Advice, Blob, within};
 use crate::error::{Error, Result};
 
+/// Where a byte of a blob that is mapped is touched, the system maps what it has in memory of so many bytes around it,
+/// aligned: Linux's `fault_around_bytes`.
+///
+/// Since 6.18 it maps all that lies together in its cache (a folio): what one call wrote, so [`LocalStorage`] writes
+/// no more than this with one. What was read ahead, after the cache had let go of it, can still be more.
+///
+/// [`LocalStorage`]: crate::LocalStorage
+pub const FAULT_AROUND: usize = 64 << 10;
+
 pub(crate) struct MappedBlob {
     name: String,
     path: PathBuf,

@@ -17,7 +17,6 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::num::NonZero;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -67,12 +66,6 @@ impl Scratch {
         let _ = lock.metadata().and_then(|own| remove_leftovers(&parent, own.uid()));
         let storage = LocalStorage::open(directory)?;
         Ok(Scratch { storage, _lock: lock })
-    }
-
-    /// Gathers so many bytes of each blob before they are written. See [`LocalStorage::with_piece`].
-    pub fn with_piece(mut self, bytes: NonZero<usize>) -> Scratch {
-        self.storage = self.storage.clone().with_piece(bytes);
-        self
     }
 
     /// The directory as storage. It is of no use any more once `self` is dropped, but what is open stays open.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use alluvium_storage::{Advice, Blob, Error, LocalStorage, Storage};
+use alluvium_storage::{Advice, Blob, Error, FAULT_AROUND, LocalStorage, Storage};
 
 use crate::twins::{MIB, assert_reads, bytes, test_process, write};
 
@@ -70,6 +70,28 @@ fn a_blob_written_elsewhere_is_read() {
     let all = bytes(3 * MIB, 0);
     fs::write(directory.path().join("a"), &all).unwrap();
     assert_reads(&*LocalStorage::open(directory.path()).unwrap().open("a").unwrap(), &all);
+}
+
+/// Linux maps what one call has written together as a whole since 6.18.
+#[cfg(target_os = "linux")]
+#[test]
+fn to_touch_a_byte_maps_no_more_than_what_is_around_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = LocalStorage::open(directory.path()).unwrap();
+    let mut writer = storage.create("a").unwrap();
+    writer.append(&bytes(1000, 0)).unwrap();
+    writer.append(&bytes(16 * MIB, 0)).unwrap();
+    let blob = writer.seal().unwrap();
+    for number in 0..16 {
+        std::hint::black_box(blob.bytes()[number * MIB + 300_000]);
+    }
+    let path = directory.path().join("a");
+    let maps = procfs::process::Process::myself().unwrap().smaps().unwrap();
+    let of_blob = |map: &&procfs::process::MemoryMap| {
+        map.pathname == procfs::process::MMapPath::Path(path.clone())
+    };
+    let mapped: u64 = maps.iter().filter(of_blob).map(|map| map.extension.map["Rss"]).sum();
+    assert!(mapped > 0 && mapped <= 16 * FAULT_AROUND as u64, "{mapped}");
 }
 
 /// To touch them would end the process.

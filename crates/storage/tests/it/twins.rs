@@ -1,16 +1,11 @@
 //! All storages there are, and bytes to put there.
 
-use std::num::NonZero;
 use std::process::Command;
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, Failing, LocalStorage, MemoryStorage, Scratch, Storage};
 
-/// What is gathered before it is written.
 pub const MIB: usize = 1 << 20;
-
-/// What a scratch directory gathers here.
-const PIECE: NonZero<usize> = NonZero::new(4099).unwrap();
 
 /// Runs a test on new storage of every kind.
 pub fn each(test: impl Fn(Arc<dyn Storage>)) {
@@ -19,7 +14,7 @@ pub fn each(test: impl Fn(Arc<dyn Storage>)) {
     let twins: [Arc<dyn Storage>; 5] = [
         Arc::new(MemoryStorage::new()),
         Arc::new(LocalStorage::open(local.path()).unwrap()),
-        Arc::new(Scratch::create_in(scratch.path()).unwrap().with_piece(PIECE)),
+        Arc::new(Scratch::create_in(scratch.path()).unwrap()),
         Arc::new(Failing::new(MemoryStorage::new())),
         Arc::new(Failing::new(LocalStorage::open(failing.path()).unwrap())),
     ];

@@ -1,6 +1,6 @@
 //! Writing blobs.
 
-use alluvium_storage::Error;
+use alluvium_storage::{Error, FAULT_AROUND as PIECE};
 
 use crate::twins::{MIB, assert_reads, bytes, each};
 
@@ -10,14 +10,14 @@ fn appends_of_any_size_come_out_as_they_went_in() {
         &[],
         &[0],
         &[1],
-        &[MIB - 1],
-        &[MIB],
-        &[MIB + 1],
-        &[MIB, 1],
-        &[1, MIB],
-        &[MIB - 1, 1, 1],
-        &[3, MIB - 4, 0, 2, 5 * MIB + 7, 11],
-        &[2 * MIB, MIB, 3 * MIB],
+        &[PIECE - 1],
+        &[PIECE],
+        &[PIECE + 1],
+        &[PIECE, 1],
+        &[1, PIECE],
+        &[PIECE - 1, 1, 1],
+        &[3, PIECE - 4, 0, 2, 5 * PIECE + 7, 11],
+        &[2 * PIECE, PIECE, 3 * PIECE],
         &[4097; 700],
     ];
     each(|storage| {
@@ -32,7 +32,7 @@ fn appends_of_any_size_come_out_as_they_went_in() {
                 (piece, rest) = rest.split_at(size);
                 writer.append(piece).unwrap();
                 assert_eq!(writer.len(), (all.len() - rest.len()) as u64);
-                assert!(writer.held() <= MIB.min(all.len() - rest.len()));
+                assert!(writer.held() <= PIECE.min(all.len() - rest.len()));
             }
             assert_reads(&*writer.seal().unwrap(), &all);
             assert_reads(&*storage.open(&name).unwrap(), &all);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use alluvium_storage::{Advice, Blob, TemporaryBlob};
+use alluvium_storage::{Advice, Blob, FAULT_AROUND, TemporaryBlob};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rkyv::rancor;
@@ -40,17 +40,13 @@ pub(crate) struct FilePages {
     generation: AtomicU32,
     /// How many pages were touched in it.
     known: AtomicUsize,
-    /// The generation in which each part of the mapping, of [`WINDOW`] bytes, was last touched.
+    /// The generation in which each part of the mapping, of [`FAULT_AROUND`] bytes, was last touched.
     windows: Box<[AtomicU32]>,
     /// The bytes of those that were touched in this one.
     touched: AtomicUsize,
     /// Of what is held beside the mapping.
     charge: Mutex<Charge>,
 }
-
-/// Where a byte of a mapping is touched, Linux maps what it has in memory of so many bytes around it, aligned
-/// (`fault_around_bytes`).
-const WINDOW: usize = 64 << 10;
 
 /// A page, and where it is as far as we know.
 struct Slot {
@@ -172,7 +168,7 @@ impl FilePages {
     ) -> Self {
         let slot = |&entry| Slot { entry, page: OnceLock::new(), state: AtomicU32::new(0) };
         let slots: Box<[Slot]> = metadata.pages.iter().map(slot).collect();
-        let count = if blob.is_mapped() { blob.bytes().len().div_ceil(WINDOW) } else { 0 };
+        let count = if blob.is_mapped() { blob.bytes().len().div_ceil(FAULT_AROUND) } else { 0 };
         let windows: Box<[AtomicU32]> = (0..count).map(|_| AtomicU32::new(0)).collect();
         // And a fence of each page.
         let mut held =
@@ -269,10 +265,10 @@ impl FilePages {
         let state = touched(generation);
         if slot.state.swap(state, Ordering::Relaxed) != state && self.blob.is_mapped() {
             self.known.fetch_add(1, Ordering::Relaxed);
-            let around = start / WINDOW..(start + length as usize).div_ceil(WINDOW);
+            let around = start / FAULT_AROUND..(start + length as usize).div_ceil(FAULT_AROUND);
             let fresh =
                 |window: &&AtomicU32| window.swap(generation, Ordering::Relaxed) != generation;
-            let more = self.windows[around].iter().filter(fresh).count() * WINDOW;
+            let more = self.windows[around].iter().filter(fresh).count() * FAULT_AROUND;
             self.budget.mappings().touch(more, &self.touched);
         }
         page
