@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use alluvium_storage::{Advice, Blob, Error, FAULT_AROUND, LocalStorage, Storage};
+use alluvium_storage::{Advice, Blob, Error, FAULT_AROUND as PIECE, LocalStorage, Storage};
 
 use crate::twins::{MIB, assert_reads, bytes, test_process, write};
 
@@ -85,13 +85,8 @@ fn to_touch_a_byte_maps_no_more_than_what_is_around_it() {
     for number in 0..16 {
         std::hint::black_box(blob.bytes()[number * MIB + 300_000]);
     }
-    let path = directory.path().join("a");
-    let maps = procfs::process::Process::myself().unwrap().smaps().unwrap();
-    let of_blob = |map: &&procfs::process::MemoryMap| {
-        map.pathname == procfs::process::MMapPath::Path(path.clone())
-    };
-    let mapped: u64 = maps.iter().filter(of_blob).map(|map| map.extension.map["Rss"]).sum();
-    assert!(mapped > 0 && mapped <= 16 * FAULT_AROUND as u64, "{mapped}");
+    let (mapped, _) = resident(&*blob);
+    assert!(mapped > 0 && mapped <= 16 * PIECE, "{mapped}");
 }
 
 /// To touch them would end the process.
@@ -111,14 +106,14 @@ fn bytes_that_the_device_does_not_give_are_an_error_where_they_are_asked_for_bef
 }
 
 #[test]
-fn files_grow_by_whole_mebibytes_until_they_are_sealed() {
+fn files_grow_by_whole_pieces_until_they_are_sealed() {
     let directory = tempfile::tempdir().unwrap();
     let storage = LocalStorage::open(directory.path()).unwrap();
     let written = || fs::metadata(directory.path().join(".a.unsealed")).unwrap().len();
     let mut writer = storage.create("a").unwrap();
-    for size in [1, 4097, MIB - 1, 3 * MIB + 1, 10, MIB, 2 * MIB - 3] {
+    for size in [1, 4097, PIECE - 1, 3 * PIECE + 1, 10, PIECE, 2 * PIECE - 3, MIB - 1] {
         writer.append(&bytes(size, 0)).unwrap();
-        assert_eq!(written(), writer.len() / MIB as u64 * MIB as u64);
+        assert_eq!(written(), writer.len() / PIECE as u64 * PIECE as u64);
     }
 }
 
