@@ -21,7 +21,7 @@ use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::join::join;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use alluvium_dataflow::map::{can_fail, map, message};
-use alluvium_dataflow::match_join::match_join;
+use alluvium_dataflow::outer_join::outer_join;
 use alluvium_dataflow::ranked::top;
 use alluvium_dataflow::sets::set_operation;
 use alluvium_dataflow::sink;
@@ -29,7 +29,7 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
-use alluvium_trace::{Epoch, ledger};
+use alluvium_trace::{Epoch, metrics};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -129,10 +129,10 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
             return input.inputs().into_iter().try_for_each(check_plan);
         }
         // Whatever is computed may sort what it is computed of.
-        Node::Aggregate { input, keys, aggregates, evaluated } => {
+        Node::Aggregate { input, keys, aggregates, fallbacks } => {
             let added_up = aggregates.iter().filter_map(|aggregate| aggregate.input);
-            let evaluated = evaluated.iter().flat_map(|function| function.columns());
-            let used: Vec<usize> = keys.iter().copied().chain(added_up).chain(evaluated).collect();
+            let fallbacks = fallbacks.iter().flat_map(|function| function.columns());
+            let used: Vec<usize> = keys.iter().copied().chain(added_up).chain(fallbacks).collect();
             check_keys(&input.schema, &used)?;
         }
         Node::Distinct { input } => check_keys(&input.schema, &all_columns(&input.schema))?,
@@ -146,7 +146,7 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
             check_keys(&input.schema, ties.as_deref().unwrap_or_default())?;
         }
         Node::SetOperation { .. } => check_keys(&plan.schema, &all_columns(&plan.schema))?,
-        Node::Join { left, right, on } | Node::MatchJoin { left, right, on, .. } => {
+        Node::Join { left, right, on } | Node::OuterJoin { left, right, on, .. } => {
             let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
             check_keys(&left.schema, &left_keys)?;
             check_keys(&right.schema, &right_keys)?;
@@ -168,7 +168,7 @@ pub fn table(
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
     let probe = Probe::new();
-    ledger::build(name);
+    metrics::build(name);
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let (mut input, rows) =
             table::table(scope, name, schema, primary_key, Arc::clone(&refused))
@@ -203,7 +203,7 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
-    ledger::build(name);
+    metrics::build(name);
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,
@@ -225,7 +225,7 @@ pub fn view(
                 (rows.clone(), Some(keep(rows, layout, "Contents")))
             }
             Keep::By(keys) => {
-                let rows = lowering.placed(plan, keys).expect(expectation);
+                let rows = lowering.partitioned(plan, keys).expect(expectation);
                 let layout = Layout::keyed(plan.schema.clone(), keys).expect(expectation);
                 (rows.clone(), Some(keep(rows, layout, "Index")))
             }
@@ -277,7 +277,7 @@ impl<'scope> Lowering<'scope, '_> {
                 | Node::Distinct { .. }
                 | Node::Top { .. }
                 | Node::Window { .. }
-                | Node::MatchJoin { .. }
+                | Node::OuterJoin { .. }
                 | Node::SetOperation { .. }
         );
         if !takes_state || self.inside_views > 0 {
@@ -321,10 +321,10 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Join { left, right, on } => {
                 let (left_rows, left_columns, right_rows, right_columns) =
-                    self.sides(plan.spread(), left, right, on)?;
+                    self.sides(plan.broadcast(), left, right, on)?;
                 Ok(join(left_rows, right_rows, &left_columns, &right_columns))
             }
-            Node::MatchJoin { left, right, on, kind, residual } => {
+            Node::OuterJoin { left, right, on, kind, residual } => {
                 let sides = match residual {
                     Some(_) => {
                         let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
@@ -332,11 +332,11 @@ impl<'scope> Lowering<'scope, '_> {
                         let (right_rows, right_columns) = self.arranged_whole(right, &keys.1)?;
                         (left_rows, left_columns, right_rows, right_columns)
                     }
-                    None => self.sides(plan.spread(), left, right, on)?,
+                    None => self.sides(plan.broadcast(), left, right, on)?,
                 };
                 let (left_rows, left_columns, right_rows, right_columns) = sides;
                 let schema = plan.schema.clone();
-                let joined = match_join(
+                let joined = outer_join(
                     (left_rows, &left_columns),
                     (right_rows, &right_columns),
                     *kind,
@@ -358,15 +358,15 @@ impl<'scope> Lowering<'scope, '_> {
                 };
                 set_operation(side(left)?, side(right)?, *operation, plan.schema.clone())
             }
-            Node::Aggregate { input, keys, aggregates, evaluated } => {
+            Node::Aggregate { input, keys, aggregates, fallbacks } => {
                 let stream = self.rows(input)?;
                 let groups = aggregate::aggregate(
                     stream,
                     &input.schema,
                     keys,
                     aggregates,
-                    evaluated,
-                    input.grows,
+                    fallbacks,
+                    input.append_only,
                     &plan.schema,
                 )?;
                 let mut answered = groups.rows.clone();
@@ -378,7 +378,7 @@ impl<'scope> Lowering<'scope, '_> {
                 if !keys.is_empty() {
                     return Ok(groups.rows);
                 }
-                let row = empty_group(plan, &input.schema, aggregates, evaluated)?;
+                let row = empty_group(plan, &input.schema, aggregates, fallbacks)?;
                 let constant = constant(self.scope, row.clone(), self.as_of);
                 let default = exchange(constant, &[], KeyCodec::new(&[])?);
                 Ok(or_default(groups.rows, answered, default, row))
@@ -392,7 +392,7 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Top { input, keys, order, which } => {
                 let rows = self.rows(input)?;
-                top(rows, &input.schema, keys, order, *which, input.grows, plan.schema.clone())
+                top(rows, &input.schema, keys, order, *which, input.append_only, plan.schema.clone())
             }
             Node::Window { input, keys, order, ties, functions } => {
                 let rows = self.rows(input)?;
@@ -452,14 +452,14 @@ impl<'scope> Lowering<'scope, '_> {
                 Ok((self.scan(relation), columns.clone()))
             }
             _ => {
-                let rows = self.placed(plan, keys)?;
+                let rows = self.partitioned(plan, keys)?;
                 Ok((keep(rows, Layout::keyed(plan.schema.clone(), keys)?, "Arrange"), all))
             }
         }
     }
 
     /// The rows of a plan, each on the worker of its `keys`.
-    fn placed(
+    fn partitioned(
         &mut self,
         plan: &IncrementalPlan,
         keys: &[usize],
@@ -477,7 +477,7 @@ impl<'scope> Lowering<'scope, '_> {
         if columns.iter().copied().eq(0..rows.layout.schema().fields().len()) {
             return Ok((rows, columns));
         }
-        let rows = self.placed(plan, keys)?;
+        let rows = self.partitioned(plan, keys)?;
         let layout = Layout::keyed(plan.schema.clone(), keys)?;
         Ok((keep(rows, layout, "Arrange"), (0..plan.schema.fields().len()).collect()))
     }
@@ -486,15 +486,15 @@ impl<'scope> Lowering<'scope, '_> {
     /// side where it is and the other, a single row, on all workers.
     fn sides(
         &mut self,
-        spread: Option<Side>,
+        broadcast: Option<Side>,
         left: &IncrementalPlan,
         right: &IncrementalPlan,
         on: &[(usize, usize)],
     ) -> Result<Sides<'scope>, CodecError> {
-        if let Some(side) = spread {
-            let mut keep_under_one_key = |plan: &IncrementalPlan, spread: bool| {
+        if let Some(side) = broadcast {
+            let mut keep_under_one_key = |plan: &IncrementalPlan, broadcast: bool| {
                 let rows = self.rows(plan)?;
-                let rows = if spread { broadcast(rows) } else { rows };
+                let rows = if broadcast { broadcast(rows) } else { rows };
                 let layout = Layout::keyed(plan.schema.clone(), &[])?;
                 let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
                 Ok::<_, CodecError>((keep(rows, layout, "Arrange"), columns))
@@ -538,13 +538,13 @@ fn empty_group(
     plan: &IncrementalPlan,
     input: &SchemaRef,
     aggregates: &[aggregate::Aggregate],
-    evaluated: &[aggregate::Evaluated],
+    fallbacks: &[aggregate::Fallback],
 ) -> Result<RecordBatch, CodecError> {
     let own = aggregates.iter().map(|aggregate| match aggregate.function {
         Function::Count => Ok(Arc::new(Int64Array::from(vec![0])) as ArrayRef),
         _ => Ok(new_null_array(&aggregate.result, 1)),
     });
-    let others = evaluated.iter().map(|function| function.over_nothing(input));
+    let others = fallbacks.iter().map(|function| function.over_nothing(input));
     let columns = own
         .chain(others)
         .collect::<Result<Vec<_>, _>>()

@@ -1,7 +1,7 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
-use alluvium_trace::memory::surroundings;
-use alluvium_trace::{Batch, Cursor, Epoch, Nothing, PageTime, RowBuffer, Spine, ledger};
+use alluvium_trace::memory::context;
+use alluvium_trace::{Batch, Cursor, Epoch, NullTrace, PageTime, RowBuffer, Spine, metrics};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -23,7 +23,7 @@ use crate::pieces::{Piece, in_pieces};
 pub const DELTA_ROWS: usize = 8192;
 /// How many bytes of encoded rows an operator of this thread puts into one delta, or little more.
 pub(crate) fn delta_bytes() -> usize {
-    surroundings::current().budget.handful()
+    context::current().budget.handful()
 }
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.
@@ -41,7 +41,7 @@ pub struct Arrangement<'scope, Tr: TraceReader> {
 /// An arrangement whose past is kept.
 pub type Kept<'scope, T> = Arrangement<'scope, TraceAgent<Spine<T>>>;
 /// An arrangement that is only a stream of batches.
-pub type Passing<'scope, T> = Arrangement<'scope, TraceAgent<Nothing<T>>>;
+pub type Passing<'scope, T> = Arrangement<'scope, TraceAgent<NullTrace<T>>>;
 
 impl<'scope, Tr: TraceReader + Clone> Clone for Arrangement<'scope, Tr> {
     fn clone(&self) -> Self {
@@ -107,7 +107,7 @@ where
     let scope = stream.scope();
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
         let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
-        ledger::label(name, key);
+        metrics::label(name, key);
         let trace = Tr::new(info.clone(), None, Some(activator));
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);

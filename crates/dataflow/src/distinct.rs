@@ -1,6 +1,6 @@
 //! DISTINCT: each row once, however often it is there.
 
-use alluvium_trace::{Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
 use crate::arrangement::{Arrangement, arrange};
@@ -21,7 +21,7 @@ pub fn distinct<'scope>(
     let layout = Layout::distinct(schema)?;
     let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct");
     let key = input.layout.key_names();
-    let arranged = fold::<Epoch, _, Nothing<Epoch>, _>(
+    let arranged = fold::<Epoch, _, NullTrace<Epoch>, _>(
         input.arranged,
         input.as_of,
         "Distinct",

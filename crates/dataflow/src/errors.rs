@@ -1,6 +1,6 @@
 //! Errors as rows: what failed, kept for as long as its cause is there.
 
-use alluvium_trace::{Epoch, Nothing, Spine};
+use alluvium_trace::{Epoch, NullTrace, Spine};
 use std::sync::Arc;
 
 use arrow::array::{AsArray, UInt64Array};
@@ -28,7 +28,7 @@ pub fn keep_errors<'scope>(
     let layout = Layout::dense(schema, &[0, 1, 2])?;
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
-    let arranged = arrange_encoded::<_, Nothing<Epoch>>(
+    let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         errors,
         "Errors",
         String::new(),

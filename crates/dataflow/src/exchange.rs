@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::{MemoryBudget, surroundings};
+use alluvium_trace::memory::{MemoryBudget, context};
 use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
@@ -56,7 +56,7 @@ pub fn exchange<'scope>(
         return stream;
     }
     let columns = columns.to_vec();
-    let budget = surroundings::current().budget;
+    let budget = context::current().budget;
     let pact = DistributorPact(move |workers| ByShard {
         budget,
         columns,
@@ -95,7 +95,7 @@ pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'sco
             });
         }
     });
-    let budget = surroundings::current().budget;
+    let budget = context::current().budget;
     let pact = DistributorPact(|_workers| ByMark { budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {

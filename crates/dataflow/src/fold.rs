@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use alluvium_trace::memory::{Charge, surroundings};
-use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime, ledger};
+use alluvium_trace::memory::{Charge, context};
+use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime, metrics};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::operators::reduce::{ReduceTactic, reduce_with_tactic};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -24,7 +24,7 @@ use crate::fault::{self, Fault};
 /// Reduces the rows under each key of `input`; times are read advanced to `as_of`. `key` names the columns of keys,
 /// for people.
 ///
-/// What the logic may see of the past is what the traces keep: [`alluvium_trace::Nothing`] keeps none.
+/// What the logic may see of the past is what the traces keep: [`alluvium_trace::NullTrace`] keeps none.
 pub(crate) fn fold<'scope, T, In, Out, L>(
     input: Arranged<'scope, In>,
     as_of: T,
@@ -39,7 +39,7 @@ where
     L: Logic<T>,
 {
     let tactic = Fold { logic, as_of, changes: Changes::new(), answer: Answer::default() };
-    ledger::label(name, key);
+    metrics::label(name, key);
     reduce_with_tactic(input, name, tactic)
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Change<T> {
 
 impl<T: PageTime> Changes<T> {
     fn new() -> Self {
-        let budget = surroundings::current().budget;
+        let budget = context::current().budget;
         Self {
             keys: Encoded::default(),
             ends: Vec::new(),

@@ -5,7 +5,7 @@
 //! and kept in spines ([`arrangement`]); the operators over it are tactics under differential-dataflow's
 //! drivers: [`join`], and on one frame of reductions (`fold`) [`aggregate`], [`ranked`], [`window`],
 //! [`distinct`], [`table`] and [`errors`]. What depends on the rows of two inputs under a key is on a frame of its own
-//! (`cogroup`): [`match_join`] and [`sets`]. Changes enter by [`input`], [`constant`] and [`import`], and leave by
+//! (`cogroup`): [`outer_join`] and [`sets`]. Changes enter by [`input`], [`constant`] and [`import`], and leave by
 //! [`sink`] and [`contents`].
 
 pub mod aggregate;
@@ -21,7 +21,7 @@ pub mod delta;
 pub mod distinct;
 pub mod errors;
 pub mod exchange;
-mod existence;
+mod semijoin;
 pub use alluvium_trace::fault;
 mod fold;
 pub mod import;
@@ -29,13 +29,13 @@ pub mod input;
 pub mod join;
 pub mod layout;
 pub mod map;
-pub mod match_join;
+pub mod outer_join;
 mod overlay;
 mod panic_text;
 pub use panic_text::panic_text;
 mod pieces;
 pub mod ranked;
-mod reevaluate;
+mod recompute;
 pub mod sets;
 pub mod sink;
 pub mod table;

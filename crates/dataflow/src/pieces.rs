@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::thread;
 
 use alluvium_trace::PageTime;
-use alluvium_trace::memory::{MemoryBudget, surroundings};
+use alluvium_trace::memory::{MemoryBudget, context};
 use timely::Container;
 use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
@@ -40,7 +40,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        let budget = surroundings::current().budget;
+        let budget = context::current().budget;
         let piece = (budget.limit() / 128).clamp(LEAST_PIECE, PIECE);
         Self { budget, piece, left: 0 }
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_trace::{Epoch, Nothing, PageTime, RowBuffer, Spine};
+use alluvium_trace::{Epoch, NullTrace, PageTime, RowBuffer, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
@@ -99,7 +99,7 @@ fn unkeyed<'scope>(
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
     let encoding = layout.clone();
-    let arranged = arrange_encoded::<_, Nothing<Epoch>>(
+    let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
         "TableChanges",
         layout.key_names(),
@@ -168,7 +168,7 @@ fn keyed<'scope>(
     let rows = exchange(changes, primary_key, KeyCodec::new(&types_of(&schema, primary_key))?);
     let encoding = layout.clone();
     let mut writes = Writes::default();
-    let arranged = arrange_encoded::<_, Nothing<Epoch>>(
+    let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
         "TableWrites",
         layout.key_names(),

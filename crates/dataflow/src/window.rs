@@ -1,6 +1,6 @@
 //! Window functions: what each row is among the rows of its partition.
 //!
-//! Partitions whose rows change are evaluated anew; see [`crate::reevaluate`]. The rows of a partition are
+//! Partitions whose rows change are evaluated anew; see [`crate::recompute`]. The rows of a partition are
 //! in the order of the window, and rows equal in that in the order of their bytes, so that results do not
 //! depend on how they came.
 
@@ -24,7 +24,7 @@ use crate::exchange::exchange;
 use crate::layout::{Layout, all_columns, assemble, types_of};
 use crate::map::message;
 use crate::ranked::entry::{EntryEncoder, push_entries, split};
-use crate::reevaluate::{Evaluator, Groups, Results, expanded, reevaluate};
+use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
 
 /// One function over the rows of a partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,7 +185,7 @@ pub fn window<'scope>(
         values: Encoded::new(),
     };
     let names = functions.iter().map(|function| function.result.name().clone()).collect();
-    let (rows, errors) = reevaluate(entries, evaluator, output_layout, false, names);
+    let (rows, errors) = recompute(entries, evaluator, output_layout, false, names);
     Ok(Windowed { rows, errors })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use alluvium_storage::{Scratch, Storage};
-use alluvium_trace::memory::{MemoryBudget, Surroundings};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 
 use crate::available;
 use crate::clock::Clock;
@@ -126,15 +126,15 @@ impl Builder {
             return Err(Error::Start { message: "at least one worker is needed".to_owned() });
         }
         let settings = Settings { workers, batch_rows: self.batch_rows, strict: self.strict };
-        let surroundings = self.surroundings()?;
+        let context = self.context()?;
         let instance =
-            Instance::start(settings, self.sources, self.sinks, self.clock, surroundings)?;
+            Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
         Ok(Engine { instance })
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn context(&self) -> Result<StateContext> {
         let Some(bytes) = self.memory.or_else(available::memory) else {
-            return Ok(Surroundings::default());
+            return Ok(StateContext::default());
         };
         let scratch = || match Scratch::create() {
             Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),
@@ -147,6 +147,6 @@ impl Builder {
             Some(_) => MemoryBudget::with_pressure(bytes, Arc::clone(&self.pressure)),
             None => MemoryBudget::unlimited(),
         };
-        Ok(Surroundings { budget, storage, ..Surroundings::default() })
+        Ok(StateContext { budget, storage, ..StateContext::default() })
     }
 }

@@ -52,7 +52,7 @@ impl Engine {
         self.session().execute_with(sql, parameters)
     }
 
-    /// Answers one SELECT as of the last complete epoch.
+    /// Answers one SELECT. It sees everything that was committed, on any handle, before it began.
     pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
         self.query_with(sql, &[])
     }
@@ -119,8 +119,8 @@ impl Engine {
 
     /// How much state the workers hold. Waits for nothing.
     pub fn state(&self) -> State {
-        let budget = &self.instance.surroundings.budget;
-        let ledgers = self.instance.progress.ledgers().iter();
+        let budget = &self.instance.context.budget;
+        let metrics = self.instance.progress.metrics().iter();
         let state = State {
             memory_bytes: budget.used() as u64,
             memory_peak_bytes: budget.peak() as u64,
@@ -130,9 +130,9 @@ impl Engine {
             spilled_bytes: budget.written(),
             ..State::default()
         };
-        ledgers.flat_map(|ledger| ledger.accounts()).fold(state, |all, account| State {
-            rows: all.rows + account.rows,
-            bytes: all.bytes + account.memory + account.disk,
+        metrics.flat_map(|metrics| metrics.spines()).fold(state, |all, counters| State {
+            rows: all.rows + counters.rows,
+            bytes: all.bytes + counters.memory + counters.disk,
             ..all
         })
     }
@@ -141,7 +141,7 @@ impl Engine {
     /// begins. `None` while it does not wait. It goes on by itself once there is room; until then nothing is lost,
     /// and what is committed waits, as do inputs.
     pub fn waits_for_room(&self) -> Option<String> {
-        self.instance.surroundings.room.reason()
+        self.instance.context.disk_full.reason()
     }
 
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,

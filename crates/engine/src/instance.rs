@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alluvium_sql::plan::IncrementalPlan;
 use alluvium_sql::planner::Planner;
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::Surroundings;
+use alluvium_trace::memory::StateContext;
 use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Indexes, RelationInfo, Uses};
@@ -46,7 +46,7 @@ pub(crate) struct Instance {
     pub(crate) poison: Arc<Poison>,
     pub(crate) sequencer: Sequencer,
     /// What state is counted in, and where it goes beyond.
-    pub(crate) surroundings: Surroundings,
+    pub(crate) context: StateContext,
 }
 
 /// What a subscription's dataflow reads, and where its changes go.
@@ -62,11 +62,11 @@ impl Instance {
         sources: Vec<Arc<dyn Source>>,
         sinks: Vec<Arc<dyn Sink>>,
         clock: Clock,
-        surroundings: Surroundings,
+        context: StateContext,
     ) -> Result<Arc<Self>> {
         let poison = Arc::new(Poison::default());
         let progress = Progress::new(settings.workers, clock.now()?, poison.clone());
-        let pool = Pool::start(settings.workers, &surroundings, &progress, &poison)?;
+        let pool = Pool::start(settings.workers, &context, &progress, &poison)?;
         Ok(Arc::new(Self {
             catalog: Catalog::default(),
             indexes: Indexes::default(),
@@ -85,11 +85,11 @@ impl Instance {
                 pool,
                 progress.clone(),
                 poison.clone(),
-                surroundings.budget.clone(),
+                context.budget.clone(),
             ),
             progress,
             poison,
-            surroundings,
+            context,
         }))
     }
 

@@ -12,7 +12,7 @@ use crate::builder::{BatchBuilder, written};
 use crate::cursor::Cursor;
 use crate::fences::Fences;
 use crate::file::{FileError, FilePages, FileScan, FileWriter};
-use crate::memory::{Block, MemoryBudget, Surroundings};
+use crate::memory::{Block, MemoryBudget, StateContext};
 use crate::merge::BatchMerger;
 use crate::page::{Page, PageLimits};
 use crate::time::PageTime;
@@ -299,9 +299,9 @@ impl<T: PageTime> Batch<T> {
         Ok(Batch::from_file(pages, limits, description))
     }
 
-    /// The same updates in a file of the storage of these surroundings, which have one.
-    pub(crate) fn spilled(&self, surroundings: &Surroundings) -> Batch<T> {
-        let mut file = written(FileWriter::new(surroundings.clone()));
+    /// The same updates in a file of the storage of these context, which have one.
+    pub(crate) fn spilled(&self, context: &StateContext) -> Batch<T> {
+        let mut file = written(FileWriter::new(context.clone()));
         for page in 0..self.pages() {
             written(file.push(self.page(page)));
         }

@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::file::FileScan;
-use crate::memory::{Charge, Surroundings, surroundings};
+use crate::memory::{Charge, StateContext, context};
 use crate::merge::merge;
 use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
@@ -31,7 +31,7 @@ pub struct RowBuffer<T> {
     /// What was sorted already.
     runs: Vec<Run<T>>,
     limits: PageLimits,
-    surroundings: Surroundings,
+    context: StateContext,
     /// Of what is allocated for the arena and the updates.
     charge: Charge,
 }
@@ -82,10 +82,10 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// An empty buffer that seals batches whose pages stay within these limits.
     pub fn with_limits(limits: PageLimits) -> Self {
-        let surroundings = surroundings::current();
-        let charge = surroundings.budget.charge(0);
+        let context = context::current();
+        let charge = context.budget.charge(0);
         let (arena, updates, runs) = (Vec::new(), Vec::new(), Vec::new());
-        RowBuffer { arena, updates, runs, limits, surroundings, charge }
+        RowBuffer { arena, updates, runs, limits, context, charge }
     }
 
     /// Adds an update.
@@ -127,7 +127,7 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Whether what is buffered is better sorted now than left to grow.
     fn should_run(&self) -> bool {
-        let Surroundings { budget, storage, .. } = &self.surroundings;
+        let StateContext { budget, storage, .. } = &self.context;
         let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
         storage.is_some() && bytes >= least && budget.is_much(bytes)
     }
@@ -139,7 +139,7 @@ impl<T: PageTime> RowBuffer<T> {
         let used = self.used();
         self.arena.clear();
         self.updates.clear();
-        if self.surroundings.budget.is_over() {
+        if self.context.budget.is_over() {
             self.shrink(used);
         }
         Run { batch, times, merges: 0 }
@@ -148,7 +148,7 @@ impl<T: PageTime> RowBuffer<T> {
     /// Merges the last runs while they are as many as may be read together, and have been through equally many
     /// merges: so none goes through more than the logarithm of how many there are.
     fn merge_runs(&mut self) {
-        let most = FileScan::most_together(&self.surroundings.budget, self.limits.bytes);
+        let most = FileScan::most_together(&self.context.budget, self.limits.bytes);
         while let Some(merges) = self.runs.last().map(|run| run.merges) {
             let alike = self.runs.iter().rev().take_while(|run| run.merges == merges).count();
             if alike < most {
@@ -169,7 +169,7 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Lets go of what is allocated but for what is worth keeping where so much was `used`.
     fn shrink(&mut self, used: (usize, usize)) {
-        let budget = &self.surroundings.budget;
+        let budget = &self.context.budget;
         self.arena.shrink_to(budget.retained(used.0));
         self.updates.shrink_to(budget.retained(used.1) / size_of::<Update<T>>());
         self.count();
@@ -231,7 +231,7 @@ impl<T: PageTime> RowBuffer<T> {
         let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
         let _sorting =
-            self.surroundings.budget.charge(order.capacity() * size_of::<(u64, usize)>());
+            self.context.budget.charge(order.capacity() * size_of::<(u64, usize)>());
         order.extend(
             numbered.filter_map(|(index, update)| ready(&update.time).then_some((0, index))),
         );

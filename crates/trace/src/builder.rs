@@ -7,7 +7,7 @@ use differential_dataflow::trace::Description;
 
 use crate::batch::Batch;
 use crate::file::{FileError, FileWriter};
-use crate::memory::{Surroundings, surroundings};
+use crate::memory::{StateContext, context};
 use crate::page::{Page, PageBuilder, PageLimits};
 use crate::time::PageTime;
 
@@ -20,7 +20,7 @@ pub struct BatchBuilder<T> {
     limits: PageLimits,
     /// How many bytes more there will be on the heap if the batch stays there, than there were at the beginning.
     expected: usize,
-    surroundings: Surroundings,
+    context: StateContext,
 }
 
 /// The pages that are full.
@@ -61,7 +61,7 @@ impl<T: PageTime> BatchBuilder<T> {
             full: Full::default(),
             limits,
             expected: 0,
-            surroundings: surroundings::current(),
+            context: context::current(),
         }
     }
 
@@ -102,7 +102,7 @@ impl<T: PageTime> BatchBuilder<T> {
         }
         match &mut self.full {
             // What is on the heap must not hold on to a file.
-            Full::Heap(..) => self.place(page.on_heap(&self.surroundings.budget)),
+            Full::Heap(..) => self.place(page.on_heap(&self.context.budget)),
             Full::File(file) => written(file.push(page)),
         }
         true
@@ -123,14 +123,14 @@ impl<T: PageTime> BatchBuilder<T> {
     /// Goes on in a file if that is due.
     fn consider_file(&mut self) {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
-        let Surroundings { budget, storage, .. } = &self.surroundings;
+        let StateContext { budget, storage, .. } = &self.context;
         let is_due = storage.is_some()
             && budget.has_no_room_for(self.expected.saturating_sub(*bytes))
             && *bytes >= budget.smallest_file()
             && !pages.is_empty();
         if is_due {
             let pages = std::mem::take(pages);
-            let mut file = written(FileWriter::new(self.surroundings.clone()));
+            let mut file = written(FileWriter::new(self.context.clone()));
             for page in pages {
                 written(file.push(&page));
             }

@@ -14,8 +14,8 @@
 //! - [`buffer`]: unsorted updates on their way into a batch;
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as if they were one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
-//! - [`spine`] and [`nothing`]: the traces, which keep a history of batches or none at all;
-//! - [`ledger`]: what each spine holds.
+//! - [`spine`] and [`null_trace`]: the traces, which keep a history of batches or none at all;
+//! - [`metrics`]: what each spine holds.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
 //! drivers, and tactics written for them, work on this state directly.
@@ -32,10 +32,10 @@ pub mod cursor;
 pub mod cursors;
 pub mod fault;
 pub mod file;
-pub mod ledger;
+pub mod metrics;
 pub mod memory;
 pub mod merge;
-pub mod nothing;
+pub mod null_trace;
 pub mod page;
 pub mod spine;
 pub mod time;
@@ -50,8 +50,8 @@ pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;
 pub use cursors::Cursors;
-pub use ledger::Ledger;
+pub use metrics::Metrics;
 pub use merge::merge;
-pub use nothing::Nothing;
+pub use null_trace::NullTrace;
 pub use spine::Spine;
 pub use time::{Epoch, PageTime};

@@ -40,8 +40,8 @@ use timely::scheduling::Activator;
 
 use crate::batch::Batch;
 use crate::fault::{self, Fault, Merging};
-use crate::ledger::Open;
-use crate::memory::{Surroundings, surroundings};
+use crate::metrics::Open;
+use crate::memory::{StateContext, context};
 use crate::merge::{merge, merged_description};
 use crate::time::PageTime;
 
@@ -56,8 +56,8 @@ pub struct Spine<T> {
     upper: Antichain<T>,
     logical: Antichain<T>,
     physical: Antichain<T>,
-    account: Open,
-    surroundings: Surroundings,
+    counters: Open,
+    context: StateContext,
 }
 
 /// So many layers in files are merged at once. To write them again takes long, and to look for a key in some more of them
@@ -79,16 +79,16 @@ impl<T: PageTime> Default for Spine<T> {
             upper: minimum.clone(),
             logical: minimum.clone(),
             physical: minimum,
-            account: Open::new(),
-            surroundings: surroundings::current(),
+            counters: Open::new(),
+            context: context::current(),
         }
     }
 }
 
 impl<T: PageTime> Spine<T> {
-    /// Does all maintenance that the frontiers allow; none on a thread that has [left](surroundings::leave) its state.
+    /// Does all maintenance that the frontiers allow; none on a thread that has [left](context::leave) its state.
     fn maintain(&mut self) {
-        if surroundings::is_left() {
+        if context::is_left() {
             return;
         }
         while let Some(batch) = self.waiting.front()
@@ -105,12 +105,12 @@ impl<T: PageTime> Spine<T> {
             held[if batch.is_file() { 2 } else { 1 }] += batch.bytes();
             held[3] += 1;
         }
-        self.account.set(held);
+        self.counters.set(held);
     }
 
     /// Moves layers to files, the largest first, until there is no more on the heap than there should be.
     fn relieve(&mut self) {
-        let Surroundings { budget, storage, .. } = &self.surroundings;
+        let StateContext { budget, storage, .. } = &self.context;
         if storage.is_none() {
             return;
         }
@@ -124,7 +124,7 @@ impl<T: PageTime> Spine<T> {
             });
             let Some(largest) = on_heap.max_by_key(|layer| layer.batch.bytes()) else { break };
             moved += largest.batch.bytes();
-            largest.batch = largest.batch.spilled(&self.surroundings);
+            largest.batch = largest.batch.spilled(&self.context);
         }
     }
 
@@ -222,7 +222,7 @@ impl<T: PageTime> Spine<T> {
             }
             _ => {
                 let batch = merge(&sources, since, merged_description(&sources, since));
-                self.account.merged();
+                self.counters.merged();
                 if range.start == 0 && PartialOrder::less_equal(&batch.upper().borrow(), &since) {
                     fresh = 0;
                 }

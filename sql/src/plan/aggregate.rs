@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Evaluated, Function};
+use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
 use alluvium_dataflow::window::Argument;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
@@ -24,7 +24,7 @@ enum Made {
     /// One of ours.
     Own(Aggregate),
     /// One that DataFusion evaluates.
-    Evaluated(Evaluated),
+    Fallback(Fallback),
 }
 
 /// A GROUP BY over columns of a map.
@@ -33,7 +33,7 @@ struct Grouping {
     /// The columns of the expressions that are grouped by.
     keys: Vec<usize>,
     own: Vec<(Aggregate, String)>,
-    evaluated: Vec<(Evaluated, String)>,
+    fallbacks: Vec<(Fallback, String)>,
     /// Where the result of each aggregate is among all results, our own first.
     places: Vec<usize>,
 }
@@ -73,7 +73,7 @@ impl Builder<'_> {
         for group in groups {
             keys.push(projection.add(self.expression(group, below)?, "key", &input.schema));
         }
-        let (mut own, mut evaluated, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut own, mut fallbacks, mut made) = (Vec::new(), Vec::new(), Vec::new());
         for (expr, field) in aggregate.aggr_expr.iter().zip(results) {
             let one = self.one(expr, field.data_type(), below, &input, &mut projection)?;
             match one {
@@ -84,10 +84,10 @@ impl Builder<'_> {
                     let name = format!("{}({distinct}{input})", function_name(aggregate.function));
                     own.push((aggregate, name));
                 }
-                Made::Evaluated(function) => {
-                    made.push((true, evaluated.len()));
+                Made::Fallback(function) => {
+                    made.push((true, fallbacks.len()));
                     let name = format!("{}(…)", function.function.name());
-                    evaluated.push((function, name));
+                    fallbacks.push((function, name));
                 }
             }
         }
@@ -97,14 +97,14 @@ impl Builder<'_> {
             .collect();
         let input = if projection.is_empty() { input } else { projection.over(input)? };
         check_columns(&input.schema)?;
-        for (function, _) in &evaluated {
+        for (function, _) in &fallbacks {
             // What DataFusion cannot evaluate is refused now, and not when there are rows.
             if let Err(error) = function.over_nothing(&input.schema) {
                 let position = self.landmarks.aggregate.or(self.landmarks.start);
                 return Err(Error::from_datafusion(&error).at(position));
             }
         }
-        Ok(Grouping { input, keys, own, evaluated, places })
+        Ok(Grouping { input, keys, own, fallbacks, places })
     }
 
     /// One aggregate; what it needs computed is put into `projection`.
@@ -186,7 +186,7 @@ impl Builder<'_> {
                 Some(projection.add(filter, "filter", &input.schema))
             }
         };
-        Ok(Made::Evaluated(Evaluated {
+        Ok(Made::Fallback(Fallback {
             function: func,
             arguments,
             order,
@@ -245,8 +245,8 @@ impl Grouping {
     /// Groups by some of the keys.
     fn by(&self, keys: &[usize]) -> Result<IncrementalPlan> {
         let keys = keys.iter().map(|&key| self.keys[key]).collect();
-        let (own, evaluated) = (self.own.clone(), self.evaluated.clone());
-        Ok(IncrementalPlan::aggregate(self.input.clone(), keys, own, evaluated)?)
+        let (own, fallbacks) = (self.own.clone(), self.fallbacks.clone());
+        Ok(IncrementalPlan::aggregate(self.input.clone(), keys, own, fallbacks)?)
     }
 
     /// The columns of a GROUP BY of `keys` keys in the order of the query.

@@ -165,8 +165,8 @@ impl Builder<'_> {
             Relation::Table { schema, primary_key, append_only, .. } => {
                 let name = source.name().to_string();
                 // A row that enters under the key of another takes that one away.
-                let grows = *append_only && primary_key.is_empty();
-                Ok(IncrementalPlan::scan(name, schema, columns, primary_key, grows)?)
+                let append_only = *append_only && primary_key.is_empty();
+                Ok(IncrementalPlan::scan(name, schema, columns, primary_key, append_only)?)
             }
             Relation::MaterializedView { schema } => {
                 Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[], false)?)
@@ -188,7 +188,7 @@ impl Builder<'_> {
 
     fn join(&self, join: &logical::Join) -> Result<IncrementalPlan> {
         if join.join_type != JoinType::Inner {
-            return self.match_join(join);
+            return self.outer_join(join);
         }
         let drop_null = join.null_equality == NullEquality::NullEqualsNothing;
         let (left_keys, right_keys): (Vec<&Expr>, Vec<&Expr>) =

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Evaluated, Function};
+use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::{Result, plan_err};
@@ -27,7 +27,7 @@ macro_rules! inputs {
             | Node::Window { input, .. }
             | Node::View { input, .. } => vec![input],
             Node::Join { left, right, .. }
-            | Node::MatchJoin { left, right, .. }
+            | Node::OuterJoin { left, right, .. }
             | Node::SetOperation { left, right, .. } => vec![left, right],
             Node::Union { inputs } => inputs.$iter().collect(),
         }
@@ -35,20 +35,20 @@ macro_rules! inputs {
 }
 
 impl IncrementalPlan {
-    /// The rows of a relation, of which `schema` are all columns and in which `grows` tells whether rows
+    /// The rows of a relation, of which `schema` are all columns and in which `append_only` tells whether rows
     /// only ever come.
     pub(crate) fn scan(
         relation: String,
         schema: &Schema,
         columns: Vec<usize>,
         primary_key: &[usize],
-        grows: bool,
+        append_only: bool,
     ) -> Result<IncrementalPlan> {
         let key: Option<Vec<usize>> =
             primary_key.iter().map(|key| columns.iter().position(|column| column == key)).collect();
         let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
         let schema = Arc::new(schema.project(&columns)?);
-        Ok(IncrementalPlan { node: Node::Scan { relation, columns }, schema, unique, grows })
+        Ok(IncrementalPlan { node: Node::Scan { relation, columns }, schema, unique, append_only })
     }
 
     /// The rows that pass through a table that keeps no contents, of which `schema` are all columns.
@@ -61,7 +61,7 @@ impl IncrementalPlan {
             schema: Arc::new(schema.project(&columns)?),
             node: Node::Stream { relation, columns },
             unique: Vec::new(),
-            grows: true,
+            append_only: true,
         })
     }
 
@@ -70,7 +70,7 @@ impl IncrementalPlan {
         let columns = (0..schema.fields().len()).collect();
         let schema = Arc::new(schema.clone());
         let node = Node::Scan { relation, columns };
-        IncrementalPlan { node, schema, unique: vec![Vec::new()], grows: false }
+        IncrementalPlan { node, schema, unique: vec![Vec::new()], append_only: false }
     }
 
     /// Rows that never change.
@@ -80,7 +80,7 @@ impl IncrementalPlan {
             schema: rows.schema(),
             node: Node::Constant { rows },
             unique,
-            grows: true,
+            append_only: true,
         }
     }
 
@@ -137,7 +137,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: minimal(unique.collect()),
             schema: Arc::new(Schema::new(fields?)),
-            grows: input.grows,
+            append_only: input.append_only,
             node: Node::Map {
                 input: Box::new(input),
                 filter,
@@ -207,7 +207,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: minimal(unique),
             schema: Arc::new(Schema::new(fields)),
-            grows: left.grows && right.grows,
+            append_only: left.append_only && right.append_only,
             node: Node::Join { left: Box::new(left), right: Box::new(right), on },
         })
     }
@@ -228,7 +228,7 @@ impl IncrementalPlan {
         }
         Ok(IncrementalPlan {
             unique: Vec::new(),
-            grows: input.grows,
+            append_only: input.append_only,
             schema: Arc::new(Schema::new(fields)),
             node: Node::Unnest { input: Box::new(input), lists },
         })
@@ -239,16 +239,16 @@ impl IncrementalPlan {
         input: IncrementalPlan,
         keys: Vec<usize>,
         aggregates: Vec<(Aggregate, String)>,
-        evaluated: Vec<(Evaluated, String)>,
+        fallbacks: Vec<(Fallback, String)>,
     ) -> Result<IncrementalPlan> {
-        if aggregates.is_empty() && evaluated.is_empty() && !keys.is_empty() {
+        if aggregates.is_empty() && fallbacks.is_empty() && !keys.is_empty() {
             return Ok(IncrementalPlan::distinct(IncrementalPlan::columns(input, &keys)?));
         }
         let groups = keys.iter().map(|&key| input.schema.field(key).clone());
         let results = aggregates.iter().map(|(aggregate, name)| {
             Field::new(name, aggregate.result.clone(), aggregate.function != Function::Count)
         });
-        let others = evaluated
+        let others = fallbacks
             .iter()
             .map(|(function, name)| Field::new(name, function.result.clone(), true));
         let fields: Vec<Field> = groups.chain(results).chain(others).collect();
@@ -261,12 +261,12 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: minimal(unique),
             schema: Arc::new(Schema::new(fields)),
-            grows: false,
+            append_only: false,
             node: Node::Aggregate {
                 input: Box::new(input),
                 keys,
                 aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
-                evaluated: evaluated.into_iter().map(|(function, _)| function).collect(),
+                fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
             },
         })
     }
@@ -279,7 +279,7 @@ impl IncrementalPlan {
         IncrementalPlan {
             unique: vec![(0..input.schema.fields().len()).collect()],
             schema: Arc::clone(&input.schema),
-            grows: input.grows,
+            append_only: input.append_only,
             node: Node::Distinct { input: Box::new(input) },
         }
     }
@@ -312,7 +312,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan {
             unique: Vec::new(),
             schema: Arc::new(Schema::new(fields)),
-            grows: flat.iter().all(|input| input.grows),
+            append_only: flat.iter().all(|input| input.append_only),
             node: Node::Union { inputs: flat },
         })
     }
@@ -322,7 +322,7 @@ impl IncrementalPlan {
         IncrementalPlan {
             unique: input.unique.clone(),
             schema: Arc::clone(&input.schema),
-            grows: input.grows,
+            append_only: input.append_only,
             node: Node::View { name, input: Box::new(input) },
         }
     }

@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Evaluated};
+use alluvium_dataflow::aggregate::{Aggregate, Fallback};
 use alluvium_dataflow::ranked::{Numbering, Top};
 use alluvium_dataflow::window::{Argument, WindowFunction};
 use arrow::compute::SortOptions;
@@ -17,7 +17,7 @@ use datafusion_physical_expr::expressions::{Column, Literal};
 
 use super::aggregate::function_name;
 use super::expression::{self, Expression};
-use super::match_join::{joined_schema, kind_name};
+use super::outer_join::{joined_schema, kind_name};
 use super::{IncrementalPlan, Node};
 use crate::planner::set_operation_name;
 
@@ -89,7 +89,7 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
             write!(text, "unnest {}", Names(&input.schema).list(lists))?;
             None
         }
-        Node::MatchJoin { left, right, on, kind, residual } => {
+        Node::OuterJoin { left, right, on, kind, residual } => {
             let pairs = joined_schema(left, right);
             let (left, right) = (Names(&left.schema), Names(&right.schema));
             text.push_str(kind_name(*kind));
@@ -107,16 +107,16 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
             };
             Some(if residual.is_some() { format!("{sides}, rows with partners") } else { sides })
         }
-        Node::Aggregate { input, keys, aggregates, evaluated } => {
+        Node::Aggregate { input, keys, aggregates, fallbacks } => {
             let below = Names(&input.schema);
             let own = aggregates.iter().map(|aggregate| below.aggregate(aggregate));
-            let others = evaluated.iter().map(|function| below.evaluated(function));
+            let others = fallbacks.iter().map(|function| below.fallback(function));
             let shown: Vec<String> = own.chain(others).collect();
             write!(text, "aggregate {}", shown.join(", "))?;
             if !keys.is_empty() {
                 write!(text, " by {}", below.plain(keys))?;
             }
-            let accumulated = |aggregate: &&Aggregate| aggregate.is_accumulated(input.grows);
+            let accumulated = |aggregate: &&Aggregate| aggregate.is_accumulated(input.append_only);
             let mut what = Vec::new();
             if aggregates.iter().any(|aggregate| accumulated(&aggregate)) {
                 what.push("accumulators");
@@ -127,7 +127,7 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
             if !aggregates.iter().all(|aggregate| accumulated(&aggregate)) {
                 what.push("ordered values");
             }
-            if !evaluated.is_empty() {
+            if !fallbacks.is_empty() {
                 what.push("rows");
             }
             let what = what.join(" and ");
@@ -188,10 +188,10 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
         let keys: Vec<String> = plan.unique.iter().map(|key| names.key(key)).collect();
         format!("unique: {}", keys.join(", "))
     });
-    let grows = plan.grows && !matches!(plan.node, Node::Constant { .. });
+    let append_only = plan.append_only && !matches!(plan.node, Node::Constant { .. });
     let properties: Vec<String> = unique
         .into_iter()
-        .chain(grows.then(|| "append-only".to_string()))
+        .chain(append_only.then(|| "append-only".to_string()))
         .chain(state.map(|state| format!("keeps: {state}")))
         .collect();
     if !properties.is_empty() {
@@ -260,7 +260,7 @@ impl Names<'_> {
         format!("{}({distinct}{input})", function_name(aggregate.function))
     }
 
-    fn evaluated(&self, function: &Evaluated) -> String {
+    fn fallback(&self, function: &Fallback) -> String {
         let distinct = if function.distinct { "DISTINCT " } else { "" };
         let mut text = format!(
             "{}({distinct}{}",

@@ -69,7 +69,7 @@ pub(crate) fn is_free(expression: &Expression) -> bool {
     expression.is::<Column>() || expression.is::<Literal>()
 }
 
-/// `left AND right`, evaluated in this order: what fails in `right` does not fail where `left` is false.
+/// `left AND right`, fallbacks in this order: what fails in `right` does not fail where `left` is false.
 pub(crate) fn and(left: Option<Expression>, right: Option<Expression>) -> Option<Expression> {
     match (left, right) {
         (Some(left), Some(right)) => Some(Arc::new(BinaryExpr::new(left, Operator::And, right))),

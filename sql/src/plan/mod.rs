@@ -2,7 +2,7 @@
 //!
 //! `build` makes one of an optimized logical plan (`aggregate` of GROUP BY), out of the nodes of
 //! `construct`, which know their columns and unique keys; `prune` then drops the columns that nobody needs; `explain`
-//! prints it. `match_join` and `set_operation` have all of it for one node. `share` finds what several plans want kept. `expression` makes the expressions that maps
+//! prints it. `outer_join` and `set_operation` have all of it for one node. `share` finds what several plans want kept. `expression` makes the expressions that maps
 //! evaluate. `order` is what orders mean, `top` finds the first rows of groups behind LIMIT, DISTINCT ON and
 //! numbers that are filtered, `window` is window functions.
 mod aggregate;
@@ -10,7 +10,7 @@ mod build;
 mod construct;
 mod explain;
 mod expression;
-mod match_join;
+mod outer_join;
 mod order;
 mod prune;
 mod set_operation;
@@ -21,8 +21,8 @@ mod window;
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Evaluated};
-use alluvium_dataflow::match_join::MatchKind;
+use alluvium_dataflow::aggregate::{Aggregate, Fallback};
+use alluvium_dataflow::outer_join::OuterJoinKind;
 use alluvium_dataflow::ranked::Top;
 use alluvium_dataflow::sets::SetOperation;
 use alluvium_dataflow::window::WindowFunction;
@@ -35,7 +35,7 @@ pub(crate) use self::build::build;
 pub(crate) use self::explain::explain;
 pub use self::expression::checked;
 pub(crate) use self::expression::one_row;
-pub(crate) use self::match_join::Side;
+pub(crate) use self::outer_join::Side;
 pub use self::share::Index;
 
 /// A node of an incremental plan, with what is known of its rows.
@@ -48,7 +48,7 @@ pub struct IncrementalPlan {
     /// Sets of output columns, each of which no two rows share (NULLs counted as equal).
     pub unique: Vec<Vec<usize>>,
     /// Whether rows only ever come: none is taken back.
-    pub grows: bool,
+    pub append_only: bool,
 }
 
 /// What a node of an incremental plan does.
@@ -117,9 +117,9 @@ pub enum Node {
     /// Pairs of rows that agree on their keys, and rows by whether they are in one: outer, semi, anti and mark
     /// joins.
     ///
-    /// The output is that of [`match_join`](alluvium_dataflow::match_join::match_join). NULL keys are equal
+    /// The output is that of [`outer_join`](alluvium_dataflow::outer_join::outer_join). NULL keys are equal
     /// here: for an `=` join the planner sees to it that they do not meet.
-    MatchJoin {
+    OuterJoin {
         /// The left rows.
         left: Box<IncrementalPlan>,
         /// The right rows.
@@ -127,7 +127,7 @@ pub enum Node {
         /// Pairs of a left and a right column of the same type.
         on: Vec<(usize, usize)>,
         /// What comes out.
-        kind: MatchKind,
+        kind: OuterJoinKind,
         /// Over the columns of both sides; true for pairs that count.
         residual: Option<Arc<dyn PhysicalExpr>>,
     },
@@ -140,7 +140,7 @@ pub enum Node {
         /// What is computed for each group.
         aggregates: Vec<Aggregate>,
         /// What else is, by evaluating the groups that change anew.
-        evaluated: Vec<Evaluated>,
+        fallbacks: Vec<Fallback>,
     },
     /// The first rows of each group: all input columns, then the number if it is put out.
     Top {

@@ -8,13 +8,13 @@ use alluvium_dataflow::ranked::{Numbering, Top};
 use datafusion_common::Result;
 
 use super::expression::{self, Expression};
-use super::match_join::{Parts, prune_match_join};
+use super::outer_join::{Parts, prune_match_join};
 use super::order::ties;
 use super::{IncrementalPlan, Node};
 
 /// The plan reduced to the columns `required`, in this order; `required` has at least one column.
 pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<IncrementalPlan> {
-    let IncrementalPlan { node, schema, unique, grows } = plan;
+    let IncrementalPlan { node, schema, unique, append_only } = plan;
     match node {
         Node::Scan { relation, columns } => {
             let key = unique
@@ -30,7 +30,7 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                     .into_iter()
                     .collect(),
                 node: Node::Scan { relation, columns: kept },
-                grows,
+                append_only,
             };
             Ok(scan)
         }
@@ -41,11 +41,11 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                 columns: required.iter().map(|&column| columns[column]).collect(),
             },
             unique,
-            grows,
+            append_only,
         }),
         // Indexes take the place of sub-plans that have been pruned.
         node @ Node::Index { .. } => {
-            IncrementalPlan::columns(IncrementalPlan { node, schema, unique, grows }, required)
+            IncrementalPlan::columns(IncrementalPlan { node, schema, unique, append_only }, required)
         }
         Node::Constant { rows } => Ok(IncrementalPlan::constant(rows.project(required)?)),
         Node::Map { input, filter, project } => {
@@ -117,13 +117,13 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
             IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
         }
-        Node::MatchJoin { left, right, on, kind, residual } => {
+        Node::OuterJoin { left, right, on, kind, residual } => {
             let parts = Parts { left: *left, right: *right, on, kind, residual };
             prune_match_join(parts, required)
         }
-        Node::Aggregate { input, keys, aggregates, evaluated } => {
+        Node::Aggregate { input, keys, aggregates, fallbacks } => {
             let width = keys.len();
-            let mut needed: Vec<usize> = (0..aggregates.len() + evaluated.len())
+            let mut needed: Vec<usize> = (0..aggregates.len() + fallbacks.len())
                 .filter(|number| required.contains(&(width + number)))
                 .collect();
             if needed.is_empty() && keys.is_empty() {
@@ -134,7 +134,7 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             let mut used: BTreeSet<usize> = keys.iter().copied().collect();
             used.extend(own.iter().filter_map(|&number| aggregates[number].input));
             for &number in &others {
-                used.extend(evaluated[number - aggregates.len()].columns());
+                used.extend(fallbacks[number - aggregates.len()].columns());
             }
             let (input, used) = prune_to(*input, used)?;
             let name = |number: usize| schema.field(width + number).name().clone();
@@ -144,7 +144,7 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
                 (Aggregate { input, ..aggregate.clone() }, name(number))
             });
             let others = others.iter().map(|&number| {
-                let function = &evaluated[number - aggregates.len()];
+                let function = &fallbacks[number - aggregates.len()];
                 (function.renumbered(|column| place(&used, column)), name(number))
             });
             let columns: Vec<usize> = required

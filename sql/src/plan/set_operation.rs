@@ -57,11 +57,11 @@ impl IncrementalPlan {
             SetOperation::ExceptAll => left.is_unique(),
         };
         let unique = if once { vec![(0..fields.len()).collect()] } else { Vec::new() };
-        let grows = left.grows
-            && right.grows
+        let append_only = left.append_only
+            && right.append_only
             && matches!(operation, SetOperation::Intersect | SetOperation::IntersectAll);
         let node = Node::SetOperation { left: Box::new(left), right: Box::new(right), operation };
-        Ok(IncrementalPlan { node, schema: Arc::new(Schema::new(fields)), unique, grows })
+        Ok(IncrementalPlan { node, schema: Arc::new(Schema::new(fields)), unique, append_only })
     }
 
     /// Whether no two rows are equal.

@@ -40,11 +40,11 @@ impl IncrementalPlan {
         for input in self.inputs_mut() {
             input.share_inputs(in_view, find)?;
         }
-        // What is spread over the workers is not sorted by anything.
-        let spread = self.spread().is_some();
+        // What is broadcast over the workers is not sorted by anything.
+        let broadcast = self.broadcast().is_some();
         match &mut self.node {
-            Node::Join { .. } | Node::MatchJoin { .. } if spread => Ok(()),
-            Node::Join { left, right, on } | Node::MatchJoin { left, right, on, .. } => {
+            Node::Join { .. } | Node::OuterJoin { .. } if broadcast => Ok(()),
+            Node::Join { left, right, on } | Node::OuterJoin { left, right, on, .. } => {
                 if !order_as_kept(on, left, |pair| pair.0) {
                     order_as_kept(on, right, |pair| pair.1);
                 }
@@ -102,7 +102,7 @@ impl IncrementalPlan {
             Node::Union { inputs } => inputs.iter().any(IncrementalPlan::has_state),
             // Both sides are kept elsewhere.
             Node::Join { .. } => false,
-            Node::MatchJoin { residual, .. } => residual.is_some(),
+            Node::OuterJoin { residual, .. } => residual.is_some(),
             Node::Aggregate { .. }
             | Node::Distinct { .. }
             | Node::SetOperation { .. }

@@ -54,7 +54,7 @@ impl IncrementalPlan {
         }
         Ok(IncrementalPlan {
             unique: minimal(unique),
-            grows: false,
+            append_only: false,
             schema: Arc::new(Schema::new(fields)),
             node: Node::Top { input: Box::new(input), keys, order, which },
         })

@@ -29,7 +29,7 @@ impl IncrementalPlan {
         let fields: Vec<_> = input.schema.fields().iter().chain(results).cloned().collect();
         IncrementalPlan {
             unique: input.unique.clone(),
-            grows: false,
+            append_only: false,
             schema: Arc::new(Schema::new(fields)),
             node: Node::Window { input: Box::new(input), keys, order, ties, functions },
         }

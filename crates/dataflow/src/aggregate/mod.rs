@@ -3,26 +3,26 @@
 //! COUNT, SUM and AVG keep accumulators and no rows (`linear`), and so do MIN and MAX of rows that only ever
 //! come; of distinct values they are told once each, of which the rows are kept (`distinct_inputs`).
 //! Otherwise MIN and MAX keep the group's inputs in order and read the first ([`crate::ranked`]). All else
-//! keeps the group's rows and is evaluated anew (`evaluated`). Where a GROUP BY asks for several of these,
+//! keeps the group's rows and is evaluated anew (`fallback`). Where a GROUP BY asks for several of these,
 //! the results of each are a lane of the ranked ones, which puts them side by side.
 
 pub mod accumulator;
 mod decimal_sum;
 mod distinct_inputs;
-mod evaluated;
+mod fallback;
 pub mod float_sum;
 mod linear;
 
 use std::sync::Arc;
 
-use alluvium_trace::{Epoch, Nothing};
+use alluvium_trace::{Epoch, NullTrace};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use timely::dataflow::operators::Concatenate;
 
 use self::accumulator::Accumulators;
 use self::distinct_inputs::DistinctInputs;
-pub use self::evaluated::Evaluated;
+pub use self::fallback::Fallback;
 use crate::arrangement::arrange;
 use crate::codec::{CodecError, KeyCodec};
 use crate::delta::{Delta, DeltaStream};
@@ -59,13 +59,13 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Whether a group's accumulators are all that is needed to go from one answer to the next; `grows` says
+    /// Whether a group's accumulators are all that is needed to go from one answer to the next; `append_only` says
     /// that rows only ever come.
-    pub fn is_accumulated(&self, grows: bool) -> bool {
+    pub fn is_accumulated(&self, append_only: bool) -> bool {
         match self.function {
             Function::Count | Function::Sum | Function::Avg => true,
             // Sorting bytes do not tell all floats apart.
-            Function::Min | Function::Max => grows && !self.result.is_floating(),
+            Function::Min | Function::Max => append_only && !self.result.is_floating(),
         }
     }
 }
@@ -80,20 +80,20 @@ pub struct Aggregated<'scope> {
 
 /// Groups `stream`, whose columns are `input`, by the columns `keys`.
 ///
-/// Exchanges rows by group. `grows` says that rows only ever come. `output` names the keys, the aggregates,
+/// Exchanges rows by group. `append_only` says that rows only ever come. `output` names the keys, the aggregates,
 /// and the results of `evaluated`, which are told apart by these names in errors.
 pub fn aggregate<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     input: &SchemaRef,
     keys: &[usize],
     aggregates: &[Aggregate],
-    evaluated: &[Evaluated],
-    grows: bool,
+    fallbacks: &[Fallback],
+    append_only: bool,
     output: &SchemaRef,
 ) -> Result<Aggregated<'scope>, CodecError> {
     let groups = Groups { input, keys, codec: KeyCodec::new(&types_of(input, keys))?, output };
     let chosen = |accumulated: bool| -> Vec<usize> {
-        let chosen = |at: &usize| aggregates[*at].is_accumulated(grows) == accumulated;
+        let chosen = |at: &usize| aggregates[*at].is_accumulated(append_only) == accumulated;
         (0..aggregates.len()).filter(chosen).collect()
     };
     let (added, ranking) = (chosen(true), chosen(false));
@@ -108,7 +108,7 @@ pub fn aggregate<'scope>(
     let mut placed = Vec::new();
     let mut errors = Vec::new();
     // A GROUP BY without aggregates still needs to know which groups have rows.
-    if !added.is_empty() || (ranking.is_empty() && evaluated.is_empty()) {
+    if !added.is_empty() || (ranking.is_empty() && fallbacks.is_empty()) {
         let chosen: Vec<Aggregate> = added.iter().map(|&at| aggregates[at].clone()).collect();
         let schema = groups.of_output(&added);
         let (rows, failed) = groups.linear(&stream, distinct, &chosen, schema.clone())?;
@@ -116,10 +116,10 @@ pub fn aggregate<'scope>(
         placed.extend(&added);
         errors.push(failed);
     }
-    if !evaluated.is_empty() {
-        let places: Vec<usize> = (aggregates.len()..aggregates.len() + evaluated.len()).collect();
+    if !fallbacks.is_empty() {
+        let places: Vec<usize> = (aggregates.len()..aggregates.len() + fallbacks.len()).collect();
         let schema = groups.of_output(&places);
-        let (rows, failed) = groups.evaluated(&stream, evaluated, &schema)?;
+        let (rows, failed) = groups.fallback(&stream, fallbacks, &schema)?;
         lanes.push(Lane { rows, schema, order: Vec::new() });
         placed.extend(&places);
         errors.push(failed);
@@ -206,20 +206,20 @@ impl Groups<'_> {
         let layout = Layout::grouped(input.clone(), &grouped)?;
         let types = types_of(&input, &all_columns(&input)[self.keys.len()..]);
         let accumulators = Accumulators::new(&aggregates, &types)?;
-        let arranged = arrange::<Epoch, Nothing<Epoch>>(rows, layout, "ArrangeGroups");
+        let arranged = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups");
         let names = self.names(&schema);
         Ok(linear::linear(arranged, self.codec.clone(), accumulators, schema, names))
     }
 
     /// What is evaluated anew.
-    fn evaluated<'scope>(
+    fn fallback<'scope>(
         &self,
         stream: &DeltaStream<'scope, Epoch>,
-        functions: &[Evaluated],
+        functions: &[Fallback],
         schema: &SchemaRef,
     ) -> Result<Streams<'scope>, CodecError> {
         let mut columns = self.keys.to_vec();
-        let functions: Vec<Evaluated> = functions
+        let functions: Vec<Fallback> = functions
             .iter()
             .map(|function| {
                 for column in function.columns() {
@@ -234,7 +234,7 @@ impl Groups<'_> {
         let input = select(self.input, &columns);
         let rows = stream.clone().columns(columns, input.clone());
         let names = self.names(schema);
-        evaluated::evaluated(rows, &input, self.keys.len(), &functions, schema, names)
+        fallback::fallback(rows, &input, self.keys.len(), &functions, schema, names)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use alluvium_trace::memory::{Charge, surroundings};
+use alluvium_trace::memory::{Charge, context};
 
 /// How many times as much as it should retain an emptied one has before it gives some back.
 const SLACK: usize = 4;
@@ -19,7 +19,7 @@ pub struct Encoded {
 
 impl Default for Encoded {
     fn default() -> Self {
-        let charge = surroundings::current().budget.charge(0);
+        let charge = context::current().budget.charge(0);
         Self { bytes: Vec::new(), ends: Vec::new(), charge }
     }
 }
@@ -89,7 +89,7 @@ impl Encoded {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_trace::memory::{MemoryBudget, Surroundings};
+    use alluvium_trace::memory::{MemoryBudget, StateContext};
 
     use super::*;
 
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_is_kept_for_rows_to_come_is_counted_and_one_large_row_is_not_kept() {
         let budget = MemoryBudget::new(64 << 20);
-        surroundings::enter(Surroundings { budget: budget.clone(), ..Default::default() });
+        context::enter(StateContext { budget: budget.clone(), ..Default::default() });
         let mut rows = Encoded::new();
         (0..1000).for_each(|_| rows.push(&[7; 100]));
         rows.clear();

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use alluvium_trace::{Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
@@ -71,7 +71,7 @@ pub fn extremes<'scope>(
         old: Vec::new(),
         new: Vec::new(),
     };
-    let first_rows = fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Extremes", key, logic);
+    let first_rows = fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, "Extremes", key, logic);
     drop(first_rows.trace);
     Ok(answers::rows(first_rows.stream, move |gathered| {
         gathered.finish(|groups, answers| {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::{Cursors, Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
@@ -58,7 +58,7 @@ impl Top {
 ///
 /// Groups have equal columns `keys`, and are ordered by `order`; rows equal in that are ordered by the bytes
 /// of the row. Exchanges rows by group. The columns that are put out are named by `output`: all of the
-/// input's, and the number, a `UInt64`, if it is asked for. `grows` says that rows only ever come: then no
+/// input's, and the number, a `UInt64`, if it is asked for. `append_only` says that rows only ever come: then no
 /// more is kept than what comes out.
 pub fn top<'scope>(
     rows: DeltaStream<'scope, Epoch>,
@@ -66,11 +66,11 @@ pub fn top<'scope>(
     keys: &[usize],
     order: &[(usize, SortOptions)],
     which: Top,
-    grows: bool,
+    append_only: bool,
     output: SchemaRef,
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let (mut rows, mut grows) = (rows, grows);
-    if grows && which.last() == 1 {
+    let (mut rows, mut append_only) = (rows, append_only);
+    if append_only && which.last() == 1 {
         rows = shortlist(rows, input, keys, order)?;
     }
     if keys.is_empty() && which.take.is_some() && rows.scope().peers() > 1 {
@@ -79,11 +79,11 @@ pub fn top<'scope>(
         every.retain(|column| !has_maps(input.field(*column).data_type()));
         rows = exchange(rows, &every, KeyCodec::new(&types_of(input, &every))?);
         let first = Top { skip: 0, take: Some(which.last()), numbered: false, ..which };
-        rows = on_workers(rows, input, keys, order, first, grows, input.clone())?;
-        grows = false;
+        rows = on_workers(rows, input, keys, order, first, append_only, input.clone())?;
+        append_only = false;
     }
     let rows = exchange(rows, keys, KeyCodec::new(&types_of(input, keys))?);
-    on_workers(rows, input, keys, order, which, grows, output)
+    on_workers(rows, input, keys, order, which, append_only, output)
 }
 
 /// As [`top`], of the rows that each worker has.
@@ -93,7 +93,7 @@ fn on_workers<'scope>(
     keys: &[usize],
     order: &[(usize, SortOptions)],
     which: Top,
-    grows: bool,
+    append_only: bool,
     output: SchemaRef,
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     let layout = Layout::keyed(input.clone(), keys)?;
@@ -101,9 +101,9 @@ fn on_workers<'scope>(
     let encoded = encoder.encode(rows);
     let key = layout.key_names();
     // What is skipped would have to be kept as well.
-    let grows = grows && which.skip == 0 && which.take.is_some();
-    let answers = if grows {
-        let entries = arrange_encoded::<Epoch, Nothing<Epoch>>(
+    let append_only = append_only && which.skip == 0 && which.take.is_some();
+    let answers = if append_only {
+        let entries = arrange_encoded::<Epoch, NullTrace<Epoch>>(
             encoded,
             "ArrangeEntries",
             key.clone(),
@@ -124,11 +124,11 @@ fn on_workers<'scope>(
             new: Selection::default(),
             value: Vec::new(),
         };
-        fold::<Epoch, _, Nothing<Epoch>, _>(entries, 0, "Top", key, logic).stream
+        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, "Top", key, logic).stream
     };
     Ok(crate::answers::rows(answers, move |gathered| {
         gathered.finish(|groups, answers| {
-            let columns = decode(&layout, which.numbered, grows, groups, answers);
+            let columns = decode(&layout, which.numbered, append_only, groups, answers);
             assemble(output.clone(), columns, answers.len())
         })
     }))

@@ -3,7 +3,7 @@
 
 mod digest;
 mod enter;
-mod evaluated;
+mod fallback;
 mod import;
 mod matches;
 mod model;

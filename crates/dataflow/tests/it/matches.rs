@@ -16,7 +16,7 @@ use alluvium_dataflow::fault::{self, Fault};
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::map;
-use alluvium_dataflow::match_join::{MatchKind, match_join};
+use alluvium_dataflow::outer_join::{OuterJoinKind, outer_join};
 use alluvium_dataflow::sets::{SetOperation, set_operation};
 use alluvium_trace::Epoch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -31,13 +31,13 @@ use crate::schedule::{Run, Script, play, script, surround};
 
 type Expression = Arc<dyn PhysicalExpr>;
 
-const KINDS: [MatchKind; 6] = [
-    MatchKind::Left,
-    MatchKind::Right,
-    MatchKind::Full,
-    MatchKind::Semi,
-    MatchKind::Anti,
-    MatchKind::Mark,
+const KINDS: [OuterJoinKind; 6] = [
+    OuterJoinKind::Left,
+    OuterJoinKind::Right,
+    OuterJoinKind::Full,
+    OuterJoinKind::Semi,
+    OuterJoinKind::Anti,
+    OuterJoinKind::Mark,
 ];
 
 const SETS: [SetOperation; 4] = [
@@ -60,18 +60,18 @@ enum Residual {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
-    Join(MatchKind, Residual),
+    Join(OuterJoinKind, Residual),
     /// The pairs for which the condition of a full join fails, as rows without columns of their own.
     Errors,
     /// A left join whose key is no column, where one side is on every worker.
-    Existence,
+    Semijoin,
     /// A left join of what an anti join leaves with what a left join makes.
     Chain,
     Set(SetOperation),
 }
 
 fn views() -> Vec<View> {
-    let mut views = vec![View::Errors, View::Existence, View::Chain];
+    let mut views = vec![View::Errors, View::Semijoin, View::Chain];
     for kind in KINDS {
         views.extend(
             [Residual::Free, Residual::Less, Residual::Quotient]
@@ -105,13 +105,13 @@ fn expression(residual: Residual) -> Option<Expression> {
     }
 }
 
-fn output(kind: MatchKind) -> SchemaRef {
+fn output(kind: OuterJoinKind) -> SchemaRef {
     match kind {
-        MatchKind::Left | MatchKind::Right | MatchKind::Full => {
+        OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full => {
             numbers(&["key", "value", "key2", "value2"])
         }
-        MatchKind::Semi | MatchKind::Anti => numbers(&["key", "value"]),
-        MatchKind::Mark => {
+        OuterJoinKind::Semi | OuterJoinKind::Anti => numbers(&["key", "value"]),
+        OuterJoinKind::Mark => {
             let fields = numbers(&["key", "value"]).fields().to_vec();
             let mark = Arc::new(Field::new("mark", DataType::Boolean, false));
             Arc::new(Schema::new([fields, vec![mark]].concat()))
@@ -139,9 +139,9 @@ fn null_key(rows: &Rows) -> Rows {
 /// The booleans of a mark join as numbers.
 fn with_numbers<'scope>(
     stream: DeltaStream<'scope, Epoch>,
-    kind: MatchKind,
+    kind: OuterJoinKind,
 ) -> DeltaStream<'scope, Epoch> {
-    if kind != MatchKind::Mark {
+    if kind != OuterJoinKind::Mark {
         return stream;
     }
     let mark = Arc::new(CastExpr::new(column("mark", 2), DataType::Int64, None)) as Expression;
@@ -185,7 +185,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             let mut kept = BTreeMap::new();
             for kind in KINDS {
                 for residual in [Residual::Free, Residual::Less, Residual::Quotient] {
-                    let joined = match_join(
+                    let joined = outer_join(
                         (left_keyed.clone(), &[0, 1]),
                         (right_keyed.clone(), &[0, 1]),
                         kind,
@@ -194,7 +194,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                     );
                     watch(View::Join(kind, residual), with_numbers(joined.rows.clone(), kind));
                     kept.insert((kind, residual), joined.rows);
-                    if let (MatchKind::Full, Residual::Quotient, Some(errors)) =
+                    if let (OuterJoinKind::Full, Residual::Quotient, Some(errors)) =
                         (kind, residual, joined.errors)
                     {
                         let one = vec![number(1)];
@@ -210,21 +210,21 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             let here = keep(left.clone(), Layout::keyed(schema.clone(), none).unwrap(), "Here");
             let there = Layout::keyed(numbers(&["one"]), none).unwrap();
             let there = keep(broadcast(some), there, "There");
-            let joined = match_join(
+            let joined = outer_join(
                 (here, &[0, 1]),
                 (there, &[0]),
-                MatchKind::Left,
+                OuterJoinKind::Left,
                 None,
                 numbers(&["key", "value", "one"]),
             );
-            watch(View::Existence, joined.rows);
+            watch(View::Semijoin, joined.rows);
 
-            let anti = kept[&(MatchKind::Anti, Residual::Less)].clone();
-            let outer = kept[&(MatchKind::Left, Residual::Less)].clone();
-            let chain = match_join(
+            let anti = kept[&(OuterJoinKind::Anti, Residual::Less)].clone();
+            let outer = kept[&(OuterJoinKind::Left, Residual::Less)].clone();
+            let chain = outer_join(
                 (keyed(anti, &schema, &[1]), &[0, 1]),
-                (keyed(outer, &output(MatchKind::Left), &[3]), &[0, 1, 2, 3]),
-                MatchKind::Left,
+                (keyed(outer, &output(OuterJoinKind::Left), &[3]), &[0, 1, 2, 3]),
+                OuterJoinKind::Left,
                 None,
                 numbers(&["a", "b", "c", "d", "e", "f"]),
             );
@@ -267,7 +267,7 @@ fn passes(residual: Residual, left: &Row, right: &Row) -> Option<bool> {
 fn join_model(
     (left, left_on): (&Rows, usize),
     (right, right_on): (&Rows, usize),
-    kind: MatchKind,
+    kind: OuterJoinKind,
     passes: impl Fn(&Row, &Row) -> bool,
 ) -> Rows {
     let width = |rows: &Rows, otherwise| rows.keys().next().map_or(otherwise, Vec::len);
@@ -278,17 +278,17 @@ fn join_model(
     for (one, weight) in left {
         let partners: Vec<_> = right.iter().filter(|(other, _)| agree(one, other)).collect();
         match kind {
-            MatchKind::Semi if partners.is_empty() => {}
-            MatchKind::Anti if !partners.is_empty() => {}
-            MatchKind::Semi | MatchKind::Anti => add(one.clone(), *weight),
-            MatchKind::Mark => {
+            OuterJoinKind::Semi if partners.is_empty() => {}
+            OuterJoinKind::Anti if !partners.is_empty() => {}
+            OuterJoinKind::Semi | OuterJoinKind::Anti => add(one.clone(), *weight),
+            OuterJoinKind::Mark => {
                 add([one.as_slice(), &[Some(i64::from(!partners.is_empty()))]].concat(), *weight)
             }
-            MatchKind::Left | MatchKind::Right | MatchKind::Full => {
+            OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full => {
                 for (other, count) in &partners {
                     add([one.as_slice(), other].concat(), weight * *count);
                 }
-                if partners.is_empty() && kind != MatchKind::Right {
+                if partners.is_empty() && kind != OuterJoinKind::Right {
                     let right_width = if left_on == 1 { 4 } else { 2 };
                     add([one.clone(), nulls(width(right, right_width))].concat(), *weight);
                 }
@@ -344,16 +344,16 @@ fn model(left: &Rows, right: &Rows) -> BTreeMap<View, Rows> {
                 }
                 if count == 0 { Rows::new() } else { Rows::from([(vec![Some(1)], count)]) }
             }
-            View::Existence => {
+            View::Semijoin => {
                 let some = (!right.is_empty()).then_some(1);
                 left.iter()
                     .map(|(row, weight)| ([row.as_slice(), &[some]].concat(), *weight))
                     .collect()
             }
             View::Chain => {
-                let anti = join(MatchKind::Anti, Residual::Less);
-                let outer = join(MatchKind::Left, Residual::Less);
-                join_model((&anti, 1), (&outer, 3), MatchKind::Left, |_, _| true)
+                let anti = join(OuterJoinKind::Anti, Residual::Less);
+                let outer = join(OuterJoinKind::Left, Residual::Less);
+                join_model((&anti, 1), (&outer, 3), OuterJoinKind::Left, |_, _| true)
             }
             View::Set(operation) => set_model(left, right, operation),
         };

@@ -6,7 +6,7 @@ use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::Input;
 use alluvium_storage::MemoryStorage;
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use timely::dataflow::operators::probe::Handle;
 use timely::worker::Worker;
 
@@ -61,7 +61,7 @@ pub fn surround(seed: u64) {
     let memory = [usize::MAX, 1, 20_000][(seed % 3) as usize];
     let storage = Arc::new(MemoryStorage::new());
     let budget = MemoryBudget::new(memory);
-    surroundings::enter(Surroundings { budget, storage: Some(storage), ..Surroundings::default() });
+    context::enter(StateContext { budget, storage: Some(storage), ..StateContext::default() });
 }
 
 /// Draws changes: rows come, come again, and go, but never more often than they came.

@@ -177,13 +177,13 @@ impl Entry {
         }
         let columns = (0..self.schema.fields().len()).collect();
         let relation = self.name.clone();
-        let grows = self.is_stream();
-        let node = match grows {
+        let append_only = self.is_stream();
+        let node = match append_only {
             true => Node::Stream { relation, columns },
             false => Node::Scan { relation, columns },
         };
         let schema = self.schema.clone();
-        Ok(Arc::new(IncrementalPlan { node, schema, unique: Vec::new(), grows }))
+        Ok(Arc::new(IncrementalPlan { node, schema, unique: Vec::new(), append_only }))
     }
 
     /// What it is to the planner.

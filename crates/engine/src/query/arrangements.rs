@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::ledger::{Account, Ledger};
+use alluvium_trace::metrics::{SpineMetrics, Metrics};
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
@@ -10,28 +10,28 @@ use crate::catalog::ARRANGEMENTS_SCHEMA;
 use crate::error::Result;
 
 /// What the workers hold now.
-pub(super) fn table(ledgers: &[Arc<Ledger>]) -> Result<Arc<dyn TableProvider>> {
-    let accounts: Vec<(u64, Account)> = ledgers
+pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> {
+    let spines: Vec<(u64, SpineMetrics)> = metrics
         .iter()
         .zip(0..)
-        .flat_map(|(ledger, worker)| ledger.accounts().into_iter().map(move |it| (worker, it)))
+        .flat_map(|(metrics, worker)| metrics.spines().into_iter().map(move |it| (worker, it)))
         .collect();
-    let texts = |text: fn(&Account) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(accounts.iter().map(|(_, account)| text(account))))
+    let texts = |text: fn(&SpineMetrics) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(spines.iter().map(|(_, counters)| text(counters))))
     };
-    let numbers = |number: fn(&Account) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(accounts.iter().map(|(_, account)| number(account))))
+    let numbers = |number: fn(&SpineMetrics) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(_, counters)| number(counters))))
     };
     let columns = vec![
-        Arc::new(UInt64Array::from_iter_values(accounts.iter().map(|(worker, _)| *worker))) as _,
-        texts(|account| &account.label.relation),
-        texts(|account| &account.label.operator),
-        texts(|account| &account.label.key),
-        numbers(|account| account.rows),
-        numbers(|account| account.memory),
-        numbers(|account| account.disk),
-        numbers(|account| account.batches),
-        numbers(|account| account.merges),
+        Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(worker, _)| *worker))) as _,
+        texts(|counters| &counters.label.relation),
+        texts(|counters| &counters.label.operator),
+        texts(|counters| &counters.label.key),
+        numbers(|counters| counters.rows),
+        numbers(|counters| counters.memory),
+        numbers(|counters| counters.disk),
+        numbers(|counters| counters.batches),
+        numbers(|counters| counters.merges),
     ];
     let rows = RecordBatch::try_new(ARRANGEMENTS_SCHEMA.clone(), columns)?;
     Ok(Arc::new(MemTable::try_new(ARRANGEMENTS_SCHEMA.clone(), vec![vec![rows]])?))

@@ -178,7 +178,7 @@ impl Instance {
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == ARRANGEMENTS) {
-            let table = arrangements::table(self.progress.ledgers())?;
+            let table = arrangements::table(self.progress.metrics())?;
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == CLOCK) {

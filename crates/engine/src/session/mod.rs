@@ -27,16 +27,14 @@ use crate::transaction::Transaction;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
 ///
-/// A statement that is not inside BEGIN and COMMIT is a transaction of its own. A session reads its own
-/// writes: a query waits until what the session has committed is complete. Inside a transaction, tables show
-/// the last complete epoch with the transaction's own writes, materialized views the last complete epoch.
+/// A statement that is not inside BEGIN and COMMIT is a transaction of its own. Reads are strictly serializable: a
+/// query sees everything that any client committed before the query began, and waits until that is complete. Inside
+/// a transaction, tables show that state with the transaction's own writes, materialized views that state.
 ///
 /// A statement that fails leaves nothing, and leaves an open transaction as it was.
 pub struct Session {
     engine: Engine,
     transaction: Option<Transaction>,
-    /// The last epoch this session has committed.
-    committed: Epoch,
     base: PathBuf,
     awaits_sources: bool,
 }
@@ -46,7 +44,6 @@ impl Session {
         Self {
             engine,
             transaction: None,
-            committed: 0,
             base: PathBuf::new(),
             awaits_sources: false,
         }
@@ -164,8 +161,6 @@ impl Session {
                 Ok(Outcome::Rows { schema, batches })
             }
             StatementKind::Subscribe { name, position } => {
-                // What the session has committed is part of what the relation holds.
-                self.engine.wait(self.committed)?;
                 let subscription =
                     self.engine.subscribe(name).map_err(|error| error.at(*position))?;
                 self.engine.start()?;
@@ -198,7 +193,7 @@ impl Session {
 
     fn commit(&mut self) -> Result<Outcome> {
         let transaction = self.transaction.take().ok_or_else(|| no_transaction("COMMIT"))?;
-        self.committed = transaction.commit()?;
+        transaction.commit()?;
         Ok(Outcome::Done)
     }
 
@@ -255,7 +250,8 @@ impl Session {
     }
 
     fn reading<'a>(&'a self, entries: &'a Entries, files: &'a Files) -> Reading<'a> {
-        let at_least = self.transaction.as_ref().map_or(self.committed, Transaction::base);
+        // Strictly serializable: whatever anyone committed before this read began is in it.
+        let at_least = self.instance().sequencer.last();
         Reading { entries, files, at_least, transaction: self.transaction.as_ref() }
     }
 

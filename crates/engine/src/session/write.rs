@@ -104,7 +104,6 @@ impl Session {
         let transaction = self.transaction.take();
         let done = acted?;
         let epoch = transaction.map(Transaction::commit).transpose()?;
-        self.committed = epoch.unwrap_or(self.committed);
         Ok((done, epoch))
     }
 

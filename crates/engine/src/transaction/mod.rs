@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 
 pub(crate) use overlay::Overlay;
@@ -123,7 +122,7 @@ impl Transaction {
         let epoch = if is_empty && !self.is_time_given {
             self.instance.sequencer.last()
         } else {
-            let budget = &self.instance.surroundings.budget;
+            let budget = &self.instance.context.budget;
             let writes = self
                 .writes
                 .into_iter()
@@ -165,7 +164,7 @@ impl Transaction {
 
     /// Begins to work out what a statement does to a table.
     pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
-        Staging::new(table, &self.instance.surroundings)
+        Staging::new(table, &self.instance.context)
     }
 
     /// Makes what a statement does a part of the transaction. Returns how many rows enter or leave.
@@ -181,8 +180,8 @@ impl Transaction {
     }
 
     fn staged(&mut self, table: DataflowId) -> &mut Staged {
-        let surroundings = &self.instance.surroundings;
-        self.writes.entry(table).or_insert_with(|| Staged::new(surroundings))
+        let context = &self.instance.context;
+        self.writes.entry(table).or_insert_with(|| Staged::new(context))
     }
 
     /// What the transaction has written to a table, to be laid over what it held before; `None` if nothing.
@@ -198,10 +197,5 @@ impl Transaction {
     /// What `NOW()` is in it.
     pub(crate) fn time(&self) -> Moment {
         self.time
-    }
-
-    /// The epoch that its reads are as of, apart from its own writes.
-    pub(crate) fn base(&self) -> Epoch {
-        self.instance.sequencer.last()
     }
 }

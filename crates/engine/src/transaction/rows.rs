@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_storage::{Storage, TemporaryBlob};
-use alluvium_trace::memory::{MemoryBudget, Room};
+use alluvium_trace::memory::{MemoryBudget, DiskFullGate};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
@@ -106,7 +106,7 @@ impl Rows {
     pub(super) fn write(
         all: Vec<Rows>,
         storage: &Arc<dyn Storage>,
-        room: &Room,
+        disk_full: &DiskFullGate,
         budget: &MemoryBudget,
     ) -> Result<Vec<Vec<Rows>>> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -114,7 +114,7 @@ impl Rows {
             Error::data(format!("rows of a transaction cannot be written to a file: {error}"))
         };
         let name = format!("rows-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut file = room.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
+        let mut file = disk_full.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
         let mut written: Vec<std::result::Result<Vec<_>, Rows>> = Vec::with_capacity(all.len());
         for rows in all {
             let Some(batch) = rows.in_memory() else {
@@ -128,12 +128,12 @@ impl Rows {
                 stream.write(&part)?;
                 let bytes = stream.into_inner()?;
                 let start = file.len();
-                room.wait_for(|| file.append(&bytes)).map_err(|error| failed(&error))?;
+                disk_full.wait_for(|| file.append(&bytes)).map_err(|error| failed(&error))?;
                 parts.push((part.num_rows(), start..file.len(), xxh3_64(&bytes)));
             }
             written.push(Ok(parts));
         }
-        let blob = room.wait_for(|| file.seal()).map_err(|error| failed(&error))?;
+        let blob = disk_full.wait_for(|| file.seal()).map_err(|error| failed(&error))?;
         let blob = TemporaryBlob::new(storage.clone(), blob);
         let rows = |(count, range, checksum)| Rows {
             count,
@@ -168,7 +168,7 @@ mod tests {
         let batches = [rows(0..20_000), rows(7..8).slice(0, 1), rows(100..20_000).slice(50, 9000)];
         let all = batches.iter().cloned().map(Rows::from).collect();
         let budget = MemoryBudget::unlimited();
-        let written = Rows::write(all, &storage, &Room::default(), &budget).unwrap();
+        let written = Rows::write(all, &storage, &DiskFullGate::default(), &budget).unwrap();
         for (parts, batch) in written.iter().zip(&batches) {
             let loaded: Vec<_> = parts.iter().map(|part| part.load().unwrap()).collect();
             assert!(

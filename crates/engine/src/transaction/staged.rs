@@ -1,6 +1,6 @@
 //! Writes to one table that wait for their transaction to commit.
 
-use alluvium_trace::memory::Surroundings;
+use alluvium_trace::memory::StateContext;
 use arrow::array::RecordBatch;
 
 use super::fit;
@@ -16,13 +16,13 @@ pub(crate) struct Staged {
     in_files: usize,
     /// How much memory the others take.
     bytes: usize,
-    surroundings: Surroundings,
+    context: StateContext,
 }
 
 impl Staged {
-    pub(super) fn new(surroundings: &Surroundings) -> Self {
-        let surroundings = surroundings.clone();
-        Self { writes: Vec::new(), in_files: 0, bytes: 0, surroundings }
+    pub(super) fn new(context: &StateContext) -> Self {
+        let context = context.clone();
+        Self { writes: Vec::new(), in_files: 0, bytes: 0, context }
     }
 
     /// Adds a write; on an error nothing of it.
@@ -30,7 +30,7 @@ impl Staged {
         if write.rows.len() == 0 {
             return Ok(());
         }
-        let bytes = write.rows.count(&self.surroundings.budget);
+        let bytes = write.rows.count(&self.context.budget);
         self.add(|staged| {
             staged.bytes += bytes;
             staged.writes.push(write);
@@ -77,7 +77,7 @@ impl Staged {
 
     /// Moves what is in memory to a file if it takes too much; on an error all stays where it is.
     fn relieve(&mut self) -> Result<()> {
-        let Surroundings { budget, storage: Some(storage), room } = &self.surroundings else {
+        let StateContext { budget, storage: Some(storage), disk_full } = &self.context else {
             return Ok(());
         };
         if !budget.is_much(self.bytes) || self.bytes < budget.smallest_file() {
@@ -86,7 +86,7 @@ impl Staged {
         let late = &self.writes[self.in_files..];
         let directions: Vec<Direction> = late.iter().map(|write| write.direction).collect();
         let rows = late.iter().map(|write| write.rows.clone()).collect();
-        let written = Rows::write(rows, storage, room, budget)?;
+        let written = Rows::write(rows, storage, disk_full, budget)?;
         self.writes.truncate(self.in_files);
         for (parts, direction) in written.into_iter().zip(directions) {
             self.writes.extend(parts.into_iter().map(|rows| Write { rows, direction }));
@@ -104,8 +104,8 @@ pub(crate) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    pub(super) fn new(table: &'a Entry, surroundings: &Surroundings) -> Self {
-        let (leaving, entering) = (Staged::new(surroundings), Staged::new(surroundings));
+    pub(super) fn new(table: &'a Entry, context: &StateContext) -> Self {
+        let (leaving, entering) = (Staged::new(context), Staged::new(context));
         Self { table, leaving, entering }
     }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
-use alluvium_trace::memory::{Room, Surroundings, surroundings};
+use alluvium_trace::memory::{DiskFullGate, StateContext, context};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
 use timely::communication::Allocator;
@@ -30,21 +30,21 @@ struct Worker {
 /// Wakes workers that sleep, or wait for room on the disk, when the engine is poisoned.
 struct Alarm {
     threads: Vec<Thread>,
-    room: Room,
+    disk_full: DiskFullGate,
 }
 
 impl Waited for Alarm {
     fn wake(&self) {
-        self.room.give_up();
+        self.disk_full.give_up();
         self.threads.iter().for_each(Thread::unpark);
     }
 }
 
 impl Pool {
-    /// Starts `workers` threads, which must be at least one, whose state has these surroundings.
+    /// Starts `workers` threads, which must be at least one, whose state has these context.
     pub(crate) fn start(
         workers: usize,
-        surroundings: &Surroundings,
+        context: &StateContext,
         progress: &Arc<Progress>,
         poison: &Arc<Poison>,
     ) -> Result<Self> {
@@ -54,15 +54,15 @@ impl Pool {
             workers => CommunicationConfig::Process(workers),
         };
         let (allocators, _) = communication.try_build().map_err(start)?;
-        let room = surroundings.room.clone();
-        let alarm = Arc::new(Alarm { threads: Vec::new(), room: room.clone() });
+        let disk_full = context.disk_full.clone();
+        let alarm = Arc::new(Alarm { threads: Vec::new(), disk_full: disk_full.clone() });
         let mut pool = Self { workers: Vec::with_capacity(workers), alarm };
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
-            let surroundings = surroundings.clone();
+            let context = context.clone();
             let run = move || {
-                surroundings::enter(surroundings);
+                context::enter(context);
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));
                 match ran {
                     Ok(allocator) => thread::run(index, allocator, received, progress, poison),
@@ -75,7 +75,7 @@ impl Pool {
                 .map_err(|error| start(format!("no thread for a worker: {error}")))?;
             pool.workers.push(Worker { commands, thread: Some(thread) });
         }
-        pool.alarm = Arc::new(Alarm { threads: pool.threads().cloned().collect(), room });
+        pool.alarm = Arc::new(Alarm { threads: pool.threads().cloned().collect(), disk_full });
         poison.register(&pool.alarm);
         Ok(pool)
     }
@@ -114,7 +114,7 @@ fn build(allocator: AllocatorBuilder) -> Allocator {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.broadcast(|_| Command::Shutdown);
-        self.alarm.room.give_up();
+        self.alarm.disk_full.give_up();
         for worker in &mut self.workers {
             if let Some(thread) = worker.thread.take() {
                 // Workers catch their panics: there is nothing to learn from joining one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::contents::Snapshot;
-use alluvium_trace::{Epoch, Ledger};
+use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::command::DataflowId;
@@ -44,7 +44,7 @@ pub(crate) struct Progress {
     state: Mutex<State>,
     changed: Condvar,
     /// What each worker holds.
-    ledgers: Vec<Arc<Ledger>>,
+    metrics: Vec<Arc<Metrics>>,
     poison: Arc<Poison>,
 }
 
@@ -77,19 +77,19 @@ impl Progress {
     /// The progress of so many workers, at `time` before the first epoch.
     pub(crate) fn new(workers: usize, time: Moment, poison: Arc<Poison>) -> Arc<Self> {
         let shown = || Shown { frontier: 1, dataflows: Vec::new() };
-        let ledgers = (0..workers).map(|_| Arc::default()).collect();
+        let metrics = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(0, time)]);
         let state = State { workers, complete: 0, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let progress = Arc::new(Self { state, changed, ledgers, poison });
+        let progress = Arc::new(Self { state, changed, metrics, poison });
         progress.poison.register(&progress);
         progress
     }
 
     /// Tells what a worker holds; an entry for each.
-    pub(crate) fn ledgers(&self) -> &[Arc<Ledger>] {
-        &self.ledgers
+    pub(crate) fn metrics(&self) -> &[Arc<Metrics>] {
+        &self.metrics
     }
 
     /// Shows what `worker` has reached; the dataflows are sorted by identifier. Returns the last complete

@@ -7,7 +7,7 @@ use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::lower::{self, Keep, Relations};
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::surroundings;
+use alluvium_trace::memory::context;
 use arrow::array::RecordBatch;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
@@ -28,7 +28,7 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 ) {
-    progress.ledgers()[index].attach();
+    progress.metrics()[index].attach();
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
@@ -187,7 +187,7 @@ impl Worker {
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.
     fn take_down(&mut self) {
-        surroundings::leave();
+        context::leave();
         while let Some(installed) = self.installed.pop() {
             self.contain(|_| drop(installed));
         }

@@ -9,21 +9,21 @@ use alluvium::{Engine, Error};
 use crate::support::{engine_with, query, settled, within};
 
 const TABLES: &str = "
-    CREATE TABLE account (id BIGINT PRIMARY KEY, owner VARCHAR);
-    CREATE TABLE payment (account BIGINT, amount BIGINT NOT NULL);
+    CREATE TABLE counters (id BIGINT PRIMARY KEY, owner VARCHAR);
+    CREATE TABLE payment (counters BIGINT, amount BIGINT NOT NULL);
     CREATE MATERIALIZED VIEW balance AS
-        SELECT a.owner, SUM(p.amount) AS total FROM account a JOIN payment p ON a.id = p.account GROUP BY a.owner;";
+        SELECT a.owner, SUM(p.amount) AS total FROM counters a JOIN payment p ON a.id = p.counters GROUP BY a.owner;";
 
-fn accounts(rows: &[(i64, &str)]) -> RecordBatch {
+fn spines(rows: &[(i64, &str)]) -> RecordBatch {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
     let owners: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.1)));
     RecordBatch::try_from_iter([("id", ids), ("owner", owners)]).expect("two columns of one length")
 }
 
 fn payments(rows: &[(i64, i64)]) -> RecordBatch {
-    let accounts: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
+    let spines: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
     let amounts: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.1)));
-    RecordBatch::try_from_iter([("account", accounts), ("amount", amounts)])
+    RecordBatch::try_from_iter([("counters", spines), ("amount", amounts)])
         .expect("two columns of one length")
 }
 
@@ -38,10 +38,10 @@ fn a_transaction_over_several_tables_becomes_visible_at_once() {
         let mut changes = engine.subscribe("balance").expect("the view exists");
         assert_eq!(changes.next().expect("a snapshot").expect("no error").rows.num_rows(), 0);
         let mut tx = engine.begin().expect("nobody else writes");
-        tx.insert("account", accounts(&[(1, "ann"), (2, "bob")])).expect("the rows fit");
+        tx.insert("counters", spines(&[(1, "ann"), (2, "bob")])).expect("the rows fit");
         tx.insert("payment", payments(&[(1, 10), (2, 5), (1, 7)])).expect("the rows fit");
         assert!(
-            query(&engine, "SELECT * FROM account").is_empty(),
+            query(&engine, "SELECT * FROM counters").is_empty(),
             "nothing is visible before the commit"
         );
         let epoch = tx.commit().expect("it commits");
@@ -56,9 +56,9 @@ fn a_transaction_over_several_tables_becomes_visible_at_once() {
 fn a_dropped_transaction_leaves_nothing() {
     let engine = engine_with(2, TABLES);
     let mut tx = engine.begin().expect("nobody else writes");
-    tx.insert("account", accounts(&[(1, "ann")])).expect("the rows fit");
+    tx.insert("counters", spines(&[(1, "ann")])).expect("the rows fit");
     drop(tx);
-    assert!(settled(&engine, "SELECT * FROM account").is_empty());
+    assert!(settled(&engine, "SELECT * FROM counters").is_empty());
 }
 
 #[test]
@@ -66,13 +66,13 @@ fn the_last_write_of_a_key_counts() {
     for workers in 1..=3 {
         let engine = engine_with(workers, TABLES);
         let mut tx = engine.begin().expect("nobody else writes");
-        tx.insert("account", accounts(&[(1, "ann"), (2, "bob"), (1, "anna")]))
+        tx.insert("counters", spines(&[(1, "ann"), (2, "bob"), (1, "anna")]))
             .expect("the rows fit");
-        tx.delete("account", accounts(&[(2, "")])).expect("the rows fit");
-        tx.insert("account", accounts(&[(3, "cat"), (2, "ben")])).expect("the rows fit");
-        tx.delete("account", accounts(&[(3, "")])).expect("the rows fit");
+        tx.delete("counters", spines(&[(2, "")])).expect("the rows fit");
+        tx.insert("counters", spines(&[(3, "cat"), (2, "ben")])).expect("the rows fit");
+        tx.delete("counters", spines(&[(3, "")])).expect("the rows fit");
         tx.commit().expect("it commits");
-        assert_eq!(settled(&engine, "SELECT * FROM account"), ["1 anna", "2 ben"]);
+        assert_eq!(settled(&engine, "SELECT * FROM counters"), ["1 anna", "2 ben"]);
     }
 }
 
@@ -94,19 +94,19 @@ fn deleting_absent_rows_of_an_unkeyed_table_is_counted() {
 fn rows_that_do_not_fit_are_refused_and_the_transaction_goes_on() {
     let engine = engine_with(1, TABLES);
     let mut tx = engine.begin().expect("nobody else writes");
-    tx.insert("account", accounts(&[(1, "ann")])).expect("the rows fit");
+    tx.insert("counters", spines(&[(1, "ann")])).expect("the rows fit");
     let refused = |result: Result<(), Error>| result.expect_err("the rows do not fit").to_string();
     assert_eq!(
-        refused(tx.insert("account", payments(&[(2, 2)]))),
-        "values of type Int64 are given for column \"owner\" of \"account\", which is Utf8"
+        refused(tx.insert("counters", payments(&[(2, 2)]))),
+        "values of type Int64 are given for column \"owner\" of \"counters\", which is Utf8"
     );
-    let id = accounts(&[(2, "bob")]).project(&[0]).expect("the column exists");
+    let id = spines(&[(2, "bob")]).project(&[0]).expect("the column exists");
     assert_eq!(
-        refused(tx.insert("account", id)),
-        "1 columns are given for the 2 columns of \"account\""
+        refused(tx.insert("counters", id)),
+        "1 columns are given for the 2 columns of \"counters\""
     );
     let amounts: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
-    let rows = RecordBatch::try_from_iter([("account", amounts.clone()), ("amount", amounts)])
+    let rows = RecordBatch::try_from_iter([("counters", amounts.clone()), ("amount", amounts)])
         .expect("two columns");
     assert_eq!(
         refused(tx.insert("payment", rows)),
@@ -121,7 +121,7 @@ fn rows_that_do_not_fit_are_refused_and_the_transaction_goes_on() {
         "\"balance\" is a materialized view, not a table"
     );
     tx.commit().expect("it commits");
-    assert_eq!(settled(&engine, "SELECT * FROM account"), ["1 ann"]);
+    assert_eq!(settled(&engine, "SELECT * FROM counters"), ["1 ann"]);
     assert!(query(&engine, "SELECT * FROM payment").is_empty());
 }
 
@@ -129,7 +129,7 @@ fn rows_that_do_not_fit_are_refused_and_the_transaction_goes_on() {
 fn an_empty_transaction_makes_no_epoch() {
     let engine = engine_with(1, TABLES);
     let mut tx = engine.begin().expect("nobody else writes");
-    tx.insert("account", accounts(&[(1, "ann")])).expect("the rows fit");
+    tx.insert("counters", spines(&[(1, "ann")])).expect("the rows fit");
     let epoch = tx.commit().expect("it commits");
     assert_eq!(engine.begin().and_then(|tx| tx.commit()), Ok(epoch));
 }
@@ -140,13 +140,13 @@ fn writers_on_several_threads_take_turns() {
     for workers in 1..=3 {
         let engine = engine_with(workers, TABLES);
         let writers: Vec<_> = (0..3)
-            .map(|account| {
+            .map(|counters| {
                 let engine = engine.clone();
                 std::thread::spawn(move || {
                     for amount in 1..=EACH {
                         let mut tx = engine.begin().expect("a turn comes");
-                        tx.insert("account", accounts(&[(account, "all")])).expect("the rows fit");
-                        tx.insert("payment", payments(&[(account, amount)])).expect("the rows fit");
+                        tx.insert("counters", spines(&[(counters, "all")])).expect("the rows fit");
+                        tx.insert("payment", payments(&[(counters, amount)])).expect("the rows fit");
                         tx.commit().expect("it commits");
                     }
                 })
@@ -166,7 +166,7 @@ fn a_large_transaction_is_dealt_out_over_the_workers() {
         let keyed: Vec<(i64, &str)> = (0..ROWS)
             .map(|row| (row % 1000, if row < ROWS - 1000 { "early" } else { "late" }))
             .collect();
-        tx.insert("account", accounts(&keyed)).expect("the rows fit");
+        tx.insert("counters", spines(&keyed)).expect("the rows fit");
         tx.insert("payment", payments(&(0..ROWS).map(|row| (row % 1000, 1)).collect::<Vec<_>>()))
             .expect("the rows fit");
         tx.commit().expect("it commits");
@@ -181,7 +181,7 @@ fn waiting_for_an_epoch_to_come_ends_when_it_does() {
     let waiting = engine.clone();
     let waiter = std::thread::spawn(move || waiting.wait(2));
     for id in 0..2 {
-        engine.execute(&format!("INSERT INTO account VALUES ({id}, 'x')")).expect("it inserts");
+        engine.execute(&format!("INSERT INTO counters VALUES ({id}, 'x')")).expect("it inserts");
     }
     assert_eq!(within(Duration::from_secs(10), move || waiter.join().expect("no panic")), Ok(()));
 }

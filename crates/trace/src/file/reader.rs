@@ -17,7 +17,7 @@ use super::format::{
     self, ArchivedMetadata, HEADER, INCOMPATIBLE, Metadata, PageEntry, TRAILER, Trailer,
 };
 use crate::fences::Fences;
-use crate::memory::{Charge, Mapping, MemoryBudget, Surroundings};
+use crate::memory::{Charge, Mapping, MemoryBudget, StateContext};
 use crate::page::{Layout, Page};
 use crate::time::MAXIMUM_LANES;
 
@@ -83,13 +83,13 @@ impl FilePages {
     /// The pages of a file just written, which goes with its last reader.
     pub(super) fn written(
         blob: Arc<dyn Blob>,
-        surroundings: Surroundings,
+        context: StateContext,
         metadata: &Metadata,
     ) -> Self {
         let temporary =
-            surroundings.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
-        surroundings.budget.add_file(blob.len());
-        Self::new(blob, temporary, &surroundings.budget, metadata)
+            context.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
+        context.budget.add_file(blob.len());
+        Self::new(blob, temporary, &context.budget, metadata)
     }
 
     /// The pages of a file, and what its metadata says.

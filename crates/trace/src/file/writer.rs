@@ -11,14 +11,14 @@ use super::error::FileError;
 use super::format::{self, Metadata, PageEntry, Trailer};
 use super::reader::FilePages;
 use crate::fences::Fences;
-use crate::memory::{Charge, Surroundings};
+use crate::memory::{Charge, StateContext};
 use crate::page::{Page, PageLimits};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// A batch file being written, page by page. While the disk is full it waits.
 pub(crate) struct FileWriter {
     writer: Box<dyn BlobWriter>,
-    surroundings: Surroundings,
+    context: StateContext,
     entries: Vec<PageEntry>,
     fences: Fences,
     updates: u64,
@@ -31,17 +31,17 @@ pub(crate) struct FileWriter {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl FileWriter {
-    /// A file of its own name in the storage of these surroundings, which have one.
-    pub(crate) fn new(surroundings: Surroundings) -> Result<Self, FileError> {
+    /// A file of its own name in the storage of these context, which have one.
+    pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
         let storage =
-            surroundings.storage.as_ref().expect("batches go to files where there is storage");
+            context.storage.as_ref().expect("batches go to files where there is storage");
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut writer = surroundings.room.wait_for(|| storage.create(&name))?;
-        surroundings.room.wait_for(|| writer.append(&format::header()))?;
-        let charge = surroundings.budget.charge(0);
+        let mut writer = context.disk_full.wait_for(|| storage.create(&name))?;
+        context.disk_full.wait_for(|| writer.append(&format::header()))?;
+        let charge = context.budget.charge(0);
         Ok(Self {
             writer,
-            surroundings,
+            context,
             entries: Vec::new(),
             fences: Fences::default(),
             updates: 0,
@@ -64,7 +64,7 @@ impl FileWriter {
         self.fences.push(page.key(0));
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
-        self.surroundings.room.wait_for(|| self.writer.append(bytes))?;
+        self.context.disk_full.wait_for(|| self.writer.append(bytes))?;
         let entries = self.entries.capacity() * size_of::<PageEntry>();
         self.charge.set(self.writer.held() + entries);
         Ok(())
@@ -98,11 +98,11 @@ impl FileWriter {
             length: bytes.len() as u64,
             checksum: xxh3_64(&bytes),
         };
-        let (room, writer) = (&self.surroundings.room, &mut self.writer);
-        room.wait_for(|| writer.append(&bytes))?;
-        room.wait_for(|| writer.append(&trailer.bytes()))?;
-        let blob = room.wait_for(|| writer.seal())?;
-        Ok(FilePages::written(blob, self.surroundings, &metadata))
+        let (disk_full, writer) = (&self.context.disk_full, &mut self.writer);
+        disk_full.wait_for(|| writer.append(&bytes))?;
+        disk_full.wait_for(|| writer.append(&trailer.bytes()))?;
+        let blob = disk_full.wait_for(|| writer.seal())?;
+        Ok(FilePages::written(blob, self.context, &metadata))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Bytes of state are counted where they are held: a [`Charge`] lives as long as the memory it stands for. The
 //! count is one for an engine, and so is the limit: a [`MemoryBudget`] is shared by all its workers. What a
-//! spine or a builder does when the limit is passed it decides by itself, with the [`surroundings`] of its
+//! spine or a builder does when the limit is passed it decides by itself, with the [`context`] of its
 //! thread: the budget, and the storage that batches go to.
 //!
 //! What is counted should be what the system sees, and most of it is full pages. So these have memory of their own,
@@ -14,14 +14,14 @@ mod block;
 pub mod budget;
 mod mappings;
 mod pressure;
-pub mod room;
+pub mod disk_full;
 mod slots;
-pub mod surroundings;
+pub mod context;
 
 pub(crate) use block::Block;
 pub(crate) use mappings::Mapping;
 pub(crate) use slots::SLOT;
 
 pub use budget::{Charge, MemoryBudget, Queued};
-pub use room::Room;
-pub use surroundings::Surroundings;
+pub use disk_full::DiskFullGate;
+pub use context::StateContext;

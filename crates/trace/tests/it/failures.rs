@@ -174,14 +174,14 @@ fn a_full_disk_is_waited_for() {
         (0..500_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
     let limits = PageLimits { bytes: 1000, updates: 1 << 16 };
     storage.limit(7000);
-    let room = around.room.clone();
+    let disk_full = around.disk_full.clone();
     let frees = std::thread::spawn({
         let storage = storage.clone();
         move || {
-            while room.reason().is_none() {
+            while disk_full.reason().is_none() {
                 std::thread::yield_now();
             }
-            let reason = room.reason().unwrap_or_default();
+            let reason = disk_full.reason().unwrap_or_default();
             storage.free();
             reason
         }
@@ -194,11 +194,11 @@ fn a_full_disk_is_waited_for() {
     );
     assert!(written.is_file());
     assert_eq!(contents(&written), reference(&rows));
-    assert_eq!(around.room.reason(), None);
+    assert_eq!(around.disk_full.reason(), None);
 
     // Who gives up has the error.
     storage.limit(storage.used() + 100);
-    around.room.give_up();
+    around.disk_full.give_up();
     let message = outcome(|| batch(&rows, limits)).unwrap_err();
     assert!(message.contains("no room is left"), "{message}");
 }

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, LocalStorage, MemoryStorage, Storage};
-use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Spine};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -12,7 +12,7 @@ use crate::outcome::outcome;
 use crate::reference::*;
 
 /// As [`surround`], with files that are mapped.
-fn surround_on_disk(memory: usize, directory: &Path) -> Surroundings {
+fn surround_on_disk(memory: usize, directory: &Path) -> StateContext {
     surround_with(memory, Arc::new(LocalStorage::open(directory).unwrap()))
 }
 
@@ -24,7 +24,7 @@ fn updates() -> Vec<Update<u64>> {
 }
 
 /// The bytes of the file that a batch is in, which is the only one of its storage.
-pub fn file_of(around: &Surroundings) -> Vec<u8> {
+pub fn file_of(around: &StateContext) -> Vec<u8> {
     let storage = around.storage.as_ref().unwrap();
     let names = storage.list("").unwrap();
     let [name] = names.as_slice() else { panic!("there is one file, not {names:?}") };
@@ -81,7 +81,7 @@ fn a_file_goes_with_its_last_reader() {
 
 #[test]
 fn without_storage_all_stays_in_memory() {
-    surroundings::enter(Surroundings { budget: MemoryBudget::new(1), ..Surroundings::default() });
+    context::enter(StateContext { budget: MemoryBudget::new(1), ..StateContext::default() });
     assert!(!batch(&updates(), SMALL).is_file());
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_storage::{MemoryStorage, Storage};
-use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
 use differential_dataflow::trace::Description;
@@ -107,15 +107,15 @@ pub fn any_limits() -> impl Strategy<Value = PageLimits> {
 }
 
 /// Gives the batches that this thread makes from now on so many bytes of memory, and a storage for the rest.
-pub fn surround(memory: usize) -> Surroundings {
+pub fn surround(memory: usize) -> StateContext {
     surround_with(memory, Arc::new(MemoryStorage::new()))
 }
 
 /// As [`surround`], with this storage.
-pub fn surround_with(memory: usize, storage: Arc<dyn Storage>) -> Surroundings {
+pub fn surround_with(memory: usize, storage: Arc<dyn Storage>) -> StateContext {
     let budget = MemoryBudget::new(memory);
-    let around = Surroundings { budget, storage: Some(storage), ..Surroundings::default() };
-    surroundings::enter(around.clone());
+    let around = StateContext { budget, storage: Some(storage), ..StateContext::default() };
+    context::enter(around.clone());
     around
 }
 

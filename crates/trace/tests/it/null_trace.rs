@@ -1,10 +1,10 @@
-use alluvium_trace::{Batch, Nothing};
+use alluvium_trace::{Batch, NullTrace};
 use differential_dataflow::trace::{Batch as _, Trace, TraceReader};
 use timely::dataflow::operators::generic::OperatorInfo;
 use timely::progress::Antichain;
 
-fn nothing() -> Nothing<u64> {
-    Nothing::new(OperatorInfo::new(0, 0, [].into()), None, None)
+fn nothing() -> NullTrace<u64> {
+    NullTrace::new(OperatorInfo::new(0, 0, [].into()), None, None)
 }
 
 fn until(epoch: u64) -> Antichain<u64> {

@@ -8,7 +8,7 @@ use sqllogictest::{Condition, Record, Runner, parse_with_name, strict_column_val
 use super::database::{Client, Letter, locked};
 use super::trial::{Skips, Tally, Trial};
 
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/tests/slt");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sql/tests/slt");
 
 /// How many faults of one file are told.
 const TOLD: usize = 5;

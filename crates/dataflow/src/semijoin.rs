@@ -39,17 +39,17 @@ pub(crate) fn existence<'scope>(
     shape: Shape,
 ) -> DeltaStream<'scope, Epoch> {
     let answer = Answer::new(rows.layout.clone(), shape);
-    let logic = Existence {
+    let logic = Semijoin {
         partner,
         wanted,
         matched: Matched::default(),
         row: Vec::new(),
         history: History::default(),
     };
-    cogroup(rows, partners, "Existence", logic, answer)
+    cogroup(rows, partners, "Semijoin", logic, answer)
 }
 
-struct Existence {
+struct Semijoin {
     partner: Partner,
     wanted: Wanted,
     matched: Matched,
@@ -92,7 +92,7 @@ impl Matched {
     }
 }
 
-impl Logic for Existence {
+impl Logic for Semijoin {
     fn group(&mut self, key: &[u8], rows: &mut Rows, partners: &mut Rows, answer: &mut Answer) {
         match self.partner {
             Partner::SameKey => self.by_key(key, rows, partners, answer),
@@ -101,7 +101,7 @@ impl Logic for Existence {
     }
 }
 
-impl Existence {
+impl Semijoin {
     fn by_key(&mut self, key: &[u8], rows: &mut Rows, partners: &mut Rows, answer: &mut Answer) {
         let wanted = self.wanted;
         // Looking for partners is worth it only if something changes.

@@ -8,37 +8,37 @@ use std::sync::Arc;
 
 use alluvium_storage::Storage;
 
-use super::{MemoryBudget, Room};
+use super::{MemoryBudget, DiskFullGate};
 
 /// The budget of a thread's state, and where it puts what goes beyond.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct StateContext {
     /// What all state is counted in.
     pub budget: MemoryBudget,
     /// Where batches are kept that are not kept in memory. Without it all are, whatever the limit.
     pub storage: Option<Arc<dyn Storage>>,
     /// Where it waits while the storage is full.
-    pub room: Room,
+    pub disk_full: DiskFullGate,
 }
 
-impl Default for Surroundings {
+impl Default for StateContext {
     fn default() -> Self {
-        Self { budget: MemoryBudget::unlimited(), storage: None, room: Room::default() }
+        Self { budget: MemoryBudget::unlimited(), storage: None, disk_full: DiskFullGate::default() }
     }
 }
 
 thread_local! {
-    static CURRENT: RefCell<Surroundings> = RefCell::default();
+    static CURRENT: RefCell<StateContext> = RefCell::default();
     static IS_LEFT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes these the surroundings of all state that this thread makes from now on.
-pub fn enter(surroundings: Surroundings) {
-    CURRENT.with(|current| *current.borrow_mut() = surroundings);
+/// Makes these the context of all state that this thread makes from now on.
+pub fn enter(context: StateContext) {
+    CURRENT.with(|current| *current.borrow_mut() = context);
 }
 
-/// The surroundings of this thread's state: unlimited and without storage until it [`enter`]s others.
-pub fn current() -> Surroundings {
+/// The context of this thread's state: unlimited and without storage until it [`enter`]s others.
+pub fn current() -> StateContext {
     CURRENT.with(|current| current.borrow().clone())
 }
 

@@ -1,7 +1,7 @@
 //! What the spines of a thread hold.
 //!
-//! A thread that is to be looked at from outside [attaches](Ledger::attach) a ledger before it makes spines. Each of
-//! them has an account there, and keeps it up to date: whenever its list of batches changes, and until it is dropped.
+//! A thread that is to be looked at from outside [attaches](Metrics::attach) a metrics before it makes spines. Each of
+//! them has an counters there, and keeps it up to date: whenever its list of batches changes, and until it is dropped.
 //! Accounts are counters: a lock is taken only where one is opened or closed, and by those who look. Batches that
 //! somebody else holds on to, when their spine has merged them, are not counted.
 //!
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 thread_local! {
-    static ATTACHED: RefCell<Arc<Ledger>> = RefCell::default();
+    static ATTACHED: RefCell<Arc<Metrics>> = RefCell::default();
     static LABEL: RefCell<Label> = RefCell::default();
 }
 
@@ -45,7 +45,7 @@ pub fn label(operator: &str, key: String) {
 
 /// What one spine holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct SpineMetrics {
     /// What it is for.
     pub label: Label,
     /// How many updates: for most spines the number of its rows, once times are compacted.
@@ -62,8 +62,8 @@ pub struct Account {
 
 /// What the spines of a thread hold, each.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    accounts: Mutex<Vec<Arc<Counters>>>,
+pub struct Metrics {
+    spines: Mutex<Vec<Arc<Counters>>>,
 }
 
 #[derive(Debug, Default)]
@@ -76,15 +76,15 @@ struct Counters {
     merges: AtomicU64,
 }
 
-impl Ledger {
-    /// Keeps account of the spines that are made on this thread from now on.
+impl Metrics {
+    /// Keeps counters of the spines that are made on this thread from now on.
     pub fn attach(self: &Arc<Self>) {
         ATTACHED.set(Arc::clone(self));
     }
 
     /// What each spine holds now, in the order they were made.
-    pub fn accounts(&self) -> Vec<Account> {
-        let account = |counters: &Arc<Counters>| Account {
+    pub fn spines(&self) -> Vec<SpineMetrics> {
+        let counters = |counters: &Arc<Counters>| SpineMetrics {
             label: counters.label.clone(),
             rows: counters.rows.load(Ordering::Relaxed),
             memory: counters.memory.load(Ordering::Relaxed),
@@ -92,24 +92,24 @@ impl Ledger {
             batches: counters.batches.load(Ordering::Relaxed),
             merges: counters.merges.load(Ordering::Relaxed),
         };
-        self.accounts.lock().iter().map(account).collect()
+        self.spines.lock().iter().map(counters).collect()
     }
 }
 
-/// The account of one spine, which is closed when this is dropped.
+/// The counters of one spine, which is closed when this is dropped.
 pub(crate) struct Open {
-    ledger: Arc<Ledger>,
+    metrics: Arc<Metrics>,
     counters: Arc<Counters>,
 }
 
 impl Open {
-    /// Opens an account with the ledger of this thread.
+    /// Opens an counters with the metrics of this thread.
     pub(crate) fn new() -> Self {
-        let ledger = ATTACHED.with_borrow(Arc::clone);
+        let metrics = ATTACHED.with_borrow(Arc::clone);
         let label = LABEL.with_borrow(Label::clone);
         let counters = Arc::new(Counters { label, ..Counters::default() });
-        ledger.accounts.lock().push(Arc::clone(&counters));
-        Self { ledger, counters }
+        metrics.spines.lock().push(Arc::clone(&counters));
+        Self { metrics, counters }
     }
 
     /// The spine holds so much now: rows, bytes on the heap and in files, and batches.
@@ -128,6 +128,6 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.ledger.accounts.lock().retain(|counters| !Arc::ptr_eq(counters, &self.counters));
+        self.metrics.spines.lock().retain(|counters| !Arc::ptr_eq(counters, &self.counters));
     }
 }

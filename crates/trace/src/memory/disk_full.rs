@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Those who wait until there is room on the disk for what they write. Clones are of the same.
 #[derive(Clone, Debug, Default)]
-pub struct Room {
+pub struct DiskFullGate {
     shared: Arc<Shared>,
 }
 
@@ -32,7 +32,7 @@ struct State {
     is_given_up: bool,
 }
 
-impl Room {
+impl DiskFullGate {
     /// What is waited for, with the file and its file system; `None` while nobody waits.
     pub fn reason(&self) -> Option<String> {
         self.shared.state.lock().reason.clone()
@@ -45,7 +45,7 @@ impl Room {
     }
 
     /// Does `act`, again and again while it fails because a disk is full; until that is [given
-    /// up](Room::give_up).
+    /// up](DiskFullGate::give_up).
     pub fn wait_for<R>(&self, mut act: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
         let error = match act() {
             Err(error @ Error::Full { .. }) => error,
@@ -120,17 +120,17 @@ mod tests {
 
     #[test]
     fn nobody_waits_any_more_who_has_panicked() {
-        let room = Room::default();
+        let room = DiskFullGate::default();
         let mut calls = 0;
         let act = || {
             calls += 1;
             assert!(calls == 1, "on command");
-            assert_eq!(room.reason(), None);
+            assert_eq!(disk_full.reason(), None);
             let cause = io::ErrorKind::StorageFull.into();
             Err::<(), _>(Error::Full { place: "a".to_owned(), operation: "write", cause })
         };
-        let waiting = catch_unwind(AssertUnwindSafe(|| room.wait_for(act)));
-        assert!(waiting.is_err() && room.reason().is_none());
+        let waiting = catch_unwind(AssertUnwindSafe(|| disk_full.wait_for(act)));
+        assert!(waiting.is_err() && disk_full.reason().is_none());
         assert_eq!(calls, 2);
     }
 }

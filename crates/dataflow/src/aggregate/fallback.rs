@@ -1,6 +1,6 @@
 //! Any other aggregate: groups whose rows change are evaluated anew, by DataFusion.
 //!
-//! The inputs of a group are kept (see [`crate::reevaluate`]). A function is given them in the order that it
+//! The inputs of a group are kept (see [`crate::recompute`]). A function is given them in the order that it
 //! asks for, and rows equal in that in the order of what it is given; so the result of one whose result
 //! depends on the order, as that of `ARRAY_AGG` does, depends on the rows alone.
 
@@ -21,12 +21,12 @@ use crate::codec::{CodecError, Encoded, KeyCodec};
 use crate::delta::DeltaStream;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::message;
-use crate::reevaluate::{Evaluator, Groups, Results, expanded, reevaluate};
+use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
 use crate::window::{Argument, column};
 
 /// An aggregate that DataFusion evaluates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluated {
+pub struct Fallback {
     /// What is computed.
     pub function: Arc<AggregateUDF>,
     /// Over what.
@@ -43,7 +43,7 @@ pub struct Evaluated {
     pub result: DataType,
 }
 
-impl Evaluated {
+impl Fallback {
     /// The columns of the input that it reads.
     pub fn columns(&self) -> impl Iterator<Item = usize> {
         let arguments = self.arguments.iter().filter_map(Argument::column);
@@ -104,11 +104,11 @@ type Streams<'scope> = (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>);
 ///
 /// The rows of a group are on one worker. `output` names the keys and the results, `names` tell the
 /// functions apart in errors.
-pub(super) fn evaluated<'scope>(
+pub(super) fn fallback<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     input: &SchemaRef,
     keys: usize,
-    functions: &[Evaluated],
+    functions: &[Fallback],
     output: &SchemaRef,
     names: Vec<String>,
 ) -> Result<Streams<'scope>, CodecError> {
@@ -122,7 +122,7 @@ pub(super) fn evaluated<'scope>(
         .collect::<Result<Vec<_>, _>>()?;
     let evaluator =
         Aggregates { layout, functions, output: output.clone(), values: Encoded::new() };
-    Ok(reevaluate(rows.arranged, evaluator, output, true, names))
+    Ok(recompute(rows.arranged, evaluator, output, true, names))
 }
 
 /// Evaluates aggregates over groups.
@@ -169,7 +169,7 @@ impl Evaluator for Aggregates {
 
 /// A function, ready to be evaluated.
 struct Function {
-    what: Evaluated,
+    what: Fallback,
     expression: AggregateFunctionExpr,
     /// The columns that are sorted by: those of the order, then the arguments.
     sorted: Vec<usize>,
@@ -184,7 +184,7 @@ struct Function {
 const UNORDERED: [&str; 5] = ["bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
 
 impl Function {
-    fn new(what: Evaluated, input: &SchemaRef) -> Result<Self, CodecError> {
+    fn new(what: Fallback, input: &SchemaRef) -> Result<Self, CodecError> {
         let type_of = |column: usize| input.field(column).data_type().clone();
         let expression =
             what.expression(input).map_err(|error| CodecError::Evaluation(message(&error)))?;

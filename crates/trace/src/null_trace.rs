@@ -13,13 +13,13 @@ use crate::time::PageTime;
 /// A trace that keeps nothing: for a driver that wants a trace where no one reads one.
 ///
 /// It knows how far its batches have come and which compaction was asked for, and always has no batches.
-pub struct Nothing<T> {
+pub struct NullTrace<T> {
     upper: Antichain<T>,
     logical: Antichain<T>,
     physical: Antichain<T>,
 }
 
-impl<T: PageTime> TraceReader for Nothing<T> {
+impl<T: PageTime> TraceReader for NullTrace<T> {
     type Time = T;
     type Batch = Batch<T>;
 
@@ -50,10 +50,10 @@ impl<T: PageTime> TraceReader for Nothing<T> {
     }
 }
 
-impl<T: PageTime> Trace for Nothing<T> {
+impl<T: PageTime> Trace for NullTrace<T> {
     fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
         let minimum = Antichain::from_elem(T::minimum());
-        Nothing { upper: minimum.clone(), logical: minimum.clone(), physical: minimum }
+        NullTrace { upper: minimum.clone(), logical: minimum.clone(), physical: minimum }
     }
 
     fn exert(&mut self) {}

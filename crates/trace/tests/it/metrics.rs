@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use alluvium_trace::ledger::{self, Account};
-use alluvium_trace::{Batch, Ledger, RowBuffer, Spine};
+use alluvium_trace::metrics::{self, SpineMetrics};
+use alluvium_trace::{Batch, Metrics, RowBuffer, Spine};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::progress::Antichain;
 
@@ -18,15 +18,15 @@ fn batch(epoch: u64, rows: &[(&str, i64)]) -> Batch<u64> {
 }
 
 fn spine(operator: &str) -> Spine<u64> {
-    ledger::label(operator, "key".to_owned());
+    metrics::label(operator, "key".to_owned());
     Spine::default()
 }
 
 #[test]
 fn a_ledger_tells_what_each_spine_of_its_thread_holds() {
-    let ledger = Arc::new(Ledger::default());
-    let rows = || ledger.accounts().iter().map(|account| account.rows).collect::<Vec<_>>();
-    let attached = Arc::clone(&ledger);
+    let metrics = Arc::new(Metrics::default());
+    let rows = || metrics.spines().iter().map(|counters| counters.rows).collect::<Vec<_>>();
+    let attached = Arc::clone(&metrics);
     let of_others = thread::spawn(|| {
         let mut spine = spine("other");
         spine.insert(batch(0, &[("elsewhere", 1)]));
@@ -36,13 +36,13 @@ fn a_ledger_tells_what_each_spine_of_its_thread_holds() {
     thread::scope(|scope| {
         scope.spawn(|| {
             attached.attach();
-            ledger::build("view");
+            metrics::build("view");
             let (mut one, mut other) = (spine("one"), spine("other"));
             let (first, second) = (batch(0, &[("a", 1), ("b", 1)]), batch(1, &[("a", -1)]));
             let bytes = first.bytes() as u64;
             one.insert(first);
-            let Account { label, rows: held, memory, disk, batches, merges } =
-                ledger.accounts().swap_remove(0);
+            let SpineMetrics { label, rows: held, memory, disk, batches, merges } =
+                metrics.spines().swap_remove(0);
             assert_eq!((label.relation.as_str(), label.operator.as_str()), ("view", "one"));
             assert_eq!((label.key.as_str(), held, memory), ("key", 2, bytes));
             assert_eq!((disk, batches, merges), (0, 1, 0));
@@ -56,10 +56,10 @@ fn a_ledger_tells_what_each_spine_of_its_thread_holds() {
             one.set_logical_compaction(until.borrow());
             one.set_physical_compaction(until.borrow());
             assert_eq!(rows(), [1, 1]);
-            assert!(ledger.accounts()[0].merges > 0);
+            assert!(metrics.spines()[0].merges > 0);
             drop(one);
             assert_eq!(rows(), [1]);
         });
     });
-    assert!(ledger.accounts().is_empty());
+    assert!(metrics.spines().is_empty());
 }

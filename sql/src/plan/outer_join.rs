@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Function};
-use alluvium_dataflow::match_join::MatchKind;
+use alluvium_dataflow::outer_join::OuterJoinKind;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{JoinType, NullEquality, Result, ScalarValue};
 use datafusion_expr::logical_plan as logical;
@@ -26,7 +26,7 @@ pub(crate) enum Side {
 
 /// A logical join that is not inner, read so that what is kept is on the left where only one side is.
 struct Read<'a> {
-    kind: MatchKind,
+    kind: OuterJoinKind,
     left: &'a logical::LogicalPlan,
     right: &'a logical::LogicalPlan,
     left_keys: Vec<&'a Expr>,
@@ -35,15 +35,15 @@ struct Read<'a> {
 
 fn read(join: &logical::Join) -> Read<'_> {
     let (kind, swapped) = match join.join_type {
-        JoinType::Inner | JoinType::Left => (MatchKind::Left, false),
-        JoinType::Right => (MatchKind::Right, false),
-        JoinType::Full => (MatchKind::Full, false),
-        JoinType::LeftSemi => (MatchKind::Semi, false),
-        JoinType::RightSemi => (MatchKind::Semi, true),
-        JoinType::LeftAnti => (MatchKind::Anti, false),
-        JoinType::RightAnti => (MatchKind::Anti, true),
-        JoinType::LeftMark => (MatchKind::Mark, false),
-        JoinType::RightMark => (MatchKind::Mark, true),
+        JoinType::Inner | JoinType::Left => (OuterJoinKind::Left, false),
+        JoinType::Right => (OuterJoinKind::Right, false),
+        JoinType::Full => (OuterJoinKind::Full, false),
+        JoinType::LeftSemi => (OuterJoinKind::Semi, false),
+        JoinType::RightSemi => (OuterJoinKind::Semi, true),
+        JoinType::LeftAnti => (OuterJoinKind::Anti, false),
+        JoinType::RightAnti => (OuterJoinKind::Anti, true),
+        JoinType::LeftMark => (OuterJoinKind::Mark, false),
+        JoinType::RightMark => (OuterJoinKind::Mark, true),
     };
     let (left_keys, right_keys) = join.on.iter().map(|(left, right)| (left, right)).unzip();
     if swapped {
@@ -56,7 +56,7 @@ fn read(join: &logical::Join) -> Read<'_> {
 
 impl Builder<'_> {
     /// A join of any kind but inner.
-    pub(super) fn match_join(&self, join: &logical::Join) -> crate::error::Result<IncrementalPlan> {
+    pub(super) fn outer_join(&self, join: &logical::Join) -> crate::error::Result<IncrementalPlan> {
         let Read { kind, left, right, left_keys, right_keys } = read(join);
         // A row whose key is NULL has no partner. Where it is not kept it can go; where rows with NULL
         // keys are kept on one side only, those of the other are gone and it finds none.
@@ -67,7 +67,7 @@ impl Builder<'_> {
         let (mut left, mut left_keys) = self.keyed(left, &left_keys, drop(kind.keeps_left()))?;
         let (mut right, mut right_keys) =
             self.keyed(right, &right_keys, drop(kind.keeps_right()))?;
-        if nulls_differ && kind == MatchKind::Full {
+        if nulls_differ && kind == OuterJoinKind::Full {
             (left, right) = kept_apart(left, &mut left_keys, right, &mut right_keys)?;
         }
         let width = left.schema.fields().len();
@@ -91,14 +91,14 @@ impl Builder<'_> {
         if on.is_empty() && residual.is_none() && !kind.has_pairs() {
             right = any_row(right)?;
         }
-        let mark = kind == MatchKind::Mark;
+        let mark = kind == OuterJoinKind::Mark;
         let kept = (0..widths.0).chain(match kind.has_pairs() {
             true => width..width + widths.1,
             false if mark => width..width + 1,
             false => 0..0,
         });
         let kept: Vec<usize> = kept.collect();
-        let joined = IncrementalPlan::match_join(left, right, on, kind, residual)?;
+        let joined = IncrementalPlan::outer_join(left, right, on, kind, residual)?;
         Ok(IncrementalPlan::columns(joined, &kept)?)
     }
 }
@@ -158,11 +158,11 @@ pub(super) fn joined_schema(left: &IncrementalPlan, right: &IncrementalPlan) -> 
 
 impl IncrementalPlan {
     /// A join of two inputs that agree on the pairs of columns `on`; `residual` is over the columns of both.
-    pub(crate) fn match_join(
+    pub(crate) fn outer_join(
         left: IncrementalPlan,
         right: IncrementalPlan,
         on: Vec<(usize, usize)>,
-        kind: MatchKind,
+        kind: OuterJoinKind,
         residual: Option<Expression>,
     ) -> Result<IncrementalPlan> {
         check_keys(&left, &right, &on)?;
@@ -171,14 +171,14 @@ impl IncrementalPlan {
         let shifted =
             |key: &Vec<usize>| -> Vec<usize> { key.iter().map(|column| column + width).collect() };
         let unique = match kind {
-            MatchKind::Semi | MatchKind::Anti | MatchKind::Mark => left.unique.clone(),
-            MatchKind::Left if at_most_one(&right, on.iter().map(|pair| pair.1)) => {
+            OuterJoinKind::Semi | OuterJoinKind::Anti | OuterJoinKind::Mark => left.unique.clone(),
+            OuterJoinKind::Left if at_most_one(&right, on.iter().map(|pair| pair.1)) => {
                 left.unique.clone()
             }
-            MatchKind::Right if at_most_one(&left, on.iter().map(|pair| pair.0)) => {
+            OuterJoinKind::Right if at_most_one(&left, on.iter().map(|pair| pair.0)) => {
                 right.unique.iter().map(shifted).collect()
             }
-            MatchKind::Left | MatchKind::Right => {
+            OuterJoinKind::Left | OuterJoinKind::Right => {
                 let pairs = left.unique.iter().flat_map(|l| {
                     let right = right.unique.iter();
                     right.map(|r| l.iter().copied().chain(shifted(r)).collect())
@@ -186,14 +186,14 @@ impl IncrementalPlan {
                 pairs.collect()
             }
             // A left and a right row without partners may look alike: all NULL.
-            MatchKind::Full => Vec::new(),
+            OuterJoinKind::Full => Vec::new(),
         };
         Ok(IncrementalPlan {
             unique: minimal(unique),
             schema,
             // Once a row has a partner it keeps it; only who has none may lose that.
-            grows: kind == MatchKind::Semi && left.grows && right.grows,
-            node: Node::MatchJoin {
+            append_only: kind == OuterJoinKind::Semi && left.append_only && right.append_only,
+            node: Node::OuterJoin {
                 left: Box::new(left),
                 right: Box::new(right),
                 on,
@@ -205,13 +205,13 @@ impl IncrementalPlan {
 
     /// Which side of a join without keys is sent to all workers, because it is a single row at most, while the
     /// other stays where it is.
-    pub(crate) fn spread(&self) -> Option<Side> {
+    pub(crate) fn broadcast(&self) -> Option<Side> {
         match &self.node {
             Node::Join { left, right, on } if on.is_empty() => {
                 let left = left.is_single().then_some(Side::Left);
                 right.is_single().then_some(Side::Right).or(left)
             }
-            Node::MatchJoin { right, on, kind, residual: None, .. }
+            Node::OuterJoin { right, on, kind, residual: None, .. }
                 if on.is_empty() && right.is_single() && !kind.keeps_right() =>
             {
                 Some(Side::Right)
@@ -232,7 +232,7 @@ fn at_most_one(plan: &IncrementalPlan, columns: impl Iterator<Item = usize> + Cl
     plan.unique.iter().any(|key| key.iter().all(within))
 }
 
-fn output_schema(left: &IncrementalPlan, right: &IncrementalPlan, kind: MatchKind) -> SchemaRef {
+fn output_schema(left: &IncrementalPlan, right: &IncrementalPlan, kind: OuterJoinKind) -> SchemaRef {
     let fields = |plan: &IncrementalPlan, nullable: bool| -> Vec<Field> {
         let fields = plan.schema.fields().iter().map(|field| field.as_ref().clone());
         fields
@@ -244,11 +244,11 @@ fn output_schema(left: &IncrementalPlan, right: &IncrementalPlan, kind: MatchKin
     };
     let mut all = fields(left, kind.keeps_right());
     match kind {
-        MatchKind::Left | MatchKind::Right | MatchKind::Full => {
+        OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full => {
             all.extend(fields(right, kind.keeps_left()));
         }
-        MatchKind::Mark => all.push(Field::new("mark", DataType::Boolean, false)),
-        MatchKind::Semi | MatchKind::Anti => {}
+        OuterJoinKind::Mark => all.push(Field::new("mark", DataType::Boolean, false)),
+        OuterJoinKind::Semi | OuterJoinKind::Anti => {}
     }
     Arc::new(Schema::new(all))
 }
@@ -258,7 +258,7 @@ pub(super) struct Parts {
     pub(super) left: IncrementalPlan,
     pub(super) right: IncrementalPlan,
     pub(super) on: Vec<(usize, usize)>,
-    pub(super) kind: MatchKind,
+    pub(super) kind: OuterJoinKind,
     pub(super) residual: Option<Expression>,
 }
 
@@ -269,8 +269,8 @@ pub(super) fn prune_match_join(parts: Parts, required: &[usize]) -> Result<Incre
     // Nobody asks for the other side, and no row comes more than once for it.
     let only_left = required.iter().all(|&column| column < width);
     let unasked = match kind {
-        MatchKind::Mark => only_left,
-        MatchKind::Left => only_left && at_most_one(&right, on.iter().map(|pair| pair.1)),
+        OuterJoinKind::Mark => only_left,
+        OuterJoinKind::Left => only_left && at_most_one(&right, on.iter().map(|pair| pair.1)),
         _ => false,
     };
     // A condition that fails for some pair has a say all the same.
@@ -287,7 +287,7 @@ pub(super) fn prune_match_join(parts: Parts, required: &[usize]) -> Result<Incre
             of_right.insert(column - width)
         };
     };
-    let marks = kind == MatchKind::Mark;
+    let marks = kind == OuterJoinKind::Mark;
     required.iter().filter(|&&column| column < width || !marks).for_each(|&it| use_column(it));
     if let Some(residual) = &residual {
         expression::for_each_column(residual, &mut use_column);
@@ -307,18 +307,18 @@ pub(super) fn prune_match_join(parts: Parts, required: &[usize]) -> Result<Incre
         .iter()
         .map(|&column| if marks && column >= width { used_left.len() } else { moved(column) })
         .collect();
-    let joined = IncrementalPlan::match_join(left, right, on, kind, residual.transpose()?)?;
+    let joined = IncrementalPlan::outer_join(left, right, on, kind, residual.transpose()?)?;
     IncrementalPlan::columns(joined, &columns)
 }
 
 /// How a join is called in SQL, or near it.
-pub(super) fn kind_name(kind: MatchKind) -> &'static str {
+pub(super) fn kind_name(kind: OuterJoinKind) -> &'static str {
     match kind {
-        MatchKind::Left => "left join",
-        MatchKind::Right => "right join",
-        MatchKind::Full => "full join",
-        MatchKind::Semi => "semi join",
-        MatchKind::Anti => "anti join",
-        MatchKind::Mark => "mark join",
+        OuterJoinKind::Left => "left join",
+        OuterJoinKind::Right => "right join",
+        OuterJoinKind::Full => "full join",
+        OuterJoinKind::Semi => "semi join",
+        OuterJoinKind::Anti => "anti join",
+        OuterJoinKind::Mark => "mark join",
     }
 }

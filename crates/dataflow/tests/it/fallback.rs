@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::aggregate::{Aggregate, Evaluated, Function, aggregate};
+use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::window::Argument;
 use arrow::compute::SortOptions;
@@ -30,8 +30,8 @@ fn own(function: Function, input: Option<usize>, distinct: bool) -> Aggregate {
     Aggregate { function, input, distinct, result: DataType::Int64 }
 }
 
-fn digest_of(column: usize, order: Vec<(usize, SortOptions)>, distinct: bool) -> Evaluated {
-    Evaluated {
+fn digest_of(column: usize, order: Vec<(usize, SortOptions)>, distinct: bool) -> Fallback {
+    Fallback {
         function: digest::function(),
         arguments: vec![Argument::Column(column)],
         order,
@@ -67,7 +67,7 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         chosen.iter().filter(|&&at| (from..to).contains(&at)).map(|at| at - from).collect()
     };
     let own: Vec<Aggregate> = pick(1, 6).into_iter().map(|at| all_own[at].clone()).collect();
-    let evaluated: Vec<Evaluated> =
+    let evaluated: Vec<Fallback> =
         pick(6, 9).into_iter().map(|at| all_evaluated[at].clone()).collect();
     let columns: Vec<usize> = std::iter::once(0).chain(chosen).collect();
     let names: Vec<&'static str> = columns.iter().map(|&at| RESULTS[at]).collect();

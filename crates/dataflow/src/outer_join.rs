@@ -21,14 +21,14 @@ use timely::dataflow::operators::generic::operator::Operator;
 use crate::arrangement::{Kept, keep};
 use crate::cogroup::Shape;
 use crate::delta::{Delta, DeltaStream};
-use crate::existence::{Partner, Wanted, existence};
+use crate::semijoin::{Partner, Wanted, existence};
 use crate::fault::{self, Fault};
 use crate::join::join;
 use crate::map::map;
 
 /// What comes out of a join besides, or instead of, its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MatchKind {
+pub enum OuterJoinKind {
     /// The pairs, and the left rows without a partner, with NULLs on the right.
     Left,
     /// The pairs, and the right rows without a partner, with NULLs on the left.
@@ -43,20 +43,20 @@ pub enum MatchKind {
     Mark,
 }
 
-impl MatchKind {
+impl OuterJoinKind {
     /// Whether pairs come out.
     pub fn has_pairs(self) -> bool {
-        matches!(self, MatchKind::Left | MatchKind::Right | MatchKind::Full)
+        matches!(self, OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full)
     }
 
     /// Whether left rows without a partner come out.
     pub fn keeps_left(self) -> bool {
-        !matches!(self, MatchKind::Right | MatchKind::Semi)
+        !matches!(self, OuterJoinKind::Right | OuterJoinKind::Semi)
     }
 
     /// Whether right rows without a partner come out.
     pub fn keeps_right(self) -> bool {
-        matches!(self, MatchKind::Right | MatchKind::Full)
+        matches!(self, OuterJoinKind::Right | OuterJoinKind::Full)
     }
 }
 
@@ -75,10 +75,10 @@ pub struct Matched<'scope> {
 /// columns that matter are all columns, in order. `schema` names the output: the columns of both
 /// sides for outer joins, those of the left for semi and anti joins, and with one more, a boolean, for mark
 /// joins.
-pub fn match_join<'scope>(
+pub fn outer_join<'scope>(
     (left, left_columns): (Kept<'scope, Epoch>, &[usize]),
     (right, right_columns): (Kept<'scope, Epoch>, &[usize]),
-    kind: MatchKind,
+    kind: OuterJoinKind,
     residual: Option<Arc<dyn PhysicalExpr>>,
     schema: SchemaRef,
 ) -> Matched<'scope> {
@@ -110,11 +110,11 @@ pub fn match_join<'scope>(
         };
     let mut streams = Vec::new();
     let loses = kind.has_pairs() && fault::armed(Fault::NoLonelyRows);
-    if kind.keeps_left() && !loses || kind == MatchKind::Semi {
+    if kind.keeps_left() && !loses || kind == OuterJoinKind::Semi {
         let (found, partner) = partners(&left, &right, &left_in_pairs);
         let wanted = match kind {
-            MatchKind::Semi => Wanted::Matched,
-            MatchKind::Mark => Wanted::Marked,
+            OuterJoinKind::Semi => Wanted::Matched,
+            OuterJoinKind::Mark => Wanted::Marked,
             _ => Wanted::Unmatched,
         };
         let shape = Shape {
@@ -122,7 +122,7 @@ pub fn match_join<'scope>(
             nulls_before: Vec::new(),
             columns: left_columns.to_vec(),
             nulls_after: if kind.has_pairs() { types(&right, right_columns) } else { Vec::new() },
-            marked: kind == MatchKind::Mark,
+            marked: kind == OuterJoinKind::Mark,
         };
         streams.push(existence(left.clone(), found, partner, wanted, shape));
     }
@@ -158,7 +158,7 @@ fn filter<'scope>(
     residual: Arc<dyn PhysicalExpr>,
     left: &Kept<'scope, Epoch>,
     right: &Kept<'scope, Epoch>,
-    kind: MatchKind,
+    kind: OuterJoinKind,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let mut fields: Vec<_> = left.layout.schema().fields().iter().cloned().collect();
     if kind.has_pairs() {

@@ -12,7 +12,7 @@ mod groups;
 
 use std::ops::Range;
 
-use alluvium_trace::{Cursors, Epoch, Nothing, PageTime, Spine};
+use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -42,7 +42,7 @@ pub(crate) trait Evaluator: 'static {
 ///
 /// The key of `input` is that of `layout`. `remember`: whether results are kept, rather than found again.
 /// `names` tell functions apart in errors.
-pub(crate) fn reevaluate<'scope>(
+pub(crate) fn recompute<'scope>(
     input: Arranged<'scope, TraceAgent<Spine<Epoch>>>,
     evaluator: impl Evaluator,
     layout: Layout,
@@ -61,9 +61,9 @@ pub(crate) fn reevaluate<'scope>(
     };
     let key = layout.key_names();
     let stream = if remember {
-        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Reevaluate", key, logic).stream
+        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Recompute", key, logic).stream
     } else {
-        fold::<Epoch, _, Nothing<Epoch>, _>(input, 0, "Reevaluate", key, logic).stream
+        fold::<Epoch, _, NullTrace<Epoch>, _>(input, 0, "Recompute", key, logic).stream
     };
     let decoder = Decoder { layout, names };
     rows_and_errors(stream, move |gathered| decoder.decode(gathered))
