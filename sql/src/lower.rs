@@ -392,7 +392,15 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Top { input, keys, order, which } => {
                 let rows = self.rows(input)?;
-                top(rows, &input.schema, keys, order, *which, input.append_only, plan.schema.clone())
+                top(
+                    rows,
+                    &input.schema,
+                    keys,
+                    order,
+                    *which,
+                    input.append_only,
+                    plan.schema.clone(),
+                )
             }
             Node::Window { input, keys, order, ties, functions } => {
                 let rows = self.rows(input)?;

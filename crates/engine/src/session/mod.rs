@@ -41,12 +41,7 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self {
-            engine,
-            transaction: None,
-            base: PathBuf::new(),
-            awaits_sources: false,
-        }
+        Self { engine, transaction: None, base: PathBuf::new(), awaits_sources: false }
     }
 
     /// Counts relative paths in SQL from this directory; at first, from the process's own.

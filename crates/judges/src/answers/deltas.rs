@@ -8,16 +8,16 @@ use super::row::{Row, line, rows_of};
 
 /// The sum of the changes so far.
 #[derive(Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Sum {
     sum: BTreeMap<Row, i64>,
     /// What has changed, epoch by epoch.
     log: Vec<(u64, BTreeMap<Row, i64>)>,
     epoch: Option<u64>,
 }
 
-impl Ledger {
+impl Sum {
     /// Adds a change, and says what is wrong with it.
-    pub(crate) fn enter(&mut self, change: &Change) -> Result<(), String> {
+    pub(crate) fn add(&mut self, change: &Change) -> Result<(), String> {
         let epoch = change.epoch;
         match self.epoch {
             Some(last) if epoch <= last => {
@@ -75,20 +75,20 @@ impl Ledger {
 /// A subscription and the sum of what it has delivered.
 pub(crate) struct Watch {
     subscription: Subscription,
-    pub(crate) ledger: Ledger,
+    pub(crate) sum: Sum,
 }
 
 impl Watch {
     pub(crate) fn new(subscription: Subscription) -> Self {
-        Self { subscription, ledger: Ledger::default() }
+        Self { subscription, sum: Sum::default() }
     }
 
     /// Enters what has been delivered. All of `epoch` has been, and nothing later.
     pub(crate) fn catch_up(&mut self, epoch: u64) -> Result<(), String> {
         while let Some(change) = self.subscription.try_next().map_err(|error| error.to_string())? {
-            self.ledger.enter(&change)?;
+            self.sum.add(&change)?;
         }
-        match self.ledger.epoch() {
+        match self.sum.epoch() {
             None => Err("there is no first change".to_owned()),
             Some(last) if last > epoch => {
                 Err(format!("epoch {last} was delivered before it was made"))

@@ -14,7 +14,7 @@ pub(crate) struct Evidence {
     /// What reading it gives.
     pub(crate) contents: Option<Answer>,
     /// Whether it is kept; if not, reading it evaluates its query.
-    pub(crate) kept: bool,
+    pub(crate) materialized: bool,
     /// The sum of all its changes since it was created.
     pub(crate) deltas: Option<Answer>,
     /// A snapshot taken later, and the sum of all changes since.
@@ -35,7 +35,7 @@ impl Evidence {
         let mut objections = Vec::new();
         // What is kept up to date step by step is held against all others; where a view is not kept, that is
         // the sum of its changes.
-        let witness = if self.kept { &self.contents } else { &self.deltas };
+        let witness = if self.materialized { &self.contents } else { &self.deltas };
         let witness = match witness {
             Some(Ok(rows)) => rows,
             Some(Err(reason)) => return vec![format!("it cannot be read: {reason}")],
@@ -45,7 +45,7 @@ impl Evidence {
                 None => return Vec::new(),
             },
         };
-        let contents = if self.kept { None } else { self.contents.as_ref() };
+        let contents = if self.materialized { None } else { self.contents.as_ref() };
         let evaluated = if self.cancels { Measure::Rough } else { Measure::Typed };
         let others = [
             ("what reading it gives", contents, evaluated),

@@ -87,7 +87,7 @@ impl Recorder {
     }
 
     /// What was recorded.
-    pub(crate) fn done(self) -> Recording {
+    pub(crate) fn finish(self) -> Recording {
         self.recording
     }
 

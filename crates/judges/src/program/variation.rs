@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_dataflow::fault::{self, Merging};
 
-use super::run::{Judges, Report, run_again, run_in_a_hurry};
+use super::run::{Judges, Report, replay, run_to_end};
 use super::{Program, Step, View, Write};
 use crate::answers::compare::{Measure, difference};
 use crate::answers::row::Row;
@@ -41,7 +41,7 @@ pub(crate) enum Variation {
     /// With so many bytes of memory for state.
     Memory(usize),
     /// The same changes once more, without waiting, over views that are there from the beginning.
-    Again,
+    Replay,
 }
 
 impl Variation {
@@ -49,7 +49,7 @@ impl Variation {
     pub(crate) fn due(number: u64) -> Option<Self> {
         match number % 3 {
             0 => Some(Self::in_turn(number / 3)),
-            1 => Some(Self::Again),
+            1 => Some(Self::Replay),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl Variation {
             Variation::ByTable => other.steps = by_table(&program.steps),
             Variation::Noise => other.steps = with_noise(program),
             Variation::Memory(memory) => other.memory = Some(memory),
-            Variation::Again => other.steps = views_first(program),
+            Variation::Replay => other.steps = views_first(program),
             Variation::Merging(_) => {}
         }
         other
@@ -98,8 +98,8 @@ impl Variation {
             merge(merging);
         }
         let varied = match (self, &report.recording) {
-            (Variation::Again, Some(recording)) => run_again(&other, NOBODY, recording),
-            _ => run_in_a_hurry(&other, NOBODY),
+            (Variation::Replay, Some(recording)) => replay(&other, NOBODY, recording),
+            _ => run_to_end(&other, NOBODY),
         };
         merge(Merging::InProportion);
         if let Some((step, _, what)) = varied.wrong() {
