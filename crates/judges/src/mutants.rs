@@ -1,15 +1,15 @@
-//! The engine with a fault, before the judges: after how many pairs they object.
+//! Mutation testing: how many pairs it takes to find a seeded fault of the engine.
 
 use alluvium_dataflow::fault::{self, Fault};
 
 use crate::program::run::Judges;
 use crate::tally::Tally;
 
-/// Arms every fault that makes wrong answers, or `only` the one of a name, one after the other, and runs programs until a judge objects, or until
-/// there were `most` pairs.
+/// Arms the faults that make results wrong one after the other, or `only` the one of this name, and runs programs
+/// until a judge objects or `most` pairs have run.
 ///
-/// `each` is told the fault, and the pairs it took with what was objected, or none if nobody did. The fault is armed in
-/// the whole process: nothing else may use an engine meanwhile.
+/// `each` receives the fault, and the number of pairs with the objection, or `None` if there was none. The fault is
+/// armed in the whole process, so nothing else may use an engine at the same time.
 pub fn run(
     seed: u64,
     most: u64,
@@ -27,7 +27,7 @@ pub fn run(
             let tally = Tally::run(seed, [number], judges, |_| true);
             fault::arm_everywhere(None);
             pairs += tally.pairs;
-            // It is the fault that is found only if there is nothing to object to without it.
+            // The objection counts only if the program passes without the fault.
             if let Some((_, what)) = tally.wrong.into_iter().next()
                 && Tally::run(seed, [number], judges, |_| true).wrong.is_empty()
             {

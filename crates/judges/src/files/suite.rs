@@ -1,4 +1,4 @@
-//! All files, on some number of workers.
+//! Running all files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,13 @@ use super::trial::{Skips, Tally, Trial};
 
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sql/tests/slt");
 
-/// How many faults of one file are told.
+/// The number of errors printed per file.
 const TOLD: usize = 5;
 
-/// What a file asks for as a whole.
+/// Directives for a whole file.
 const WITHOUT_SQLITE: &str = "sqlite: none";
 
-/// Runs every file on an engine with `workers` workers. Panics with all faults there are.
+/// Runs every file on an engine with `workers` workers. Panics with all errors.
 pub fn run(workers: usize) {
     let only = std::env::var("ALLUVIUM_SLT").unwrap_or_default();
     let mut files = Vec::new();
@@ -49,7 +49,7 @@ pub fn run(workers: usize) {
     println!("{summary}");
     assert!(faults.is_empty(), "{summary}\n{}", faults.join("\n"));
     if files.len() == all {
-        // Neither judge may fall silent unnoticed.
+        // Detects a judge that stopped answering.
         assert!(queries >= 150, "{summary}");
         assert!(
             tally.batch * 10 >= tally.looks * 8 && tally.sqlite * 10 >= tally.looks * 6,
@@ -70,7 +70,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What became of a file.
+/// The outcome of a file.
 pub(crate) struct Report {
     pub(crate) queries: usize,
     pub(crate) tally: Tally,

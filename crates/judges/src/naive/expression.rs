@@ -1,4 +1,4 @@
-//! What is computed of a row.
+//! Evaluating scalar expressions.
 
 use std::cmp::Ordering;
 
@@ -202,7 +202,7 @@ impl World<'_> {
     }
 }
 
-/// The order of two values that are not NULL.
+/// Compares two values; `None` if one is NULL.
 pub(super) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     (!a.is_null() && !b.is_null()).then(|| a.cmp(b))
 }
@@ -247,7 +247,7 @@ fn is_among(
     })
 }
 
-/// A whole number, if its type holds it.
+/// A whole number, if it fits into its type.
 pub(super) fn whole(value: i128, kind: Kind) -> Outcome<Value> {
     let (least, greatest) = kind.range();
     match (least..=greatest).contains(&value) {
@@ -285,7 +285,7 @@ fn arithmetic(a: Value, op: Op, b: Value, kind: Kind) -> Outcome<Value> {
                 Op::Divide => a / b,
                 _ => a % b,
             })),
-            _ => Err(Fault::Unknown("arithmetic of what is no number")),
+            _ => Err(Fault::Unknown("arithmetic with a value that is not a number")),
         },
     }
 }

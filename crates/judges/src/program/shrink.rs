@@ -1,13 +1,13 @@
-//! A program that goes wrong, made as small as it can be while it still does.
+//! Shrinking a program that goes wrong.
 //!
-//! Whatever is smaller is tried: fewer steps, fewer rows, simpler queries. What is tried need not make sense; if it is
-//! refused, or goes wrong in another way, it is not taken.
+//! Candidates with fewer steps, fewer rows or simpler queries are tried in turn. A candidate need not be valid: if
+//! it is refused, or goes wrong in another way, it is rejected.
 
 use super::run::{Judges, run};
 use super::{Program, Step, Write};
 use crate::query::{Aggregate, Body, Distinct, Expr, From, Group, JoinKind, Query, Select, Window};
 
-/// What goes wrong, in a few words each that do not depend on rows.
+/// A description of the error that does not depend on rows.
 fn signature(what: &str) -> Vec<String> {
     let against = what.lines().filter(|line| line.starts_with("against"));
     let against: Vec<String> =
@@ -70,7 +70,7 @@ fn steps(best: &mut Program, take: &impl Fn(&mut Program, Program) -> bool) {
         }
         length /= 2;
     }
-    // BEGIN and COMMIT go together.
+    // BEGIN and COMMIT are removed together.
     let mut start = 0;
     while start < best.steps.len() {
         if best.steps[start] == Step::Begin {
@@ -256,7 +256,7 @@ fn simpler_froms(from: &From) -> Vec<From> {
     found
 }
 
-/// What an expression is made of, and itself with parts of it made simpler.
+/// The parts of an expression, and the expression with one part simplified.
 fn simpler_exprs(expr: &Expr) -> Vec<Expr> {
     let mut found = Vec::new();
     let boxed = |expr: &Expr| Box::new(expr.clone());
