@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, LocalStorage, Storage};
-use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::{Batch, BatchBuilder, RowBuffer};
 use differential_dataflow::trace::Description;
 use rustix::fs::{Advice, fadvise, statfs};
@@ -69,7 +69,7 @@ pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
 
 /// All state that this thread makes from now on is counted alone, and stays in memory.
 pub fn stay_in_memory() {
-    surroundings::enter(Surroundings::default());
+    context::enter(StateContext::default());
 }
 
 /// A folder for files, on a disk.
@@ -112,10 +112,10 @@ impl Folder {
     pub fn surround(&self, memory: usize) -> MemoryBudget {
         let budget = MemoryBudget::new(memory);
         let storage: Arc<dyn Storage> = self.storage.clone();
-        surroundings::enter(Surroundings {
+        context::enter(StateContext {
             budget: budget.clone(),
             storage: Some(storage),
-            ..Surroundings::default()
+            ..StateContext::default()
         });
         budget
     }

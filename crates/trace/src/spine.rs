@@ -40,9 +40,9 @@ use timely::scheduling::Activator;
 
 use crate::batch::Batch;
 use crate::fault::{self, Fault, Merging};
-use crate::metrics::Open;
 use crate::memory::{StateContext, context};
 use crate::merge::{merge, merged_description};
+use crate::metrics::Open;
 use crate::time::PageTime;
 
 /// A trace: the history of a collection as a logarithmic number of batches.

@@ -81,11 +81,7 @@ impl fmt::Debug for FilePages {
 
 impl FilePages {
     /// The pages of a file just written, which goes with its last reader.
-    pub(super) fn written(
-        blob: Arc<dyn Blob>,
-        context: StateContext,
-        metadata: &Metadata,
-    ) -> Self {
+    pub(super) fn written(blob: Arc<dyn Blob>, context: StateContext, metadata: &Metadata) -> Self {
         let temporary =
             context.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
         context.budget.add_file(blob.len());

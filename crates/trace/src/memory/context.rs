@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use alluvium_storage::Storage;
 
-use super::{MemoryBudget, DiskFullGate};
+use super::{DiskFullGate, MemoryBudget};
 
 /// The budget of a thread's state, and where it puts what goes beyond.
 #[derive(Clone, Debug)]
@@ -23,7 +23,11 @@ pub struct StateContext {
 
 impl Default for StateContext {
     fn default() -> Self {
-        Self { budget: MemoryBudget::unlimited(), storage: None, disk_full: DiskFullGate::default() }
+        Self {
+            budget: MemoryBudget::unlimited(),
+            storage: None,
+            disk_full: DiskFullGate::default(),
+        }
     }
 }
 
