@@ -62,8 +62,10 @@ pub fn run(path: &Path) {
         .into_iter()
         .partition(|fault| LOST_IN_CSV.iter().any(|name| fault.starts_with(name)));
     assert!(faults.is_empty(), "{summary}\n{}", faults.join("\n"));
-    assert_eq!(expected.len(), LOST_IN_CSV.len(), "CSV loses less than it did: {expected:#?}");
-    assert!(queries >= 500 && skipped <= 1, "{summary}, {skipped} files skipped");
+    if suite::is_whole() {
+        assert_eq!(expected.len(), LOST_IN_CSV.len(), "CSV loses less than it did: {expected:#?}");
+        assert!(queries >= 500 && skipped <= 1, "{summary}, {skipped} files skipped");
+    }
 }
 
 /// The connection of a record; the default one for records that need none.
