@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::thread;
 
 use alluvium_trace::PageTime;
-use alluvium_trace::memory::{MemoryBudget, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use timely::Container;
 use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
@@ -39,8 +39,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new() -> Self {
-        let budget = context::current().budget;
+    pub(crate) fn new(context: &StateContext) -> Self {
+        let budget = context.budget().clone();
         let piece = (budget.limit() / 128).clamp(LEAST_PIECE, PIECE);
         Self { budget, piece, left: 0 }
     }
@@ -88,6 +88,7 @@ impl<T> From<Delta<T>> for Piece<T> {
 /// other until there is none. The work of a message is done before that of later ones.
 pub(crate) fn in_pieces<'scope, T, C, W>(
     stream: Stream<'scope, T, C>,
+    context: &StateContext,
     name: &str,
     mut work: impl FnMut(&mut C, &mut dyn FnMut(W)) + 'static,
     mut next: impl FnMut(&mut W) -> Option<Piece<T>> + 'static,
@@ -105,7 +106,7 @@ where
     let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();
     let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
-    let mut pace = Pace::new();
+    let mut pace = Pace::new(context);
     builder.build(move |_capabilities| {
         let mut waiting: VecDeque<([Capability<T>; 2], W)> = VecDeque::new();
         move |_frontiers| {

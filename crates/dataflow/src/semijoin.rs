@@ -1,5 +1,6 @@
 //! Whether a row has a partner: what semi, anti, mark and outer joins have in common.
 
+use alluvium_trace::memory::context;
 use alluvium_trace::Epoch;
 
 use crate::arrangement::Kept;
@@ -38,7 +39,7 @@ pub(crate) fn existence<'scope>(
     wanted: Wanted,
     shape: Shape,
 ) -> DeltaStream<'scope, Epoch> {
-    let answer = Answer::new(rows.layout.clone(), shape);
+    let answer = Answer::new(rows.layout.clone(), shape, &context::current());
     let logic = Semijoin {
         partner,
         wanted,

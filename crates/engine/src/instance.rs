@@ -85,7 +85,7 @@ impl Instance {
                 pool,
                 progress.clone(),
                 poison.clone(),
-                context.budget.clone(),
+                context.budget().clone(),
             ),
             progress,
             poison,

@@ -8,7 +8,7 @@ use alluvium_storage::Blob;
 use differential_dataflow::trace::{self, BatchReader, Description};
 use timely::progress::{Antichain, Timestamp};
 
-use crate::builder::{BatchBuilder, written};
+use crate::builder::written;
 use crate::cursor::Cursor;
 use crate::fences::Fences;
 use crate::file::{FileError, FilePages, FileScan, FileWriter};
@@ -299,7 +299,7 @@ impl<T: PageTime> Batch<T> {
         Ok(Batch::from_file(pages, limits, description))
     }
 
-    /// The same updates in a file of the storage of these context, which have one.
+    /// The same updates in a file of the storage of this context, which has one.
     pub(crate) fn spilled(&self, context: &StateContext) -> Batch<T> {
         let mut file = written(FileWriter::new(context.clone()));
         for page in 0..self.pages() {
@@ -339,6 +339,6 @@ impl<T: PageTime> trace::Batch for Batch<T> {
 
     fn empty(lower: Antichain<T>, upper: Antichain<T>) -> Self {
         let since = Antichain::from_elem(T::minimum());
-        BatchBuilder::new().finish(Description::new(lower, upper, since))
+        Batch::from_pages(Vec::new(), PageLimits::default(), Description::new(lower, upper, since))
     }
 }

@@ -39,6 +39,7 @@ pub mod null_trace;
 pub mod page;
 pub mod spine;
 pub mod time;
+pub mod trace;
 
 mod ahead;
 mod fences;
@@ -55,3 +56,4 @@ pub use merge::merge;
 pub use null_trace::NullTrace;
 pub use spine::Spine;
 pub use time::{Epoch, PageTime};
+pub use trace::StateTrace;

@@ -122,7 +122,7 @@ impl Transaction {
         let epoch = if is_empty && !self.is_time_given {
             self.instance.sequencer.last()
         } else {
-            let budget = &self.instance.context.budget;
+            let budget = self.instance.context.budget();
             let writes = self
                 .writes
                 .into_iter()

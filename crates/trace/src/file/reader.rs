@@ -83,13 +83,13 @@ impl FilePages {
     /// The pages of a file just written, which goes with its last reader.
     pub(super) fn written(
         blob: Arc<dyn Blob>,
-        context: StateContext,
+        context: &StateContext,
         metadata: &Metadata,
     ) -> Self {
         let temporary =
-            context.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
-        context.budget.add_file(blob.len());
-        Self::new(blob, temporary, &context.budget, metadata)
+            context.storage().map(|storage| TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)));
+        context.budget().add_file(blob.len());
+        Self::new(blob, temporary, context.budget(), metadata)
     }
 
     /// The pages of a file, and what its metadata says.
