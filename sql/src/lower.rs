@@ -393,7 +393,15 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Top { input, keys, order, which } => {
                 let rows = self.rows(input)?;
-                top(rows, &input.schema, keys, order, *which, input.append_only, plan.schema.clone())
+                top(
+                    rows,
+                    &input.schema,
+                    keys,
+                    order,
+                    *which,
+                    input.append_only,
+                    plan.schema.clone(),
+                )
             }
             Node::Window { input, keys, order, ties, functions } => {
                 let rows = self.rows(input)?;
@@ -487,15 +495,15 @@ impl<'scope> Lowering<'scope, '_> {
     /// side where it is and the other, a single row, on all workers.
     fn sides(
         &mut self,
-        broadcast: Option<Side>,
+        broadcast_side: Option<Side>,
         left: &IncrementalPlan,
         right: &IncrementalPlan,
         on: &[(usize, usize)],
     ) -> Result<Sides<'scope>, CodecError> {
-        if let Some(side) = broadcast {
-            let mut keep_under_one_key = |plan: &IncrementalPlan, broadcast: bool| {
+        if let Some(side) = broadcast_side {
+            let mut keep_under_one_key = |plan: &IncrementalPlan, everywhere: bool| {
                 let rows = self.rows(plan)?;
-                let rows = if broadcast { broadcast(rows) } else { rows };
+                let rows = if everywhere { broadcast(rows) } else { rows };
                 let layout = Layout::keyed(plan.schema.clone(), &[])?;
                 let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
                 Ok::<_, CodecError>((keep(rows, layout, "Arrange"), columns))

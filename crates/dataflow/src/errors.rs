@@ -44,11 +44,16 @@ pub fn keep_errors<'scope>(
             }
         },
     );
-    let logic = FirstSeen { layout: layout.clone(), epoch: Encoded::counted(&context), seen: Vec::new() };
-    let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(
-            arranged, 0, &context, "FirstSeen", layout.key_names(), logic,
-        );
+    let logic =
+        FirstSeen { layout: layout.clone(), epoch: Encoded::counted(&context), seen: Vec::new() };
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+        arranged,
+        0,
+        &context,
+        "FirstSeen",
+        layout.key_names(),
+        logic,
+    );
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 

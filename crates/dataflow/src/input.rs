@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use alluvium_trace::memory::context;
 use alluvium_trace::PageTime;
+use alluvium_trace::memory::context;
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilderSession;

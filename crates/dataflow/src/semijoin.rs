@@ -1,7 +1,7 @@
 //! Whether a row has a partner: what semi, anti, mark and outer joins have in common.
 
-use alluvium_trace::memory::context;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 
 use crate::arrangement::Kept;
 use crate::cogroup::{Answer, History, Logic, Rows, Shape, cogroup};

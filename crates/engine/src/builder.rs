@@ -127,8 +127,7 @@ impl Builder {
         }
         let settings = Settings { workers, batch_rows: self.batch_rows, strict: self.strict };
         let context = self.context()?;
-        let instance =
-            Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
+        let instance = Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
         Ok(Engine { instance })
     }
 

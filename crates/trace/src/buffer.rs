@@ -224,8 +224,7 @@ impl<T: PageTime> RowBuffer<T> {
     fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> (Batch<T>, usize) {
         let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
-        let _sorting =
-            self.context.budget().charge(order.capacity() * size_of::<(u64, usize)>());
+        let _sorting = self.context.budget().charge(order.capacity() * size_of::<(u64, usize)>());
         order.extend(
             numbered.filter_map(|(index, update)| ready(&update.time).then_some((0, index))),
         );

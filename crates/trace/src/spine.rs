@@ -40,11 +40,11 @@ use timely::scheduling::Activator;
 
 use crate::batch::Batch;
 use crate::fault::{self, Fault, Merging};
-use crate::metrics::Open;
 use crate::memory::{StateContext, context};
-use crate::trace::StateTrace;
 use crate::merge::{merge, merged_description};
+use crate::metrics::Open;
 use crate::time::PageTime;
+use crate::trace::StateTrace;
 
 /// A trace: the history of a collection as a logarithmic number of batches.
 ///
@@ -222,7 +222,8 @@ impl<T: PageTime> Spine<T> {
                 only.described(Description::new(lower, upper, since))
             }
             _ => {
-                let batch = merge(&sources, since, merged_description(&sources, since), &self.context);
+                let batch =
+                    merge(&sources, since, merged_description(&sources, since), &self.context);
                 self.counters.merged();
                 if range.start == 0 && PartialOrder::less_equal(&batch.upper().borrow(), &since) {
                     fresh = 0;

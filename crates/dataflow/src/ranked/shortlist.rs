@@ -15,8 +15,8 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
-use alluvium_trace::memory::StateContext;
 use alluvium_trace::PageTime;
+use alluvium_trace::memory::StateContext;
 
 use crate::codec::{CodecError, Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream, Times};

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use alluvium_sql::planner::{bind, check_parameters};
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
-use alluvium_trace::Epoch;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
@@ -41,12 +40,7 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self {
-            engine,
-            transaction: None,
-            base: PathBuf::new(),
-            awaits_sources: false,
-        }
+        Self { engine, transaction: None, base: PathBuf::new(), awaits_sources: false }
     }
 
     /// Counts relative paths in SQL from this directory; at first, from the process's own.

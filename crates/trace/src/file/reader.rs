@@ -86,8 +86,9 @@ impl FilePages {
         context: &StateContext,
         metadata: &Metadata,
     ) -> Self {
-        let temporary =
-            context.storage().map(|storage| TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)));
+        let temporary = context
+            .storage()
+            .map(|storage| TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)));
         context.budget().add_file(blob.len());
         Self::new(blob, temporary, context.budget(), metadata)
     }

@@ -33,8 +33,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 impl FileWriter {
     /// A file of its own name in the storage of these context, which have one.
     pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
-        let storage =
-            context.storage().expect("batches go to files where there is storage");
+        let storage = context.storage().expect("batches go to files where there is storage");
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut writer = context.disk_full().wait_for(|| storage.create(&name))?;
         context.disk_full().wait_for(|| writer.append(&format::header()))?;

@@ -12,16 +12,16 @@
 
 mod block;
 pub mod budget;
+pub mod context;
+pub mod disk_full;
 mod mappings;
 mod pressure;
-pub mod disk_full;
 mod slots;
-pub mod context;
 
 pub(crate) use block::Block;
 pub(crate) use mappings::Mapping;
 pub(crate) use slots::SLOT;
 
 pub use budget::{Charge, MemoryBudget, Queued};
-pub use disk_full::DiskFullGate;
 pub use context::StateContext;
+pub use disk_full::DiskFullGate;

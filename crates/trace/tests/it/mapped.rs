@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_storage::{Advice, Blob, BlobWriter, Error, MemoryStorage, Result, Storage};
 use alluvium_trace::memory::MemoryBudget;
+use alluvium_trace::memory::context;
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, Cursors, merge};
 use bytes::Bytes;
@@ -123,7 +124,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> Batch<u64> {
 fn file_of(batch: impl FnOnce() -> Batch<u64>) -> Arc<MappedBlob> {
     let around = surround(1);
     let _written = batch();
-    let storage = around.storage.unwrap();
+    let storage = around.storage().unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
     surround(usize::MAX);
     Arc::new(MappedBlob::new(blob))
@@ -140,7 +141,7 @@ fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<Mapped
 fn a_merge_reads_files_in_sequence_past_their_mappings() {
     let (first, one) = file_of_numbers((0..4000).step_by(2), 1 << 20);
     let (second, other) = file_of_numbers((1..4000).step_by(2), 1 << 20);
-    let merged = merge(&[one, other], Antichain::new().borrow(), all_times());
+    let merged = merge(&[one, other], Antichain::new().borrow(), all_times(), &context::current());
     assert_eq!(contents(&merged), contents(&numbers(0..4000)));
     for blob in [first, second] {
         assert!(blob.asked.lock().unwrap().is_empty());
@@ -237,7 +238,7 @@ fn what_is_known_of_pages_is_counted() {
 fn a_scan_of_a_damaged_page_tells_file_and_place() {
     let around = surround(1);
     let _written = numbers(0..1000);
-    let storage = around.storage.unwrap();
+    let storage = around.storage().unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
     let mut bytes = blob.bytes().to_vec();
     bytes[9000] ^= 4;
@@ -245,9 +246,15 @@ fn a_scan_of_a_damaged_page_tells_file_and_place() {
     writer.append(&bytes).unwrap();
     let blob = Arc::new(MappedBlob::new(writer.seal().unwrap()));
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
-    let error =
-        outcome(|| merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times()))
-            .unwrap_err();
+    let error = outcome(|| {
+        merge(
+            std::slice::from_ref(&file),
+            Antichain::new().borrow(),
+            all_times(),
+            &context::current(),
+        )
+    })
+    .unwrap_err();
     assert!(error.contains("mem:damaged is damaged at byte"), "{error}");
 }
 
