@@ -23,7 +23,7 @@ use crate::pieces::{Piece, in_pieces};
 pub const DELTA_ROWS: usize = 8192;
 /// How many bytes of encoded rows an operator puts into one delta, or little more.
 pub(crate) fn delta_bytes(context: &StateContext) -> usize {
-    context.budget().handful()
+    context.budget().policy().output_batch
 }
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.

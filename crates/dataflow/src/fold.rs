@@ -115,7 +115,7 @@ impl<T: PageTime> Changes<T> {
             ends: Vec::new(),
             values: Encoded::counted(context),
             rows: Vec::new(),
-            enough: budget.handful(),
+            enough: budget.policy().output_batch,
             charge: budget.charge(0),
         }
     }

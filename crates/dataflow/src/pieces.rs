@@ -3,10 +3,12 @@
 //! What one message means can be far more than it takes itself: a batch is a few pages of a file, the pairs of
 //! two batches are nothing until somebody looks. An operator that put out all of it at once would fill memory
 //! with rows that wait. So what is to be put out is kept as *work*, which gives a delta whenever it is asked,
-//! and an operator asks for [`PIECE`] bytes each time it runs; those that read it run before it runs again.
+//! and an operator asks for [`MemoryPolicy::activation`] bytes each time it runs; those that read it run before it runs again.
 //! Rows on their way to other workers can still pile up. While too many do
 //! ([`MemoryBudget::is_congested`]), it asks for none: that always
 //! ends, because nothing but running keeps a worker from taking what is sent to it.
+//!
+//! [`MemoryPolicy::activation`]: alluvium_trace::memory::MemoryPolicy::activation
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -24,13 +26,6 @@ use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
 
-/// How many bytes of rows an operator puts out each time it runs, or little more; fewer where there is little
-/// memory.
-const PIECE: usize = 1 << 20;
-
-/// As many it puts out in any case.
-const LEAST_PIECE: usize = 64 << 10;
-
 /// How much an operator puts out each time it runs.
 pub(crate) struct Pace {
     budget: MemoryBudget,
@@ -41,7 +36,7 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new(context: &StateContext) -> Self {
         let budget = context.budget().clone();
-        let piece = (budget.limit() / 128).clamp(LEAST_PIECE, PIECE);
+        let piece = budget.policy().activation;
         Self { budget, piece, left: 0 }
     }
 

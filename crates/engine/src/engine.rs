@@ -125,7 +125,7 @@ impl Engine {
             memory_bytes: budget.used() as u64,
             memory_peak_bytes: budget.peak() as u64,
             kept_bytes: budget.kept() as u64,
-            mapped_bytes: budget.touched() as u64,
+            mapped_bytes: budget.resident() as u64,
             disk_bytes: budget.files(),
             spilled_bytes: budget.written(),
             ..State::default()

@@ -123,7 +123,7 @@ impl<T: PageTime> RowBuffer<T> {
     fn should_run(&self) -> bool {
         let (budget, storage) = (self.context.budget(), self.context.storage());
         let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
-        storage.is_some() && bytes >= least && budget.is_much(bytes)
+        storage.is_some() && bytes >= least && budget.is_large_buffer(bytes)
     }
 
     /// Sorts what is buffered into a run.
@@ -163,9 +163,9 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Lets go of what is allocated but for what is worth keeping where so much was `used`.
     fn shrink(&mut self, used: (usize, usize)) {
-        let budget = self.context.budget();
-        self.arena.shrink_to(budget.retained(used.0));
-        self.updates.shrink_to(budget.retained(used.1) / size_of::<Update<T>>());
+        let policy = self.context.budget().policy();
+        self.arena.shrink_to(policy.retained(used.0));
+        self.updates.shrink_to(policy.retained(used.1) / size_of::<Update<T>>());
         self.count();
     }
 

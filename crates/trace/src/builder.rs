@@ -120,8 +120,8 @@ impl<T: PageTime> BatchBuilder<T> {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
         let budget = self.context.budget();
         let is_due = self.context.storage().is_some()
-            && budget.has_no_room_for(self.expected.saturating_sub(*bytes))
-            && *bytes >= budget.smallest_file()
+            && budget.would_exceed(self.expected.saturating_sub(*bytes))
+            && *bytes >= budget.policy().smallest_file
             && !pages.is_empty();
         if is_due {
             let pages = std::mem::take(pages);

@@ -121,7 +121,9 @@ impl<T: PageTime> Spine<T> {
         while moved < excess && budget.is_over() {
             let on_heap = self.layers.iter_mut().filter(|layer| {
                 let bytes = layer.batch.bytes();
-                !layer.batch.is_empty() && !layer.batch.is_file() && bytes >= budget.smallest_file()
+                !layer.batch.is_empty()
+                    && !layer.batch.is_file()
+                    && bytes >= budget.policy().smallest_file
             });
             let Some(largest) = on_heap.max_by_key(|layer| layer.batch.bytes()) else { break };
             moved += largest.batch.bytes();

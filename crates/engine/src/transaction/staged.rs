@@ -81,7 +81,7 @@ impl Staged {
         let Some(storage) = self.context.storage() else {
             return Ok(());
         };
-        if !budget.is_much(self.bytes) || self.bytes < budget.smallest_file() {
+        if !budget.is_large_buffer(self.bytes) || self.bytes < budget.policy().smallest_file {
             return Ok(());
         }
         let late = &self.writes[self.in_files..];

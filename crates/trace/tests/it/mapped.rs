@@ -168,7 +168,7 @@ fn a_scan_holds_one_window_at_a_time() {
     }
     assert!((1..=2 * 32_768).contains(&most), "{most} bytes");
     drop(cursor);
-    assert_eq!((memory.used(), memory.touched()), (before, 0));
+    assert_eq!((memory.used(), memory.resident()), (before, 0));
 }
 
 /// A key that has most of a collection, as a join without equal columns has, once had all of it in memory.
@@ -308,17 +308,17 @@ fn of_several_files_no_more_stays_touched_than_may_of_all() {
     let (mut most, mut all) = (0, 0);
     for number in 0..10_000 {
         for cursor in &mut cursors {
-            let before = memory.touched();
+            let before = memory.resident();
             assert_eq!(cursor.key(), Some(&*key(number)));
             cursor.step_key();
-            most = most.max(memory.touched());
-            all += memory.touched().saturating_sub(before);
+            most = most.max(memory.resident());
+            all += memory.resident().saturating_sub(before);
         }
     }
     // An eighth of the budget, and what was touched last.
     assert!(most <= (1 << 20) + (64 << 10) && all > 2 << 20, "{most} of {all}");
     drop(cursors);
-    assert_eq!(memory.touched(), 0);
+    assert_eq!(memory.resident(), 0);
 }
 
 /// One once gave back what the other had just touched, before it was in the sum, which then fell below zero.
@@ -336,14 +336,14 @@ fn workers_may_touch_files_and_give_back_each_others_at_once() {
                 for _ in 0..5 {
                     let mut cursor = file.cursor();
                     while cursor.key().is_some() {
-                        assert!(memory.touched() <= 1 << 20, "{} bytes", memory.touched());
+                        assert!(memory.resident() <= 1 << 20, "{} bytes", memory.resident());
                         cursor.step_key();
                     }
                 }
             });
         }
     });
-    assert_eq!(memory.touched(), 0);
+    assert_eq!(memory.resident(), 0);
 }
 
 #[test]
