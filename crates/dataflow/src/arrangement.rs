@@ -5,7 +5,7 @@ use alluvium_trace::{Batch, Cursor, Epoch, NullTrace, PageTime, RowBuffer, Spine
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::{Trace as _, TraceReader};
+use differential_dataflow::trace::TraceReader;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
@@ -63,7 +63,7 @@ pub fn arrange<'scope, T, Tr>(
 ) -> Arrangement<'scope, TraceAgent<Tr>>
 where
     T: PageTime,
-    Tr: StateTrace + TraceReader<Time = T, Batch = Batch<T>> + 'static,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
     let context = context::current();
     let mut keys = Encoded::counted(&context);
@@ -103,7 +103,7 @@ pub(crate) fn arrange_encoded<'scope, T, Tr>(
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
     T: PageTime,
-    Tr: StateTrace + TraceReader<Time = T, Batch = Batch<T>> + 'static,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
     let mut reader = None;
     let reader_of = &mut reader;

@@ -43,6 +43,7 @@ pub mod trace;
 
 mod ahead;
 mod fences;
+mod page_reader;
 mod prefix;
 mod weight;
 

@@ -40,7 +40,8 @@ impl FileScan {
     }
 
     /// The pages of a file that is read together with others, `files` in all.
-    pub(crate) fn new(file: Arc<FilePages>, files: usize) -> Self {
+    pub(crate) fn new(file: &Arc<FilePages>, files: usize) -> Self {
+        let file = Arc::clone(file);
         let bytes = WINDOW.min(file.budget().policy().scan_windows / files.max(1));
         let length = usize::try_from(file.file_bytes()).unwrap_or(usize::MAX) / file.len().max(1);
         let pages = (bytes / length.max(1)).max(1).ilog2();
@@ -82,7 +83,7 @@ impl FileScan {
     /// Lets go of the windows from the one that has the page `from` up to the one that has `page`, but for that of
     /// `key_page`. What is read of them again comes again.
     #[inline]
-    pub(crate) fn let_go_between(&mut self, key_page: usize, from: usize, page: usize) {
+    pub(crate) fn release_between(&mut self, key_page: usize, from: usize, page: usize) {
         let window = |page: usize| page >> self.pages;
         for number in window(from).max(window(key_page) + 1)..window(page).min(self.windows.len()) {
             self.windows[number].take();
@@ -91,7 +92,7 @@ impl FileScan {
 
     /// Lets go of the windows before the one that has this page, for good.
     #[inline]
-    pub(crate) fn let_go_before(&mut self, page: usize) {
+    pub(crate) fn release_before(&mut self, page: usize) {
         let end = (page >> self.pages).min(self.windows.len());
         while self.first < end {
             self.windows[self.first].take();
