@@ -119,13 +119,13 @@ impl Engine {
 
     /// How much state the workers hold. Waits for nothing.
     pub fn state(&self) -> State {
-        let budget = &self.instance.context.budget;
+        let budget = self.instance.context.budget();
         let metrics = self.instance.reader.progress.metrics().iter();
         let state = State {
             memory_bytes: budget.used() as u64,
             memory_peak_bytes: budget.peak() as u64,
             kept_bytes: budget.kept() as u64,
-            mapped_bytes: budget.touched() as u64,
+            mapped_bytes: budget.resident() as u64,
             disk_bytes: budget.files(),
             spilled_bytes: budget.written(),
             ..State::default()
@@ -141,7 +141,7 @@ impl Engine {
     /// begins. `None` while it does not wait. It goes on by itself once there is room; until then nothing is lost,
     /// and what is committed waits, as do inputs.
     pub fn waits_for_room(&self) -> Option<String> {
-        self.instance.context.disk_full.reason()
+        self.instance.context.disk_full().reason()
     }
 
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,

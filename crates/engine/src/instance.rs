@@ -66,7 +66,7 @@ impl Instance {
             pool,
             progress.clone(),
             poison.clone(),
-            context.budget.clone(),
+            context.budget().clone(),
         ));
         let catalog = Arc::new(Catalog::default());
         let planner = Arc::new(Planner::new());

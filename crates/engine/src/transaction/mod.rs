@@ -114,7 +114,7 @@ impl Transaction {
         let epoch = if is_empty && !self.is_time_given {
             writer.last()
         } else {
-            let budget = &writer.context.budget;
+            let budget = writer.context.budget();
             let writes = self
                 .writes
                 .into_iter()
