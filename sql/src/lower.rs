@@ -29,7 +29,8 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
-use alluvium_trace::{Epoch, metrics};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -168,7 +169,7 @@ pub fn table(
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
     let probe = Probe::new();
-    metrics::build(name);
+    context::enter(context::current().for_relation(name));
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let (mut input, rows) =
             table::table(scope, name, schema, primary_key, Arc::clone(&refused))
@@ -203,7 +204,7 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
-    metrics::build(name);
+    context::enter(context::current().for_relation(name));
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,
@@ -392,7 +393,15 @@ impl<'scope> Lowering<'scope, '_> {
             }
             Node::Top { input, keys, order, which } => {
                 let rows = self.rows(input)?;
-                top(rows, &input.schema, keys, order, *which, input.append_only, plan.schema.clone())
+                top(
+                    rows,
+                    &input.schema,
+                    keys,
+                    order,
+                    *which,
+                    input.append_only,
+                    plan.schema.clone(),
+                )
             }
             Node::Window { input, keys, order, ties, functions } => {
                 let rows = self.rows(input)?;
@@ -486,15 +495,15 @@ impl<'scope> Lowering<'scope, '_> {
     /// side where it is and the other, a single row, on all workers.
     fn sides(
         &mut self,
-        broadcast: Option<Side>,
+        broadcast_side: Option<Side>,
         left: &IncrementalPlan,
         right: &IncrementalPlan,
         on: &[(usize, usize)],
     ) -> Result<Sides<'scope>, CodecError> {
-        if let Some(side) = broadcast {
-            let mut keep_under_one_key = |plan: &IncrementalPlan, broadcast: bool| {
+        if let Some(side) = broadcast_side {
+            let mut keep_under_one_key = |plan: &IncrementalPlan, everywhere: bool| {
                 let rows = self.rows(plan)?;
-                let rows = if broadcast { broadcast(rows) } else { rows };
+                let rows = if everywhere { broadcast(rows) } else { rows };
                 let layout = Layout::keyed(plan.schema.clone(), &[])?;
                 let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
                 Ok::<_, CodecError>((keep(rows, layout, "Arrange"), columns))

@@ -22,7 +22,7 @@ mod target;
 
 use alluvium::Builder;
 
-pub use csv::Csv;
+pub use csv::{Csv, CsvText};
 pub use json::{Json, JsonLines};
 pub use parquet::Parquet;
 

@@ -21,10 +21,10 @@ use timely::dataflow::operators::generic::operator::Operator;
 use crate::arrangement::{Kept, keep};
 use crate::cogroup::Shape;
 use crate::delta::{Delta, DeltaStream};
-use crate::semijoin::{Partner, Wanted, existence};
 use crate::fault::{self, Fault};
 use crate::join::join;
 use crate::map::map;
+use crate::semijoin::{Partner, Wanted, existence};
 
 /// What comes out of a join besides, or instead of, its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

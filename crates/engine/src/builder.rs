@@ -127,8 +127,7 @@ impl Builder {
         }
         let settings = Settings { workers, batch_rows: self.batch_rows, strict: self.strict };
         let context = self.context()?;
-        let instance =
-            Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
+        let instance = Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
         Ok(Engine { instance })
     }
 
@@ -147,6 +146,6 @@ impl Builder {
             Some(_) => MemoryBudget::with_pressure(bytes, Arc::clone(&self.pressure)),
             None => MemoryBudget::unlimited(),
         };
-        Ok(StateContext { budget, storage, ..StateContext::default() })
+        Ok(StateContext::new(budget, storage))
     }
 }

@@ -232,7 +232,11 @@ fn at_most_one(plan: &IncrementalPlan, columns: impl Iterator<Item = usize> + Cl
     plan.unique.iter().any(|key| key.iter().all(within))
 }
 
-fn output_schema(left: &IncrementalPlan, right: &IncrementalPlan, kind: OuterJoinKind) -> SchemaRef {
+fn output_schema(
+    left: &IncrementalPlan,
+    right: &IncrementalPlan,
+    kind: OuterJoinKind,
+) -> SchemaRef {
     let fields = |plan: &IncrementalPlan, nullable: bool| -> Vec<Field> {
         let fields = plan.schema.fields().iter().map(|field| field.as_ref().clone());
         fields

@@ -8,8 +8,8 @@ use alluvium_dataflow::ranked::{Numbering, Top};
 use datafusion_common::Result;
 
 use super::expression::{self, Expression};
-use super::outer_join::{Parts, prune_match_join};
 use super::order::ties;
+use super::outer_join::{Parts, prune_match_join};
 use super::{IncrementalPlan, Node};
 
 /// The plan reduced to the columns `required`, in this order; `required` has at least one column.
@@ -44,9 +44,10 @@ pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<Increme
             append_only,
         }),
         // Indexes take the place of sub-plans that have been pruned.
-        node @ Node::Index { .. } => {
-            IncrementalPlan::columns(IncrementalPlan { node, schema, unique, append_only }, required)
-        }
+        node @ Node::Index { .. } => IncrementalPlan::columns(
+            IncrementalPlan { node, schema, unique, append_only },
+            required,
+        ),
         Node::Constant { rows } => Ok(IncrementalPlan::constant(rows.project(required)?)),
         Node::Map { input, filter, project } => {
             let project: Vec<(Expression, String)> = required

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::metrics::{SpineMetrics, Metrics};
+use alluvium_trace::metrics::{Metrics, SpineMetrics};
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 

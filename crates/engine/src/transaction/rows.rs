@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_storage::{Storage, TemporaryBlob};
-use alluvium_trace::memory::{MemoryBudget, DiskFullGate};
+use alluvium_trace::memory::{DiskFullGate, MemoryBudget};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
@@ -114,7 +114,8 @@ impl Rows {
             Error::data(format!("rows of a transaction cannot be written to a file: {error}"))
         };
         let name = format!("rows-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut file = disk_full.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
+        let mut file =
+            disk_full.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
         let mut written: Vec<std::result::Result<Vec<_>, Rows>> = Vec::with_capacity(all.len());
         for rows in all {
             let Some(batch) = rows.in_memory() else {

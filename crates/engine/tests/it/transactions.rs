@@ -146,7 +146,8 @@ fn writers_on_several_threads_take_turns() {
                     for amount in 1..=EACH {
                         let mut tx = engine.begin().expect("a turn comes");
                         tx.insert("counters", spines(&[(counters, "all")])).expect("the rows fit");
-                        tx.insert("payment", payments(&[(counters, amount)])).expect("the rows fit");
+                        tx.insert("payment", payments(&[(counters, amount)]))
+                            .expect("the rows fit");
                         tx.commit().expect("it commits");
                     }
                 })
