@@ -29,7 +29,8 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::window;
-use alluvium_trace::{Epoch, metrics};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -172,7 +173,7 @@ pub fn table(
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
     let probe = Probe::new();
-    metrics::build(name);
+    context::enter(context::current().for_relation(name));
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let (mut input, rows) =
             table::table(scope, name, schema, primary_key, Arc::clone(&refused))
@@ -207,7 +208,7 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
-    metrics::build(name);
+    context::enter(context::current().for_relation(name));
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,

@@ -1,7 +1,7 @@
-//! From connectors as they are written to inputs of tables and outputs of views.
+//! Connectors as SQL writes them, parsed into inputs of tables and outputs of views.
 //!
-//! Transports and formats are told apart here: what there is of them is named where something else is asked
-//! for. The one transport is files, whose formats are the registered sources and sinks.
+//! A connector names a transport and a format. The only transport is files; their formats are the registered sources and
+//! sinks. An error names the choices there are.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use crate::source::{Input, Registry};
 /// An option of a format: its name in upper case, and its value.
 pub(crate) type FormatOption = (String, String);
 
-/// What a connector of files says of its transport.
+/// The transport options of a connector that reads or writes files.
 struct File<'a> {
     path: &'a Setting,
     mode: Option<&'a Setting>,
 }
 
-/// Options as sources and sinks take them, after `check` has found nothing wrong with each.
+/// Options as sources and sinks take them, each checked by `check`.
 pub(crate) fn checked(
     options: &[Setting],
     check: impl Fn(&str, &str) -> Result<()>,
@@ -33,7 +33,7 @@ pub(crate) fn checked(
     options.iter().map(check).collect()
 }
 
-/// Takes the option FORMAT out of those of a statement.
+/// Splits the option FORMAT from the other options of a statement.
 pub(crate) fn format(options: &[Setting]) -> (Option<&Setting>, Vec<Setting>) {
     let is_format = |setting: &&Setting| setting.name.eq_ignore_ascii_case("format");
     let others = options.iter().filter(|setting| !is_format(setting)).cloned().collect();
@@ -41,7 +41,7 @@ pub(crate) fn format(options: &[Setting]) -> (Option<&Setting>, Vec<Setting>) {
 }
 
 impl Registry {
-    /// The input of a table that a connector is.
+    /// The input that a connector of a table defines.
     pub(crate) fn input(
         &self,
         table: &str,
@@ -65,7 +65,7 @@ impl Registry {
             .map_err(|error: Error| error.of(&format!("table \"{table}\"")).at(connector.position))
     }
 
-    /// The output of a view that a connector is.
+    /// The output that a connector of a view defines.
     pub(crate) fn output(
         &self,
         view: &str,
@@ -97,7 +97,7 @@ impl Registry {
     }
 }
 
-/// What a connector says of files, if that is its transport.
+/// The transport options of a connector; fails if its transport is not files.
 fn file<'a>(connector: &'a ConnectorDefinition, transport: &str) -> Result<File<'a>> {
     let asked = &connector.transport;
     if asked.value != transport && asked.value != "file" {

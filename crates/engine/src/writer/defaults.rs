@@ -1,4 +1,4 @@
-//! What columns get that are left out.
+//! The values of columns that a write leaves out.
 
 use alluvium_sql::planner::at;
 use arrow::array::RecordBatch;
@@ -6,13 +6,14 @@ use arrow::compute::concat_batches;
 use datafusion::logical_expr::{LogicalPlanBuilder, lit};
 use datafusion::scalar::ScalarValue;
 
+use super::Writer;
 use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::instance::Instance;
 
-impl Instance {
-    /// A row of what each column of a table gets at `time` if it is left out: its DEFAULT, or NULL.
+impl Writer {
+    /// One row with the value that each column of a table takes at `time` if a write leaves it out: its DEFAULT, or
+    /// NULL.
     pub(crate) fn defaults(&self, table: &Entry, time: Moment) -> Result<RecordBatch> {
         let defaults = table.as_table()?.defaults.iter().zip(table.schema.fields());
         let values = defaults.map(|(default, field)| {

@@ -1,4 +1,4 @@
-//! How a transaction's rows are dealt out over the workers.
+//! How the rows of a transaction are partitioned over the workers.
 
 use arrow::buffer::ScalarBuffer;
 
@@ -8,12 +8,12 @@ use crate::worker::{DataflowId, Portion};
 /// The most rows that travel in one batch.
 const MOST: usize = 65_536;
 
-/// Fewer rows than this are not worth another worker's attention.
+/// The fewest rows that are worth sending to another worker.
 const LEAST: usize = 4_096;
 
-/// For each worker, its portions of the changes of each table. The dataflow sends every row on to where
-/// its key belongs: dealing only spreads the work of encoding.
-pub(super) fn deal(
+/// For each worker, its share of the changes of each table. Any share will do: the dataflow exchanges every row by its
+/// key, and this only distributes the work of encoding.
+pub(super) fn partition(
     changes: Vec<(DataflowId, Vec<Write>)>,
     workers: usize,
 ) -> Vec<Vec<(DataflowId, Vec<Portion>)>> {
@@ -59,9 +59,9 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_dealt_once_with_its_own_number() {
+    fn every_row_goes_to_one_worker_with_its_own_number() {
         let changes = vec![change(0..100_000, Direction::Enter), change(0..3, Direction::Leave)];
-        let shares = deal(vec![(DataflowId(7), changes)], 3);
+        let shares = partition(vec![(DataflowId(7), changes)], 3);
         let mut portions: Vec<_> =
             shares.into_iter().flatten().flat_map(|(_, portions)| portions).collect();
         portions.sort_by_key(|portion| portion.sequence);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_small_change_goes_to_one_worker() {
-        let shares = deal(vec![(DataflowId(0), vec![change(0..10, Direction::Enter)])], 2);
+        let shares = partition(vec![(DataflowId(0), vec![change(0..10, Direction::Enter)])], 2);
         assert_eq!(shares.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0]);
     }
 }
