@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, LocalStorage, Storage};
-use alluvium_trace::memory::{MemoryBudget, Surroundings, surroundings};
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::{Batch, BatchBuilder, RowBuffer};
 use differential_dataflow::trace::Description;
 use rustix::fs::{Advice, fadvise, statfs};
@@ -47,7 +47,7 @@ pub fn all_times() -> Description<u64> {
 
 /// A batch of the rows of these numbers, which ascend, all at time zero.
 pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>) -> Batch<u64> {
-    let mut builder = BatchBuilder::new();
+    let mut builder = BatchBuilder::new(&context::current());
     for (row, value) in rows {
         builder.push(&key(row), &value, &0, 1);
     }
@@ -59,7 +59,7 @@ pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>) -> Batch<u64> {
 pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
     stay_in_memory();
     let mut random = fastrand::Rng::with_seed(count as u64);
-    let mut buffer = RowBuffer::new();
+    let mut buffer = RowBuffer::new(&context::current());
     for _ in 0..count {
         let key = 4 * random.u64(..rows) + beside;
         buffer.push(&key.to_be_bytes(), &[], &0, 1);
@@ -69,7 +69,7 @@ pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
 
 /// All state that this thread makes from now on is counted alone, and stays in memory.
 pub fn stay_in_memory() {
-    surroundings::enter(Surroundings::default());
+    context::enter(StateContext::default());
 }
 
 /// A folder for files, on a disk.
@@ -112,11 +112,7 @@ impl Folder {
     pub fn surround(&self, memory: usize) -> MemoryBudget {
         let budget = MemoryBudget::new(memory);
         let storage: Arc<dyn Storage> = self.storage.clone();
-        surroundings::enter(Surroundings {
-            budget: budget.clone(),
-            storage: Some(storage),
-            ..Surroundings::default()
-        });
+        context::enter(StateContext::new(budget.clone(), Some(storage)));
         budget
     }
 

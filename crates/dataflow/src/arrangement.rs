@@ -1,11 +1,11 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
-use alluvium_trace::memory::context;
-use alluvium_trace::{Batch, Cursor, Epoch, NullTrace, PageTime, RowBuffer, Spine, metrics};
+use alluvium_trace::memory::{StateContext, context};
+use alluvium_trace::{Batch, Cursor, Epoch, NullTrace, PageTime, RowBuffer, Spine, StateTrace};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::{Trace, TraceReader};
+use differential_dataflow::trace::TraceReader;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
@@ -21,9 +21,9 @@ use crate::pieces::{Piece, in_pieces};
 
 /// How many rows an operator puts into one delta.
 pub const DELTA_ROWS: usize = 8192;
-/// How many bytes of encoded rows an operator of this thread puts into one delta, or little more.
-pub(crate) fn delta_bytes() -> usize {
-    context::current().budget.handful()
+/// How many bytes of encoded rows an operator puts into one delta, or little more.
+pub(crate) fn delta_bytes(context: &StateContext) -> usize {
+    context.budget().policy().output_batch
 }
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.
@@ -63,12 +63,14 @@ pub fn arrange<'scope, T, Tr>(
 ) -> Arrangement<'scope, TraceAgent<Tr>>
 where
     T: PageTime,
-    Tr: Trace<Time = T, Batch = Batch<T>> + 'static,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
-    let mut keys = Encoded::default();
-    let mut values = Encoded::default();
+    let context = context::current();
+    let mut keys = Encoded::counted(&context);
+    let mut values = Encoded::counted(&context);
     let encoding = layout.clone();
-    let arranged = arrange_encoded(stream, name, layout.key_names(), move |delta, buffer| {
+    let key = layout.key_names();
+    let arranged = arrange_encoded(stream, &context, name, key, move |delta, buffer| {
         keys.clear();
         values.clear();
         encoding
@@ -94,27 +96,26 @@ pub fn keep<'scope>(
 /// people.
 pub(crate) fn arrange_encoded<'scope, T, Tr>(
     stream: DeltaStream<'scope, T>,
+    context: &StateContext,
     name: &str,
     key: String,
     mut encode: impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static,
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
     T: PageTime,
-    Tr: Trace<Time = T, Batch = Batch<T>> + 'static,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
     let mut reader = None;
     let reader_of = &mut reader;
-    let scope = stream.scope();
+    let context = context.for_operator(name, key);
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
-        let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
-        metrics::label(name, key);
-        let trace = Tr::new(info.clone(), None, Some(activator));
+        let trace = Tr::in_context(&context);
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);
 
         let mut held = Antichain::<Capability<T>>::new();
         let mut sealed = Antichain::from_elem(T::minimum());
-        let mut buffer = RowBuffer::new();
+        let mut buffer = RowBuffer::new(&context);
         let mut tiles = Vec::new();
 
         move |(input, frontier), output| {
@@ -207,12 +208,13 @@ fn read<'scope>(
     columns: Vec<usize>,
     as_of: Epoch,
 ) -> DeltaStream<'scope, Epoch> {
-    let mut gathered = Gathered::default();
+    let context = context::current();
+    let mut gathered = Gathered::new(&context);
     let next = move |cursor: &mut Cursor<Epoch>| {
         gathered.fill(cursor, |time| time.max(as_of));
         gathered.take(&layout, &columns).map(Piece::from)
     };
-    in_pieces(batches, "Deltas", read_each, next).0
+    in_pieces(batches, &context, "Deltas", read_each, next).0
 }
 
 /// The work of reading batches one after the other.
@@ -229,18 +231,16 @@ pub(crate) struct Gathered<T> {
     most: usize,
 }
 
-impl<T> Default for Gathered<T> {
-    fn default() -> Self {
+impl<T: PageTime> Gathered<T> {
+    pub(crate) fn new(context: &StateContext) -> Self {
         Self {
-            keys: Encoded::default(),
-            values: Encoded::default(),
+            keys: Encoded::counted(context),
+            values: Encoded::counted(context),
             stamps: Stamps::default(),
-            most: delta_bytes(),
+            most: delta_bytes(context),
         }
     }
-}
 
-impl<T: PageTime> Gathered<T> {
     pub(crate) fn len(&self) -> usize {
         self.stamps.times.len()
     }

@@ -12,6 +12,7 @@
 //! compaction stays behind the interval, which is what this operator holds the traces to. Batches that
 //! came on the streams only name the keys to look at; they are kept until all their times are done.
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use arrow::array::{ArrayRef, BooleanArray, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -397,12 +398,12 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// An answer of rows that `layout` encodes.
-    pub(crate) fn new(layout: Layout, shape: Shape) -> Self {
+    pub(crate) fn new(layout: Layout, shape: Shape, context: &StateContext) -> Self {
         Self {
             layout,
             shape,
-            keys: Encoded::default(),
-            values: Encoded::default(),
+            keys: Encoded::counted(context),
+            values: Encoded::counted(context),
             marks: Vec::new(),
             stamps: Stamps::default(),
             full: Vec::new(),

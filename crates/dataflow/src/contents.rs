@@ -1,5 +1,6 @@
 //! What a table or a materialized view holds: a readable arrangement of whole rows.
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -92,7 +93,7 @@ impl Snapshot {
         Rows {
             cursors: Cursors::scan(self.batches.iter().cloned()),
             copies: 0,
-            gathered: Gathered::default(),
+            gathered: Gathered::new(&context::current()),
             layout: self.layout.clone(),
             columns: columns.to_vec(),
             epoch,

@@ -1,5 +1,6 @@
 //! DISTINCT: each row once, however often it is there.
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
@@ -24,6 +25,7 @@ pub fn distinct<'scope>(
     let arranged = fold::<Epoch, _, NullTrace<Epoch>, _>(
         input.arranged,
         input.as_of,
+        &context::current(),
         "Distinct",
         key,
         Threshold,

@@ -1,5 +1,6 @@
 //! Errors as rows: what failed, kept for as long as its cause is there.
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, NullTrace, Spine};
 use std::sync::Arc;
 
@@ -26,10 +27,12 @@ pub fn keep_errors<'scope>(
     let epoch = Arc::new(Field::new("epoch", DataType::UInt64, false));
     let schema = Arc::new(Schema::new([fields, vec![epoch]].concat()));
     let layout = Layout::dense(schema, &[0, 1, 2])?;
-    let mut keys = Encoded::default();
-    let mut values = Encoded::default();
+    let context = context::current();
+    let mut keys = Encoded::counted(&context);
+    let mut values = Encoded::counted(&context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         errors,
+        &context,
         "Errors",
         String::new(),
         move |delta, buffer| {
@@ -41,9 +44,16 @@ pub fn keep_errors<'scope>(
             }
         },
     );
-    let logic = FirstSeen { layout: layout.clone(), epoch: Encoded::default(), seen: Vec::new() };
-    let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "FirstSeen", layout.key_names(), logic);
+    let logic =
+        FirstSeen { layout: layout.clone(), epoch: Encoded::counted(&context), seen: Vec::new() };
+    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+        arranged,
+        0,
+        &context,
+        "FirstSeen",
+        layout.key_names(),
+        logic,
+    );
     Ok(Arrangement { arranged, layout, as_of: 0 })
 }
 

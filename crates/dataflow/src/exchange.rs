@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::{MemoryBudget, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
@@ -56,14 +56,14 @@ pub fn exchange<'scope>(
         return stream;
     }
     let columns = columns.to_vec();
-    let budget = context::current().budget;
+    let context = context::current();
     let pact = DistributorPact(move |workers| ByShard {
-        budget,
         columns,
         codec,
-        keys: Encoded::new(),
+        keys: Encoded::counted(&context),
         destinations: Vec::new(),
         rows: vec![Vec::new(); workers],
+        context,
     });
     stream.unary(pact, "Exchange", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
@@ -95,7 +95,7 @@ pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'sco
             });
         }
     });
-    let budget = context::current().budget;
+    let budget = context::current().budget().clone();
     let pact = DistributorPact(|_workers| ByMark { budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
@@ -150,8 +150,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
 
 /// Deals the rows of a delta to workers.
 struct ByShard {
-    /// What rows on their way are counted in.
-    budget: MemoryBudget,
+    context: StateContext,
     columns: Vec<usize>,
     codec: KeyCodec,
     keys: Encoded,
@@ -198,14 +197,14 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
             return;
         }
         if let Some(worker) = self.deal(delta) {
-            delta.wait(&self.budget);
+            delta.wait(self.context.budget());
             Message::push_at(delta, time.clone(), &mut pushers[worker]);
             return;
         }
         for (rows, pusher) in self.rows.iter_mut().zip(pushers) {
             if !rows.is_empty() {
                 let mut part = delta.take(&UInt32Array::from(std::mem::take(rows)));
-                part.wait(&self.budget);
+                part.wait(self.context.budget());
                 Message::push_at(&mut part, time.clone(), pusher);
             }
         }
@@ -214,7 +213,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
     fn flush<S: Clone, P: Push<Message<S, Delta<T>>>>(&mut self, _time: &S, _pushers: &mut [P]) {}
 
     fn relax(&mut self) {
-        self.keys = Encoded::new();
+        self.keys = Encoded::counted(&self.context);
         self.destinations = Vec::new();
     }
 }

@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use alluvium_trace::memory::{Charge, context};
-use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime, metrics};
+use alluvium_trace::memory::{Charge, StateContext};
+use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::operators::reduce::{ReduceTactic, reduce_with_tactic};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -28,6 +28,7 @@ use crate::fault::{self, Fault};
 pub(crate) fn fold<'scope, T, In, Out, L>(
     input: Arranged<'scope, In>,
     as_of: T,
+    context: &StateContext,
     name: &str,
     key: String,
     logic: L,
@@ -38,9 +39,16 @@ where
     Out: Trace<Time = T, Batch = Batch<T>> + 'static,
     L: Logic<T>,
 {
-    let tactic = Fold { logic, as_of, changes: Changes::new(), answer: Answer::default() };
-    metrics::label(name, key);
-    reduce_with_tactic(input, name, tactic)
+    let context = context.for_operator(name, key);
+    let tactic = Fold {
+        logic,
+        as_of,
+        changes: Changes::new(&context),
+        answer: Answer::new(&context),
+        context: context.clone(),
+    };
+    // The driver makes the output trace itself.
+    context.scope(|| reduce_with_tactic(input, name, tactic))
 }
 
 /// What a reduction does with the changes of one key.
@@ -100,14 +108,14 @@ pub(crate) struct Change<T> {
 }
 
 impl<T: PageTime> Changes<T> {
-    fn new() -> Self {
-        let budget = context::current().budget;
+    fn new(context: &StateContext) -> Self {
+        let budget = context.budget();
         Self {
-            keys: Encoded::default(),
+            keys: Encoded::counted(context),
             ends: Vec::new(),
-            values: Encoded::default(),
+            values: Encoded::counted(context),
             rows: Vec::new(),
-            enough: budget.handful(),
+            enough: budget.policy().output_batch,
             charge: budget.charge(0),
         }
     }
@@ -266,13 +274,11 @@ pub(crate) struct Answer<T> {
     rows: Vec<(usize, T, i64)>,
 }
 
-impl<T> Default for Answer<T> {
-    fn default() -> Self {
-        Self { values: Encoded::default(), rows: Vec::new() }
-    }
-}
-
 impl<T: PageTime> Answer<T> {
+    fn new(context: &StateContext) -> Self {
+        Self { values: Encoded::counted(context), rows: Vec::new() }
+    }
+
     /// Adds a change; in any order, also several of one value.
     pub(crate) fn push(&mut self, value: &[u8], time: T, weight: i64) {
         if weight < 0 && fault::armed(Fault::KeepOldAnswer) {
@@ -319,6 +325,7 @@ struct Fold<L, T> {
     as_of: T,
     changes: Changes<T>,
     answer: Answer<T>,
+    context: StateContext,
 }
 
 impl<T, L> ReduceTactic<Batch<T>, Batch<T>> for Fold<L, T>
@@ -356,7 +363,7 @@ where
         input.expect(Cursors::new(input_batches.iter().cloned()));
         output.expect(Cursors::new(input_batches));
         let mut before = Before { input: &mut input, output: &mut output };
-        let mut builder = BatchBuilder::new();
+        let mut builder = BatchBuilder::new(&self.context);
         let mut answers = Answers { answer: &mut self.answer, builder: &mut builder };
         while self.changes.load(&mut changes, &self.as_of) {
             self.logic.prepare(&self.changes);

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use alluvium_trace::PageTime;
+use alluvium_trace::memory::context;
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilderSession;
@@ -41,6 +42,7 @@ pub fn input<'scope, T: PageTime>(
     scope: Scope<'scope, T>,
     name: &str,
 ) -> (Input<T>, DeltaStream<'scope, T>) {
+    let context = context::current();
     let queue =
         Rc::new(RefCell::new(Queue { deltas: VecDeque::new(), frontier: Some(T::minimum()) }));
     let mut activator = None;
@@ -50,7 +52,7 @@ pub fn input<'scope, T: PageTime>(
         *activator_of = Some(scope.activator_for(Rc::clone(&info.address)));
         let again = scope.activator_for(info.address);
         let mut capability = Some(capability);
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(&context);
         move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
             let mut queue = shared.borrow_mut();
             let Some(held) = &mut capability else { return };

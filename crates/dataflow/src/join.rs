@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use alluvium_trace::memory::{StateContext, context};
 use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
@@ -39,14 +40,16 @@ pub fn join<'scope>(
         right_columns: right_columns.to_vec(),
         schema: std::sync::Arc::new(Schema::new(fields)),
     };
-    let tactic = PairTactic { as_of: left.as_of.max(right.as_of) };
+    let context = context::current();
+    let as_of = left.as_of.max(right.as_of);
+    let tactic = PairTactic { as_of, context: context.clone() };
     let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
     let work = |pairs: &mut Vec<Later<Pairs<Epoch>>>, work: &mut dyn FnMut(_)| {
         pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(work);
     };
-    let mut output = Output::new(shape);
+    let mut output = Output::new(shape, &context);
     let next = move |pairs: &mut Pairs<Epoch>| pairs.next(&mut output).map(Piece::from);
-    in_pieces(pairs, "Pairs", work, next).0
+    in_pieces(pairs, &context, "Pairs", work, next).0
 }
 
 /// Something that one of those who share it takes.
@@ -65,6 +68,7 @@ struct Shape {
 /// played forward where they are put out.
 struct PairTactic<T> {
     as_of: T,
+    context: StateContext,
 }
 
 impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairTactic<T> {
@@ -92,8 +96,8 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairT
             since,
             left: left_rows,
             right: right_rows,
-            right_rows: Side::default(),
-            left_rows: Side::default(),
+            right_rows: Side::new(&self.context),
+            left_rows: Side::new(&self.context),
             at: None,
         };
         Box::new(std::iter::once(vec![Rc::new(Cell::new(Some(pairs)))]))
@@ -107,13 +111,11 @@ struct Side<T> {
     updates: Vec<(usize, T, i64)>,
 }
 
-impl<T> Default for Side<T> {
-    fn default() -> Self {
-        Self { values: Encoded::default(), updates: Vec::new() }
-    }
-}
-
 impl<T: PageTime> Side<T> {
+    fn new(context: &StateContext) -> Self {
+        Self { values: Encoded::counted(context), updates: Vec::new() }
+    }
+
     /// Loads the current key's rows, times advanced to `since` and added up.
     fn load(&mut self, rows: &mut Cursors<T>, since: &T) {
         self.values.clear();
@@ -165,14 +167,14 @@ struct Output<T> {
 }
 
 impl<T: PageTime> Output<T> {
-    fn new(shape: Shape) -> Self {
+    fn new(shape: Shape, context: &StateContext) -> Self {
         Self {
             shape,
-            keys: Encoded::default(),
-            left: Encoded::default(),
-            right: Encoded::default(),
+            keys: Encoded::counted(context),
+            left: Encoded::counted(context),
+            right: Encoded::counted(context),
             stamps: Stamps::default(),
-            most: delta_bytes(),
+            most: delta_bytes(context),
         }
     }
 

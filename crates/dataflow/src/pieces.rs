@@ -3,17 +3,19 @@
 //! What one message means can be far more than it takes itself: a batch is a few pages of a file, the pairs of
 //! two batches are nothing until somebody looks. An operator that put out all of it at once would fill memory
 //! with rows that wait. So what is to be put out is kept as *work*, which gives a delta whenever it is asked,
-//! and an operator asks for [`PIECE`] bytes each time it runs; those that read it run before it runs again.
+//! and an operator asks for [`MemoryPolicy::activation`] bytes each time it runs; those that read it run before it runs again.
 //! Rows on their way to other workers can still pile up. While too many do
 //! ([`MemoryBudget::is_congested`]), it asks for none: that always
 //! ends, because nothing but running keeps a worker from taking what is sent to it.
+//!
+//! [`MemoryPolicy::activation`]: alluvium_trace::memory::MemoryPolicy::activation
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::thread;
 
 use alluvium_trace::PageTime;
-use alluvium_trace::memory::{MemoryBudget, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use timely::Container;
 use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
@@ -24,13 +26,6 @@ use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
 
-/// How many bytes of rows an operator puts out each time it runs, or little more; fewer where there is little
-/// memory.
-const PIECE: usize = 1 << 20;
-
-/// As many it puts out in any case.
-const LEAST_PIECE: usize = 64 << 10;
-
 /// How much an operator puts out each time it runs.
 pub(crate) struct Pace {
     budget: MemoryBudget,
@@ -39,9 +34,9 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new() -> Self {
-        let budget = context::current().budget;
-        let piece = (budget.limit() / 128).clamp(LEAST_PIECE, PIECE);
+    pub(crate) fn new(context: &StateContext) -> Self {
+        let budget = context.budget().clone();
+        let piece = budget.policy().activation;
         Self { budget, piece, left: 0 }
     }
 
@@ -88,6 +83,7 @@ impl<T> From<Delta<T>> for Piece<T> {
 /// other until there is none. The work of a message is done before that of later ones.
 pub(crate) fn in_pieces<'scope, T, C, W>(
     stream: Stream<'scope, T, C>,
+    context: &StateContext,
     name: &str,
     mut work: impl FnMut(&mut C, &mut dyn FnMut(W)) + 'static,
     mut next: impl FnMut(&mut W) -> Option<Piece<T>> + 'static,
@@ -105,7 +101,7 @@ where
     let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();
     let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
-    let mut pace = Pace::new();
+    let mut pace = Pace::new(context);
     builder.build(move |_capabilities| {
         let mut waiting: VecDeque<([Capability<T>; 2], W)> = VecDeque::new();
         move |_frontiers| {

@@ -1,6 +1,7 @@
 //! Whether a row has a partner: what semi, anti, mark and outer joins have in common.
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 
 use crate::arrangement::Kept;
 use crate::cogroup::{Answer, History, Logic, Rows, Shape, cogroup};
@@ -38,7 +39,7 @@ pub(crate) fn existence<'scope>(
     wanted: Wanted,
     shape: Shape,
 ) -> DeltaStream<'scope, Epoch> {
-    let answer = Answer::new(rows.layout.clone(), shape);
+    let answer = Answer::new(rows.layout.clone(), shape, &context::current());
     let logic = Semijoin {
         partner,
         wanted,

@@ -1,5 +1,6 @@
 //! INTERSECT and EXCEPT: how often a row is there, from how often it is on either side.
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, Spine};
 use arrow::datatypes::SchemaRef;
 
@@ -62,7 +63,7 @@ pub fn set_operation<'scope>(
     };
     let left = arrange::<Epoch, Spine<Epoch>>(left, layout.clone(), "ArrangeLeft");
     let right = arrange::<Epoch, Spine<Epoch>>(right, layout.clone(), "ArrangeRight");
-    let answer = Answer::new(layout, shape);
+    let answer = Answer::new(layout, shape, &context::current());
     let logic = Weigh { operation, left: History::default(), right: History::default() };
     Ok(cogroup(left, right, "SetOperation", logic, answer))
 }

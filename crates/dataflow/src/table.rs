@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use alluvium_trace::memory::{StateContext, context};
 use alluvium_trace::{Epoch, NullTrace, PageTime, RowBuffer, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
 use arrow::buffer::ScalarBuffer;
@@ -96,11 +97,13 @@ fn unkeyed<'scope>(
     let is_key = |column: &usize| !has_maps(schema.field(*column).data_type());
     let spread: Vec<usize> = columns.iter().copied().filter(is_key).collect();
     let rows = exchange(changes, &spread, KeyCodec::new(&types_of(&schema, &spread))?);
-    let mut keys = Encoded::default();
-    let mut values = Encoded::default();
+    let context = context::current();
+    let mut keys = Encoded::counted(&context);
+    let mut values = Encoded::counted(&context);
     let encoding = layout.clone();
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
+        &context,
         "TableChanges",
         layout.key_names(),
         move |delta, buffer| {
@@ -116,6 +119,7 @@ fn unkeyed<'scope>(
     let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
         arranged,
         0,
+        &context,
         "Multiset",
         layout.key_names(),
         Multiset { refused },
@@ -167,9 +171,11 @@ fn keyed<'scope>(
     let columns: Vec<usize> = (0..schema.fields().len()).collect();
     let rows = exchange(changes, primary_key, KeyCodec::new(&types_of(&schema, primary_key))?);
     let encoding = layout.clone();
-    let mut writes = Writes::default();
+    let context = context::current();
+    let mut writes = Writes::new(&context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
+        &context,
         "TableWrites",
         layout.key_names(),
         move |delta, buffer| {
@@ -179,6 +185,7 @@ fn keyed<'scope>(
     let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
         arranged,
         0,
+        &context,
         "LastWrite",
         layout.key_names(),
         LastWrite { row: Vec::new() },
@@ -187,7 +194,6 @@ fn keyed<'scope>(
 }
 
 /// Writes as values: the number (8 bytes, big-endian), one byte for "enters", the row's value.
-#[derive(Default)]
 struct Writes {
     keys: Encoded,
     values: Encoded,
@@ -195,6 +201,11 @@ struct Writes {
 }
 
 impl Writes {
+    fn new(context: &StateContext) -> Self {
+        let (keys, values) = (Encoded::counted(context), Encoded::counted(context));
+        Self { keys, values, write: Vec::new() }
+    }
+
     fn encode(
         &mut self,
         layout: &Layout,

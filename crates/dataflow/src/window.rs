@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::{SortOptions, cast, concat};
@@ -165,8 +166,10 @@ pub fn window<'scope>(
     let full_order: Vec<_> =
         order.iter().copied().chain(ties.iter().map(|&column| (column, ascending))).collect();
     let encoder = EntryEncoder::new(layout.clone(), &full_order, Vec::new())?;
+    let context = context::current();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
-        encoder.encode(stream),
+        encoder.encode(stream, &context),
+        &context,
         "ArrangePartitions",
         layout.key_names(),
         push_entries,
@@ -182,10 +185,10 @@ pub fn window<'scope>(
         expressions,
         results: functions.iter().map(|function| function.result.data_type().clone()).collect(),
         output: output_layout.clone(),
-        values: Encoded::new(),
+        values: Encoded::counted(&context),
     };
     let names = functions.iter().map(|function| function.result.name().clone()).collect();
-    let (rows, errors) = recompute(entries, evaluator, output_layout, false, names);
+    let (rows, errors) = recompute(entries, evaluator, output_layout, false, &context, names);
     Ok(Windowed { rows, errors })
 }
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_null_array};
 use arrow::compute::{SortOptions, cast, concat, take};
@@ -120,9 +121,10 @@ pub(super) fn fallback<'scope>(
         .iter()
         .map(|function| Function::new(function.clone(), input))
         .collect::<Result<Vec<_>, _>>()?;
-    let evaluator =
-        Aggregates { layout, functions, output: output.clone(), values: Encoded::new() };
-    Ok(recompute(rows.arranged, evaluator, output, true, names))
+    let context = context::current();
+    let values = Encoded::counted(&context);
+    let evaluator = Aggregates { layout, functions, output: output.clone(), values };
+    Ok(recompute(rows.arranged, evaluator, output, true, &context, names))
 }
 
 /// Evaluates aggregates over groups.

@@ -3,6 +3,7 @@
 //! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
 //! is added to what the accumulators were, whatever its sign.
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
@@ -41,10 +42,12 @@ pub(super) fn linear<'scope>(
         after: Vec::new(),
     };
     let (arranged, as_of) = (input.arranged, input.as_of);
-    let states = fold::<Epoch, _, Spine<Epoch>, _>(arranged, as_of, "Aggregate", key, logic);
+    let context = context::current();
+    let states =
+        fold::<Epoch, _, Spine<Epoch>, _>(arranged, as_of, &context, "Aggregate", key, logic);
     drop(states.trace);
     let finish = Finish { keys, accumulators, schema, names };
-    rows_and_errors(states.stream, move |gathered| finish.finish(gathered))
+    rows_and_errors(states.stream, &context, move |gathered| finish.finish(gathered))
 }
 
 /// Adds changes to accumulators.

@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
@@ -41,6 +42,7 @@ pub fn extremes<'scope>(
     keys: usize,
     schema: SchemaRef,
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
+    let context = context::current();
     let groups: Vec<usize> = (0..keys).collect();
     let layouts = lanes
         .iter()
@@ -54,13 +56,14 @@ pub fn extremes<'scope>(
         .map(|(number, (lane, layout))| {
             let number = u16::try_from(number).expect("there are fewer lanes than columns");
             let prefix = number.to_be_bytes().to_vec();
-            Ok(EntryEncoder::new(layout.clone(), &lane.order, prefix)?.encode(lane.rows))
+            Ok(EntryEncoder::new(layout.clone(), &lane.order, prefix)?.encode(lane.rows, &context))
         })
         .collect::<Result<Vec<_>, CodecError>>()?;
     let entries = scope.concatenate(entries);
     let key = layouts[0].key_names();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
         entries,
+        &context,
         "ArrangeEntries",
         key.clone(),
         push_entries,
@@ -71,9 +74,10 @@ pub fn extremes<'scope>(
         old: Vec::new(),
         new: Vec::new(),
     };
-    let first_rows = fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, "Extremes", key, logic);
+    let first_rows =
+        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, &context, "Extremes", key, logic);
     drop(first_rows.trace);
-    Ok(answers::rows(first_rows.stream, move |gathered| {
+    Ok(answers::rows(first_rows.stream, &context, move |gathered| {
         gathered.finish(|groups, answers| {
             let columns = decode(&layouts, keys, groups, answers);
             assemble(schema.clone(), columns, answers.len())

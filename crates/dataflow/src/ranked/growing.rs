@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursors, PageTime};
 
 use super::selection::{Selecting, Selection, difference};
@@ -22,8 +23,8 @@ pub(super) struct Growing {
 
 impl Growing {
     /// Of the rows that `which` chooses, of which none is skipped.
-    pub(super) fn new(which: Top) -> Self {
-        let (old, new) = (Selection::default(), Selection::default());
+    pub(super) fn new(which: Top, context: &StateContext) -> Self {
+        let (old, new) = (Selection::new(context), Selection::new(context));
         Self { which, old, new, value: Vec::new() }
     }
 

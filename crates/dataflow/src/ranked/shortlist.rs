@@ -16,6 +16,7 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use alluvium_trace::PageTime;
+use alluvium_trace::memory::StateContext;
 
 use crate::codec::{CodecError, Encoded, KeyCodec};
 use crate::delta::{Delta, DeltaStream, Times};
@@ -28,14 +29,16 @@ pub(super) fn shortlist<'scope, T: PageTime>(
     schema: &SchemaRef,
     keys: &[usize],
     order: &[(usize, SortOptions)],
+    context: &StateContext,
 ) -> Result<DeltaStream<'scope, T>, CodecError> {
     let options =
         order.iter().map(|&(at, options)| (schema.field(at).data_type().clone(), options));
     let mut shortlist = Shortlist {
-        keys: Part::new(keys.to_vec(), KeyCodec::new(&types_of(schema, keys))?),
+        keys: Part::new(keys.to_vec(), KeyCodec::new(&types_of(schema, keys))?, context),
         orders: Part::new(
             order.iter().map(|&(column, _)| column).collect(),
             KeyCodec::with_order(options.collect())?,
+            context,
         ),
     };
     Ok(rows.unary(Pipeline, "Shortlist", move |_, _| {
@@ -85,8 +88,8 @@ impl Shortlist {
 }
 
 impl Part {
-    fn new(columns: Vec<usize>, codec: KeyCodec) -> Self {
-        Self { columns, codec, encoded: Encoded::default() }
+    fn new(columns: Vec<usize>, codec: KeyCodec, context: &StateContext) -> Self {
+        Self { columns, codec, encoded: Encoded::counted(context) }
     }
 
     fn encode<T>(&mut self, delta: &Delta<T>) -> &Encoded {
@@ -117,7 +120,9 @@ mod tests {
             ("order", number([5, 7, 3, 4, 9, 3, 8, 6])),
         ]);
         let mut delta = Delta::insertions(rows.unwrap(), 4_u64);
-        let part = |column| Part::new(vec![column], KeyCodec::new(&[DataType::Int64]).unwrap());
+        let context = StateContext::default();
+        let codec = || KeyCodec::new(&[DataType::Int64]).unwrap();
+        let part = |column| Part::new(vec![column], codec(), &context);
         let mut shortlist = Shortlist { keys: part(0), orders: part(1) };
         let kept = shortlist.select(&delta).unwrap();
         assert_eq!(kept.values().set_indices().collect::<Vec<_>>(), [1, 2, 5]);

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use alluvium_trace::memory::context;
 use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::compute::SortOptions;
@@ -71,7 +72,7 @@ pub fn top<'scope>(
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     let (mut rows, mut append_only) = (rows, append_only);
     if append_only && which.last() == 1 {
-        rows = shortlist(rows, input, keys, order)?;
+        rows = shortlist(rows, input, keys, order, &context::current())?;
     }
     if keys.is_empty() && which.take.is_some() && rows.scope().peers() > 1 {
         // The first rows of all are among the first rows of each worker: one of them need not keep all.
@@ -98,21 +99,25 @@ fn on_workers<'scope>(
 ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
     let layout = Layout::keyed(input.clone(), keys)?;
     let encoder = EntryEncoder::new(layout.clone(), order, Vec::new())?;
-    let encoded = encoder.encode(rows);
+    let context = context::current();
+    let encoded = encoder.encode(rows, &context);
     let key = layout.key_names();
     // What is skipped would have to be kept as well.
     let append_only = append_only && which.skip == 0 && which.take.is_some();
     let answers = if append_only {
         let entries = arrange_encoded::<Epoch, NullTrace<Epoch>>(
             encoded,
+            &context,
             "ArrangeEntries",
             key.clone(),
             push_entries,
         );
-        fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, "GrowingTop", key, Growing::new(which)).stream
+        let logic = Growing::new(which, &context);
+        fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, &context, "GrowingTop", key, logic).stream
     } else {
         let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
             encoded,
+            &context,
             "ArrangeEntries",
             key.clone(),
             push_entries,
@@ -120,13 +125,13 @@ fn on_workers<'scope>(
         let logic = First {
             which,
             overlay: Overlay::default(),
-            old: Selection::default(),
-            new: Selection::default(),
+            old: Selection::new(&context),
+            new: Selection::new(&context),
             value: Vec::new(),
         };
-        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, "Top", key, logic).stream
+        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, &context, "Top", key, logic).stream
     };
-    Ok(crate::answers::rows(answers, move |gathered| {
+    Ok(crate::answers::rows(answers, &context, move |gathered| {
         gathered.finish(|groups, answers| {
             let columns = decode(&layout, which.numbered, append_only, groups, answers);
             assemble(output.clone(), columns, answers.len())

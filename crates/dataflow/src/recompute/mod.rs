@@ -12,6 +12,7 @@ mod groups;
 
 use std::ops::Range;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take;
@@ -47,26 +48,27 @@ pub(crate) fn recompute<'scope>(
     evaluator: impl Evaluator,
     layout: Layout,
     remember: bool,
+    context: &StateContext,
     names: Vec<String>,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let logic = Reevaluation {
         evaluator,
         remember,
         overlay: Overlay::default(),
-        groups: Groups::default(),
-        results: Results::default(),
-        kept: Results::default(),
+        groups: Groups::new(context),
+        results: Results::new(context),
+        kept: Results::new(context),
         pending: Vec::new(),
         moments: Vec::new(),
     };
     let key = layout.key_names();
     let stream = if remember {
-        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, "Recompute", key, logic).stream
+        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, context, "Recompute", key, logic).stream
     } else {
-        fold::<Epoch, _, NullTrace<Epoch>, _>(input, 0, "Recompute", key, logic).stream
+        fold::<Epoch, _, NullTrace<Epoch>, _>(input, 0, context, "Recompute", key, logic).stream
     };
     let decoder = Decoder { layout, names };
-    rows_and_errors(stream, move |gathered| decoder.decode(gathered))
+    rows_and_errors(stream, context, move |gathered| decoder.decode(gathered))
 }
 
 /// Evaluates groups anew.

@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_any_more_who_has_panicked() {
-        let room = DiskFullGate::default();
+        let disk_full = DiskFullGate::default();
         let mut calls = 0;
         let act = || {
             calls += 1;

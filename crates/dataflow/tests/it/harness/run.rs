@@ -80,11 +80,8 @@ impl Run {
             fault::arm(run.fault);
             fault::tile(run.tiled);
             let memory = [usize::MAX, 1, 20_000][(run.seed % 3) as usize];
-            context::enter(StateContext {
-                budget: MemoryBudget::new(memory),
-                storage: Some(Arc::new(MemoryStorage::new())),
-                ..StateContext::default()
-            });
+            let storage = Arc::new(MemoryStorage::new());
+            context::enter(StateContext::new(MemoryBudget::new(memory), Some(storage)));
             work(worker, &shared.with_probe());
         })
         .unwrap();
