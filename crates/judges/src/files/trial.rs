@@ -340,7 +340,7 @@ impl Trial {
         let epoch = self.epoch;
         let fails = self.fails(place, failing);
         let view = &mut self.views[place];
-        let kept = view.kind == ViewKind::Materialized;
+        let materialized = view.kind == ViewKind::Materialized;
         let sum = |watch: &mut Option<Watch>| {
             watch.as_mut().map(|watch| watch.catch_up(epoch).map(|()| watch.sum.rows()))
         };
@@ -348,7 +348,7 @@ impl Trial {
         let (name, skips) = (view.name.clone(), view.skips);
 
         let contents =
-            (kept || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
+            (materialized || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
         let batch = (!fails && !skips.datafusion).then(|| self.batch.answer(&name));
         let sqlite = self
             .sqlite
@@ -364,7 +364,7 @@ impl Trial {
         Evidence {
             cancels: false,
             contents,
-            kept,
+            materialized,
             deltas,
             late_deltas,
             batch,

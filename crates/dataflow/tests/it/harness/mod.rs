@@ -19,7 +19,7 @@ mod single;
 mod watch;
 
 pub use feed::{Feed, feed};
-pub use history::{Change, History, Row, Rows, at, delta, history, numbers};
+pub use history::{History, Row, Rows, at, delta, history, numbers};
 pub use random::Random;
 pub use run::Run;
 pub use seeds::{assert_caught, every_seed};

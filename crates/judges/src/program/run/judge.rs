@@ -31,7 +31,7 @@ struct Case<'a> {
     /// Whether the engine reports errors of the view.
     reports_errors: bool,
     /// The number of rows that fail according to the naive evaluator.
-    failures: usize,
+    failures: u64,
 }
 
 impl Case<'_> {
