@@ -3,7 +3,6 @@
 //! Each node's output has exactly the columns of the logical node it stands for; what a node needs
 //! computed is computed in a map below it, and pruned at the end.
 
-use alluvium_dataflow::fault::{self, Fault};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
@@ -22,6 +21,7 @@ use super::expression::{self, Expression};
 use super::prune::prune;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
+use crate::fault::{self, Fault};
 use crate::planner::{Landmarks, OPTIONS, as_set_operation, source_of};
 use crate::statement::is_column_type;
 
