@@ -1,24 +1,35 @@
 //! Mutation testing: how many pairs it takes to find a seeded fault of the engine.
 
-use alluvium_dataflow::fault::{self, Fault};
+use alluvium_trace::fault::{self, FaultId};
 
 use crate::program::run::Judges;
 use crate::tally::Tally;
 
-/// Arms the faults that make results wrong one after the other, or `only` the one of this name, and runs programs
-/// until a judge objects or `most` pairs have run.
+/// The faults of all crates that make results wrong, by name.
+fn registry() -> Vec<(String, FaultId)> {
+    fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {
+        (format!("{fault:?}"), fault.into())
+    }
+    let sql = alluvium_sql::fault::Fault::WRONG.into_iter().map(named);
+    let dataflow = alluvium_dataflow::fault::Fault::WRONG.into_iter().map(named);
+    let trace = fault::Fault::WRONG.into_iter().map(named);
+    dataflow.chain(trace).chain(sql).collect()
+}
+
+/// Arms the faults one after the other, or only the one named `only`, and runs programs until a judge objects or `most`
+/// pairs have run.
 ///
-/// `each` receives the fault, and the number of pairs with the objection, or `None` if there was none. The fault is
-/// armed in the whole process, so nothing else may use an engine at the same time.
+/// Calls `each` with the name of the fault, and with the number of pairs and the objection, if there was one. The fault
+/// is armed in the whole process, so nothing else may use an engine at the same time.
 pub fn run(
     seed: u64,
     most: u64,
     judges: Judges,
     only: Option<&str>,
-    mut each: impl FnMut(Fault, Option<(u64, &str)>),
+    mut each: impl FnMut(&str, Option<(u64, &str)>),
 ) {
-    let wanted = |fault: &Fault| only.is_none_or(|name| format!("{fault:?}") == name);
-    for fault in Fault::WRONG.into_iter().filter(wanted) {
+    let wanted = |fault: &(String, FaultId)| only.is_none_or(|name| fault.0 == name);
+    for (name, fault) in registry().into_iter().filter(wanted) {
         let mut pairs = 0;
         let mut found = None;
         let mut number = 0;
@@ -35,6 +46,6 @@ pub fn run(
             }
             number += 1;
         }
-        each(fault, found.as_deref().map(|what| (pairs, what)));
+        each(&name, found.as_deref().map(|what| (pairs, what)));
     }
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::fault::{self, Merging};
+use alluvium_trace::Merging;
 
 use super::run::{Judges, Report, replay, run_to_end};
 use super::{Program, Step, View, Write};
@@ -86,7 +86,7 @@ impl Variation {
             Variation::Noise => other.steps = with_noise(program),
             Variation::Memory(memory) => other.memory = Some(memory),
             Variation::Replay => other.steps = views_first(program),
-            Variation::Merging(_) => {}
+            Variation::Merging(merging) => other.merging = merging,
         }
         other
     }
@@ -94,14 +94,10 @@ impl Variation {
     /// A difference from the original run, if there is one.
     pub(crate) fn difference(self, program: &Program, report: &Report) -> Option<String> {
         let other = self.program(program);
-        if let Variation::Merging(merging) = self {
-            merge(merging);
-        }
         let varied = match (self, &report.recording) {
             (Variation::Replay, Some(recording)) => replay(&other, NOBODY, recording),
             _ => run_to_end(&other, NOBODY),
         };
-        merge(Merging::InProportion);
         if let Some((step, _, what)) = varied.wrong() {
             return Some(format!("{self:?}: step {step}: {what}"));
         }
@@ -133,17 +129,6 @@ impl Variation {
         }
         None
     }
-}
-
-#[cfg(feature = "faults")]
-fn merge(merging: Merging) {
-    fault::merge(merging);
-}
-
-/// Without the feature `faults`, merges are not varied.
-#[cfg(not(feature = "faults"))]
-fn merge(_merging: Merging) {
-    let _ = fault::merging();
 }
 
 /// The first epoch after which the sums of two logs differ. The logs may begin at different epochs.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use alluvium_dataflow::fault::{self, Fault};
 use alluvium_storage::MemoryStorage;
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
+use alluvium_trace::{Epoch, Schedule};
 use timely::worker::Worker;
 
 use super::{History, Random, Rows, Watch, at, history};
@@ -78,10 +78,11 @@ impl Run {
         let (run, shared) = (self.clone(), watch.share());
         let guards = timely::execute(timely::Config::process(self.workers), move |worker| {
             fault::arm(run.fault);
-            fault::tile(run.tiled);
             let memory = [usize::MAX, 1, 20_000][(run.seed % 3) as usize];
             let storage = Arc::new(MemoryStorage::new());
-            context::enter(StateContext::new(MemoryBudget::new(memory), Some(storage)));
+            let context = StateContext::new(MemoryBudget::new(memory), Some(storage));
+            let schedule = Schedule { tiled: run.tiled, ..Schedule::default() };
+            context::enter(context.with_schedule(schedule));
             work(worker, &shared.with_probe());
         })
         .unwrap();

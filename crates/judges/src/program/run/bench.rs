@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Session};
+use alluvium_trace::Schedule;
 
 use super::{Judges, Mode, Report, text};
 use crate::answers::batch::Batch;
@@ -76,6 +77,7 @@ impl<'a> Bench<'a> {
         let engine = Engine::builder()
             .workers(program.workers)
             .memory(program.memory)
+            .schedule(Schedule { merging: program.merging, ..Schedule::default() })
             .clock(move || {
                 SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed))
             })
