@@ -1,15 +1,20 @@
 //! From an optimized logical plan to an incremental plan.
 //!
-//! Each node's output has exactly the columns of the logical node it stands for; what a node needs
-//! computed is computed in a map below it, and pruned at the end.
+//! Each node's output has exactly the columns of the logical node it stands for. What a node needs computed, a
+//! map below it computes ([`projection`]); columns that turn out to be unused are pruned at the end.
+mod aggregate;
+mod join;
+mod limit;
+mod projection;
+mod unnest;
+mod window;
 
-use alluvium_dataflow::fault::{self, Fault};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion_common::{DFSchema, DataFusionError, JoinType, NullEquality};
+use datafusion_common::{DFSchema, DataFusionError};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
@@ -19,10 +24,10 @@ use datafusion_physical_expr::expressions::CastExpr;
 
 use super::IncrementalPlan;
 use super::expression::{self, Expression};
-use super::prune::prune;
+use super::prune::prune_nothing;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
-use crate::planner::{Landmarks, OPTIONS, as_set_operation, source_of};
+use crate::planner::{Landmarks, OPTIONS, SetOperationNode, as_set_operation, source_of};
 use crate::statement::is_column_type;
 
 /// The incremental plan of a view's optimized plan.
@@ -31,8 +36,7 @@ pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<Increme
     properties.config_options = Some(Arc::clone(&OPTIONS));
     let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
     let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
-    let all: Vec<usize> = (0..built.schema.fields().len()).collect();
-    let pruned = prune(built, &all)?;
+    let pruned = prune_nothing(built)?;
     check_columns(&pruned.schema)?;
     Ok(pruned)
 }
@@ -58,7 +62,7 @@ impl Builder<'_> {
                 let input = self.build(&alias.input)?;
                 renamed(input, &alias.schema)
             }
-            // The order of a view's rows means nothing, but for which of them are the first.
+            // A view's rows have no order; an order only decides which rows are the first.
             LogicalPlan::Sort(sort) => match sort.fetch {
                 None => self.build(&sort.input),
                 Some(fetch) => self.first(plan, fetch),
@@ -96,19 +100,8 @@ impl Builder<'_> {
                 Ok(IncrementalPlan::constant(expression::one_row()))
             }
             LogicalPlan::EmptyRelation(empty) => {
-                let columns = empty
-                    .schema
-                    .fields()
-                    .iter()
-                    .map(|field| new_empty_array(field.data_type()))
-                    .collect();
-                let options = RecordBatchOptions::new().with_row_count(Some(0));
-                let rows = RecordBatch::try_new_with_options(
-                    Arc::clone(empty.schema.inner()),
-                    columns,
-                    &options,
-                );
-                Ok(IncrementalPlan::constant(rows.map_err(DataFusionError::from)?))
+                let rows = RecordBatch::new_empty(Arc::clone(empty.schema.inner()));
+                Ok(IncrementalPlan::constant(rows))
             }
             LogicalPlan::Subquery(_) => self.refuse("a subquery in an expression"),
             LogicalPlan::Unnest(unnest) => self.unnest(unnest),
@@ -164,7 +157,7 @@ impl Builder<'_> {
             }
             Relation::Table { schema, primary_key, append_only, .. } => {
                 let name = source.name().to_string();
-                // A row that enters under the key of another takes that one away.
+                // A row with the key of an earlier one replaces it.
                 let append_only = *append_only && primary_key.is_empty();
                 Ok(IncrementalPlan::scan(name, schema, columns, primary_key, append_only)?)
             }
@@ -186,55 +179,12 @@ impl Builder<'_> {
         }
     }
 
-    fn join(&self, join: &logical::Join) -> Result<IncrementalPlan> {
-        if join.join_type != JoinType::Inner {
-            return self.outer_join(join);
-        }
-        let drop_null = join.null_equality == NullEquality::NullEqualsNothing;
-        let (left_keys, right_keys): (Vec<&Expr>, Vec<&Expr>) =
-            join.on.iter().map(|(left, right)| (left, right)).unzip();
-        let (left, left_keys) = self.keyed(&join.left, &left_keys, drop_null)?;
-        let (right, right_keys) = self.keyed(&join.right, &right_keys, drop_null)?;
-        let width = left.schema.fields().len();
-        let kept = (0..join.left.schema().fields().len())
-            .chain((0..join.right.schema().fields().len()).map(|column| width + column));
-        let kept: Vec<usize> = kept.collect();
-        let on = left_keys.into_iter().zip(right_keys).collect();
-        check_columns(&left.schema)?;
-        check_columns(&right.schema)?;
-        let joined = IncrementalPlan::columns(IncrementalPlan::join(left, right, on)?, &kept)?;
-        match &join.filter {
-            None => Ok(joined),
-            Some(filter) => {
-                Ok(IncrementalPlan::filter(joined, self.expression(filter, &join.schema)?)?)
-            }
-        }
-    }
-
-    /// One side of a join: its columns, then the keys that are not among them; and where the keys are.
-    pub(super) fn keyed(
-        &self,
-        input: &LogicalPlan,
-        keys: &[&Expr],
-        drop_null: bool,
-    ) -> Result<(IncrementalPlan, Vec<usize>)> {
-        let plan = self.build(input)?;
-        let mut project = plan.identity();
-        let mut places = Vec::with_capacity(keys.len());
-        let mut present = None;
-        for key in keys {
-            let key = self.expression(key, input.schema())?;
-            let drops = drop_null && !fault::armed(Fault::NullsMeet);
-            if drops && expression::is_nullable(&key, &plan.schema)? {
-                present = expression::and(present, Some(expression::is_not_null(&key)));
-            }
-            places.push(expression::as_column(&key).unwrap_or_else(|| {
-                project.push((key, format!("key{}", places.len() + 1)));
-                project.len() - 1
-            }));
-        }
-        let keyed = IncrementalPlan::map(plan, present, project)?;
-        Ok((keyed, places))
+    fn set_operation(&self, node: &SetOperationNode) -> Result<IncrementalPlan> {
+        let (left, right) = (self.build(&node.left)?, self.build(&node.right)?);
+        let names = node.left.schema().as_arrow();
+        let plan = IncrementalPlan::set_operation(left, right, node.operation, names)?;
+        check_columns(&plan.schema)?;
+        Ok(plan)
     }
 
     fn values(&self, values: &logical::Values) -> Result<IncrementalPlan> {

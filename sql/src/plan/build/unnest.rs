@@ -1,4 +1,4 @@
-//! Building UNNEST.
+//! UNNEST.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use datafusion_expr::logical_plan as logical;
 use datafusion_physical_expr::ScalarFunctionExpr;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
-use super::IncrementalPlan;
-use super::build::Builder;
-use super::expression::{self, Expression};
+use super::Builder;
 use crate::error::Result;
+use crate::plan::IncrementalPlan;
+use crate::plan::expression::{self, Expression};
 use crate::planner::OPTIONS;
 
 impl Builder<'_> {

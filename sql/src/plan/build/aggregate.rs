@@ -13,11 +13,12 @@ use datafusion_expr::{Expr, and, lit, when};
 use datafusion_functions::core::expr_fn::r#struct;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
-use super::IncrementalPlan;
-use super::build::{Builder, check_columns};
-use super::expression::{self, Expression};
-use super::order::Projection;
+use super::projection::{Projection, options};
+use super::{Builder, check_columns};
 use crate::error::{Error, Result};
+use crate::plan::IncrementalPlan;
+use crate::plan::expression::{self, Expression};
+use crate::plan::names::function_name;
 
 /// What one aggregate of a GROUP BY is made of.
 enum Made {
@@ -177,7 +178,7 @@ impl Builder<'_> {
         for sort in &params.order_by {
             let expression = self.expression(&sort.expr, below)?;
             let column = projection.add(expression, "order", &input.schema);
-            order.push((column, super::order::options(sort)));
+            order.push((column, options(sort)));
         }
         let filter = match &params.filter {
             None => None,
@@ -288,15 +289,4 @@ fn sets_of(sets: &GroupingSet) -> Result<Vec<Vec<&Expr>>> {
         GroupingSet::Cube(exprs) => powerset(exprs)?,
         GroupingSet::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
     })
-}
-
-/// How an aggregate's function is called in SQL.
-pub(super) fn function_name(function: Function) -> &'static str {
-    match function {
-        Function::Count => "count",
-        Function::Sum => "sum",
-        Function::Avg => "avg",
-        Function::Min => "min",
-        Function::Max => "max",
-    }
 }

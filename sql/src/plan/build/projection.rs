@@ -1,17 +1,16 @@
-//! What rows are ordered by, and the columns that orders and functions need.
+//! The projection below a node: the columns that its keys, orders and functions need.
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
 use datafusion_common::DFSchema;
 use datafusion_expr::SortExpr;
 
-use super::IncrementalPlan;
-use super::build::Builder;
-use super::expression::{self, Expression};
+use super::Builder;
 use crate::error::Result;
+use crate::plan::IncrementalPlan;
+use crate::plan::expression::{self, Expression};
 
-/// The columns of a map below a node that needs some expressions as columns: the input's, then those that
-/// are not among them.
+/// The columns of a map below a node that needs expressions as columns.
 pub(super) struct Projection {
     columns: Vec<(Expression, String)>,
 }
@@ -32,8 +31,8 @@ impl Projection {
         &self.columns[place].1
     }
 
-    /// Where the values of `expression` are found, a column of `input` being called as it is there, any other
-    /// one `name`.
+    /// The place of `expression`, which is added if it is missing. A column of `input` keeps its name; anything
+    /// else is called `name`.
     pub(super) fn add(&mut self, expression: Expression, name: &str, input: &Schema) -> usize {
         let same = |(known, _): &(Expression, String)| known.as_ref() == expression.as_ref();
         self.columns.iter().position(same).unwrap_or_else(|| {
@@ -52,7 +51,8 @@ impl Projection {
         Projection { columns: input.identity() }
     }
 
-    /// Where the values of `expression` are found; a column that has to be made is called `name`.
+    /// The place of `expression`, which is added if it is neither a column nor there already. It is then called
+    /// `name`.
     pub(super) fn place(&mut self, expression: Expression, name: &str) -> usize {
         if let Some(column) = expression::as_column(&expression) {
             return column;
@@ -72,7 +72,7 @@ impl Projection {
 }
 
 impl Builder<'_> {
-    /// The columns to order by, without those that repeat an earlier one or are the same for all rows.
+    /// The columns to order by, without repetitions and constants.
     pub(super) fn order(
         &self,
         sorts: &[SortExpr],
@@ -98,23 +98,3 @@ impl Builder<'_> {
 pub(super) fn options(sort: &SortExpr) -> SortOptions {
     SortOptions { descending: !sort.asc, nulls_first: sort.nulls_first }
 }
-
-/// The columns that tell apart the rows of a group that are equal in an order; `None` if nothing less than
-/// all columns is known to.
-pub(super) fn ties(
-    input: &IncrementalPlan,
-    keys: &[usize],
-    order: &[(usize, SortOptions)],
-) -> Option<Vec<usize>> {
-    let fixed = |column: &usize| {
-        keys.contains(column) || order.iter().any(|(ordered, _)| ordered == column)
-    };
-    input
-        .unique
-        .iter()
-        .map(|key| key.iter().copied().filter(|column| !fixed(column)).collect::<Vec<_>>())
-        .min_by_key(Vec::len)
-}
-
-/// How rows are ordered by a column when nobody says how.
-pub(super) const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: false };
