@@ -167,8 +167,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
     let guards = timely::execute(timely::Config::process(run.workers), move |worker| {
         let run = &settings;
         fault::arm(run.fault);
-        fault::tile(run.tiled);
-        surround(run.seed);
+        surround(run.seed, run.tiled);
         let probe = Handle::new();
         let (left_input, right_input, holder) = worker.dataflow(|scope| {
             let schema = numbers(&["key", "value"]);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::Input;
 use alluvium_storage::MemoryStorage;
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
+use alluvium_trace::{Epoch, Schedule};
 use timely::dataflow::operators::probe::Handle;
 use timely::worker::Worker;
 
@@ -57,11 +57,12 @@ pub struct Script {
 }
 
 /// Keeps the state of a worker, depending on the run, in memory, in files, or where there happens to be room.
-pub fn surround(seed: u64) {
+pub fn surround(seed: u64, tiled: bool) {
     let memory = [usize::MAX, 1, 20_000][(seed % 3) as usize];
     let storage = Arc::new(MemoryStorage::new());
     let budget = MemoryBudget::new(memory);
-    context::enter(StateContext::new(budget, Some(storage)));
+    let schedule = Schedule { tiled, ..Schedule::default() };
+    context::enter(StateContext::new(budget, Some(storage)).with_schedule(schedule));
 }
 
 /// Draws changes: rows come, come again, and go, but never more often than they came.

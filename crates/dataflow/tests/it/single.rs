@@ -104,8 +104,7 @@ impl Run {
         let (run, history, schema) = (self.clone(), history.clone(), numbers(columns));
         let guards = timely::execute(timely::Config::process(self.workers), move |worker| {
             fault::arm(run.fault);
-            fault::tile(run.tiled);
-            surround(run.seed);
+            surround(run.seed, run.tiled);
             let index = worker.index();
             let mut random = Random::new(run.seed ^ 0x5eed);
             let probe = Handle::new();

@@ -111,11 +111,11 @@ fn mutants(arguments: &Arguments, judges: Judges) -> ExitCode {
             Some((pairs, what)) => {
                 let what = what.lines().last().unwrap_or_default();
                 let what: String = what.chars().take(100).collect();
-                println!("{:<20} found after {pairs:>6} pairs: {what}", format!("{fault:?}"));
+                println!("{:<20} found after {pairs:>6} pairs: {what}", fault);
             }
             None => {
                 escaped = true;
-                println!("{:<20} not found in {} pairs", format!("{fault:?}"), arguments.pairs);
+                println!("{:<20} not found in {} pairs", fault, arguments.pairs);
             }
         }
     });

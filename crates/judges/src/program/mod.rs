@@ -11,6 +11,8 @@ pub(crate) mod run;
 pub(crate) mod shrink;
 pub(crate) mod variation;
 
+use alluvium_trace::Merging;
+
 use crate::query::{Expr, Kind, Query, Value, text};
 
 /// A column of a table.
@@ -79,6 +81,8 @@ pub(crate) struct Program {
     pub(crate) workers: usize,
     /// The bytes of memory that state may take; `None` without a limit.
     pub(crate) memory: Option<usize>,
+    /// When the engine merges state.
+    pub(crate) merging: Merging,
     pub(crate) tables: Vec<Table>,
     pub(crate) views: Vec<View>,
     pub(crate) steps: Vec<Step>,

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::{Engine, Session};
+use alluvium_trace::Schedule;
 
 use super::model::Model;
 use super::recording::{Recorder, Recording};
@@ -201,6 +202,7 @@ impl<'a> Bench<'a> {
         let engine = Engine::builder()
             .workers(program.workers)
             .memory(program.memory)
+            .schedule(Schedule { merging: program.merging, ..Schedule::default() })
             .clock(move || {
                 SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed))
             })

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::fault::{self, Merging};
+use alluvium_trace::Merging;
 
 use super::run::{Judges, Report, run_again, run_in_a_hurry};
 use super::{Program, Step, View, Write};
@@ -86,7 +86,7 @@ impl Variation {
             Variation::Noise => other.steps = with_noise(program),
             Variation::Memory(memory) => other.memory = Some(memory),
             Variation::Again => other.steps = views_first(program),
-            Variation::Merging(_) => {}
+            Variation::Merging(merging) => other.merging = merging,
         }
         other
     }
@@ -94,14 +94,10 @@ impl Variation {
     /// What differs from the program as it ran.
     pub(crate) fn difference(self, program: &Program, report: &Report) -> Option<String> {
         let other = self.program(program);
-        if let Variation::Merging(merging) = self {
-            merge(merging);
-        }
         let varied = match (self, &report.recording) {
             (Variation::Again, Some(recording)) => run_again(&other, NOBODY, recording),
             _ => run_in_a_hurry(&other, NOBODY),
         };
-        merge(Merging::InProportion);
         if let Some((step, _, what)) = varied.wrong() {
             return Some(format!("{self:?}: step {step}: {what}"));
         }
@@ -132,17 +128,6 @@ impl Variation {
         }
         None
     }
-}
-
-#[cfg(feature = "faults")]
-fn merge(merging: Merging) {
-    fault::merge(merging);
-}
-
-/// Without the feature `faults`, merges are what they are.
-#[cfg(not(feature = "faults"))]
-fn merge(_merging: Merging) {
-    let _ = fault::merging();
 }
 
 /// The first epoch after which two logs do not come to the same. They may begin at different epochs.
