@@ -1,7 +1,7 @@
 //! The queries: SQL files over common tables.
 //!
-//! The file of a query defines a view of its name, and local views that it is made of. What the query is about,
-//! and where it differs from its usual form, stands at the head of the file.
+//! The file of a query defines a view of the same name, and the local views it uses. A comment at the top describes
+//! the query, and differences from its usual form.
 
 use crate::error::{Error, Result};
 
