@@ -58,7 +58,7 @@ mod tests {
         let error = names("q4,q23").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no query \"q23\": there are q0 to q22, and \"all\""
+            "unknown query \"q23\": expected q0 to q22, or \"all\""
         );
     }
 }
