@@ -1,4 +1,4 @@
-//! What is wrong with the user's SQL, and where.
+//! Errors in SQL, with their positions.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Location, Span};
 
 use crate::planner::function_names;
 
-/// A place in the text that was given: both numbers count from one, columns in characters.
+/// A position in the source text. Lines and columns are counted from one, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line.
@@ -19,12 +19,12 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where a span starts; `None` for a span that was made up rather than read.
+    /// The start of a span; `None` for a span without a source.
     pub(crate) fn of_span(span: Span) -> Option<Position> {
         Position::of_location(span.start)
     }
 
-    /// Where a node of the syntax tree starts.
+    /// The start of a node of the syntax tree.
     pub(crate) fn of(node: &impl Spanned) -> Option<Position> {
         Position::of_span(node.span())
     }
@@ -34,13 +34,12 @@ impl Position {
     }
 }
 
-/// An error in the user's SQL. It displays as its message alone: a caller that knows the file's name
-/// puts file and position in front.
+/// An error in SQL. It displays as its message only; the caller adds the file name and the position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong and, where possible, what to do about it.
+    /// What is wrong and, where possible, how to fix it.
     pub message: String,
-    /// Where, in the text that was given.
+    /// The position in the source text.
     pub position: Option<Position>,
 }
 
@@ -61,7 +60,7 @@ impl Error {
         Error { message: message.into(), position: position.into() }
     }
 
-    /// What is called `name` is valid SQL that does not work yet.
+    /// The construct `name` is valid SQL that is not supported yet.
     pub(crate) fn not_supported(
         name: impl fmt::Display,
         position: impl Into<Option<Position>>,
@@ -75,7 +74,7 @@ impl Error {
         self
     }
 
-    /// An error of DataFusion's, in the words and at the place that help the user most.
+    /// Converts an error of DataFusion, with the most helpful message and position.
     ///
     pub(crate) fn from_datafusion(error: &DataFusionError) -> Error {
         let position = error
@@ -125,7 +124,7 @@ impl Error {
                     });
                     Error::new(
                         format!(
-                            "column \"{}\" is ambiguous; put its table's name in front",
+                            "column \"{}\" is ambiguous; qualify it with its table's name",
                             field.name
                         ),
                         position,
@@ -133,12 +132,12 @@ impl Error {
                 }
                 SchemaError::DuplicateQualifiedField { name, .. }
                 | SchemaError::DuplicateUnqualifiedField { name } => Error::new(
-                    format!("column \"{name}\" appears twice; name them apart with AS"),
+                    format!("column \"{name}\" appears twice; rename one with AS"),
                     position,
                 ),
             },
             root => {
-                // A diagnostic is put better, but says less about types that do not fit.
+                // A diagnostic has a better message, except for type mismatches.
                 let message = match error.diagnostic() {
                     Some(diagnostic) if !root.message().starts_with("Cannot ") => {
                         diagnostic.message.clone()
@@ -158,7 +157,7 @@ impl Error {
     }
 }
 
-/// There is no column of this name in `place`.
+/// The error for an unknown column `name` in `place`.
 pub(crate) fn no_column<'a>(
     name: &str,
     place: Option<&str>,
@@ -168,7 +167,7 @@ pub(crate) fn no_column<'a>(
     Error::new(format!("no column \"{name}\"{place}{}", did_you_mean(name, candidates)), None)
 }
 
-/// `; did you mean "…"?` with the candidate nearest to `name`, or nothing if none is near.
+/// `; did you mean "…"?` with the candidate most similar to `name`, or empty if none is similar.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     let near = 1 + name.chars().count() / 3;
     candidates
@@ -182,7 +181,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a 
         .unwrap_or_default()
 }
 
-/// Whether one name is the start of the other, as `dep` is of `dep_time`: that counts as near.
+/// Whether one name is a prefix of the other, as `dep` is of `dep_time`; such names count as similar.
 fn is_start(name: &str, candidate: &str) -> bool {
     let (name, candidate) = (name.to_lowercase(), candidate.to_lowercase());
     name.len().min(candidate.len()) >= 3

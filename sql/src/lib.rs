@@ -1,13 +1,13 @@
-//! Alluvium's SQL: text to statements, to an incremental plan, to a dataflow.
+//! Alluvium's SQL: from text to statements, to an incremental plan, to a dataflow.
 //!
 //! Read the chapters in this order:
 //!
-//! - [`statement`]: what a text says, statement by statement;
-//! - [`catalog`]: the relations that names stand for;
-//! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
+//! - [`statement`]: parsing text into statements;
+//! - [`catalog`]: looking up relations;
+//! - [`planner`]: resolving names and types and optimizing, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and what of it can be shared;
 //! - [`lower`]: the dataflow that keeps it;
-//! - [`error`]: what is wrong, and where.
+//! - [`error`]: errors with positions.
 
 pub mod catalog;
 pub mod error;

@@ -1,4 +1,4 @@
-//! DISTINCT ON as what it means: the rows that are the first of their groups.
+//! DISTINCT ON, rewritten as a filter for the first rows of groups.
 
 use std::sync::Arc;
 
@@ -16,8 +16,7 @@ const NUMBER: &str = "number within DISTINCT ON";
 
 /// DISTINCT ON as a filter of row numbers.
 ///
-/// It has to come first: the rules that follow push filters below a DISTINCT ON, where they would choose other
-/// rows.
+/// This must run before rules that push filters below DISTINCT ON, which would change the rows it selects.
 #[derive(Debug, Default)]
 pub(crate) struct DistinctOnToRowNumber;
 

@@ -1,5 +1,4 @@
-//! DataFusion's pushing of filters towards tables, kept from aggregates and joins where it would change what is true or
-//! what fails.
+//! DataFusion's filter push-down, except through aggregates and joins where it would change results or errors.
 
 use std::sync::Arc;
 
@@ -12,15 +11,15 @@ use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 
-/// [`PushDownFilter`], except
+/// [`PushDownFilter`], except:
 ///
-/// - through an aggregate that has a row where its input has none: DataFusion's rule lets a condition pass that names
-///   nothing but groups, as one on a constant does, but below an aggregate without GROUP BY that takes the input's rows
-///   away, and not the one row of the aggregate;
-/// - of a condition that [may fail](may_fail), through an aggregate or a join where another condition stays above it, as
-///   one of HAVING does, or one on both sides: it would fail for what the other leaves out;
-/// - of such a condition through any join, where a failure is not of a row but of a whole query: it would fail for rows that
-///   meet none.
+/// - through an aggregate that has a row for empty input: DataFusion's rule pushes a condition that refers only to
+///   group keys, which includes constant conditions; below an aggregate without GROUP BY, such a condition would
+///   remove the input rows instead of the row of the aggregate;
+/// - a condition that [may fail](may_fail), through an aggregate or a join if another condition stays above, such
+///   as one of HAVING or one over both sides: it would fail for rows that the other condition excludes;
+/// - such a condition through any join, if an error fails the whole query instead of one row: it would fail for
+///   rows without a match.
 #[derive(Debug, Default)]
 pub struct FilterPushDown {
     rule: PushDownFilter,
@@ -28,7 +27,7 @@ pub struct FilterPushDown {
 }
 
 impl FilterPushDown {
-    /// For plans of which one failure is the end.
+    /// Whether one error fails the whole plan.
     pub fn careful() -> Self {
         FilterPushDown { is_careful: true, ..Self::default() }
     }
@@ -66,7 +65,7 @@ impl OptimizerRule for FilterPushDown {
             }
             _ => return self.rule.rewrite(plan, config),
         };
-        // Whether a condition can go where one of these places has all columns that it names.
+        // Whether one of these inputs has all columns of a condition.
         let passes = |condition: &Expr| {
             let names = condition.column_refs();
             places.iter().any(|columns| names.iter().all(|column| columns.contains(column)))
@@ -93,8 +92,8 @@ impl OptimizerRule for FilterPushDown {
     }
 }
 
-/// What is below the filters that a plan begins with, which the rule takes for one; their conditions, one by one, from
-/// above.
+/// The input of the filters at the top of a plan, and their conditions from the top, which the rule treats as one
+/// filter.
 fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a LogicalPlan {
     match plan {
         LogicalPlan::Filter(filter) => {
@@ -105,7 +104,7 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
     }
 }
 
-/// Functions that have a value whatever they are given.
+/// Functions that never fail.
 const SURE: [&str; 14] = [
     "btrim",
     "character_length",
@@ -123,7 +122,7 @@ const SURE: [&str; 14] = [
     "upper",
 ];
 
-/// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.
+/// Whether evaluating an expression may fail for a row; true if that is not known.
 pub fn may_fail(expression: &Expr) -> bool {
     let part_may = |part: &Expr| {
         Ok(match part {
@@ -136,7 +135,7 @@ pub fn may_fail(expression: &Expr) -> bool {
     expression.exists(part_may).is_ok_and(|may| may)
 }
 
-/// Whether an aggregate groups by nothing, or does so among others.
+/// Whether an aggregate has an empty grouping set, or no GROUP BY.
 fn has_row_of_nothing(aggregate: &Aggregate) -> bool {
     aggregate.group_expr.is_empty()
         || aggregate.group_expr.iter().any(|group| match group {

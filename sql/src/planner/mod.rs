@@ -1,15 +1,16 @@
-//! From statements to plans.
+//! Planning statements.
 //!
 //! ```text
 //! query ─ refusal ─► datafusion-sql ─► analyzer, optimizer ─► validate ─► plan::build ─► IncrementalPlan   (views)
 //!                    datafusion-sql ─► views written out in place ─► LogicalPlan                            (statements)
 //! ```
 //!
-//! `context` resolves names, `now` keeps the time open, `refusal` says what a view cannot say yet, `optimizer`
-//! chooses rules that hold while the data changes (`cross_join`, `filter_push_down` and `distinct_on` are our own), `time_window` plans
-//! TUMBLE, HOP and SESSION, `lateral` and `ordinality` UNNEST, `view` and `write` plan, `constant` keeps constants from
-//! wrapping around. `set_operation` plans INTERSECT and EXCEPT, `subquery` makes joins of
-//! subqueries, once `selected_names` has told apart what they select.
+//! `context` resolves names, `now` leaves the time open, and `refusal` rejects constructs that views do not
+//! support. `optimizer` selects rules that are valid for changing data; `cross_join`, `filter_push_down` and
+//! `distinct_on` are rules of our own. `time_window` plans TUMBLE, HOP and SESSION, `lateral` and `ordinality` plan
+//! UNNEST, and `set_operation` INTERSECT and EXCEPT. `subquery` rewrites subqueries as joins, after
+//! `selected_names` has made the names of their columns unique. `constant` detects overflow in constants. `view`
+//! and `write` plan views and changes.
 mod constant;
 mod context;
 mod cross_join;
@@ -60,9 +61,9 @@ use crate::statement::ViewDefinition;
 
 /// Plans statements against a catalog.
 ///
-/// Plans for statements are logical plans that scan [`RelationSource`]s, neither analyzed nor
-/// optimized; they scan tables, materialized views, system relations and the [`CLOCK`] only. They tell the time
-/// where they say `NOW()`: whoever runs one says [`at`] which. Their parameters are to be [bound](bind).
+/// Plans for statements are logical plans that scan [`RelationSource`]s: tables, materialized views, system
+/// relations and the [`CLOCK`]. They are neither analyzed nor optimized. To run one, replace `NOW()` with a time
+/// ([`at`]) and [bind] its parameters.
 #[derive(Debug)]
 pub struct Planner {
     optimizer: optimizer::ViewOptimizer,
@@ -85,7 +86,7 @@ impl Planner {
         view::plan(&self.optimizer, view, catalog)
     }
 
-    /// The plan of a query that is answered once.
+    /// The plan of a query that is executed once.
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
@@ -106,8 +107,7 @@ impl Planner {
             })
     }
 
-    /// The rows that an INSERT adds: exactly the table's columns in order, of their types, with defaults
-    /// filled in.
+    /// The rows that an INSERT adds: the table's columns in order and with their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         write::insert(insert, catalog)
     }
@@ -123,7 +123,7 @@ impl Planner {
         write::delete(delete, catalog)
     }
 
-    /// A plan as text, a node a line, each node's inputs indented below it.
+    /// A plan as text, with one node per line and inputs indented below.
     pub fn explain(&self, plan: &IncrementalPlan) -> String {
         crate::plan::explain(plan)
     }

@@ -1,14 +1,14 @@
-//! Names of casts inside functions of many rows.
+//! Names for casts in aggregates and window functions.
 //!
-//! DataFusion calls a function by its arguments without their casts, and finds its results by that name: of
-//! `SUM(n), SUM(CAST(n AS DOUBLE))` it would take one for the other.
+//! DataFusion names a function by its arguments without casts, and finds its result by that name, so it would
+//! confuse `SUM(n)` and `SUM(CAST(n AS DOUBLE))`.
 
 use datafusion_common::Result;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::Expr;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawWindowExpr};
 
-/// Gives arguments with casts in them names of their own.
+/// Gives arguments that contain casts unique names.
 #[derive(Debug)]
 pub(super) struct NamedCasts;
 

@@ -1,4 +1,4 @@
-//! `UNNEST(…) WITH ORDINALITY`: one more list beside the others, of the places of elements.
+//! `UNNEST(…) WITH ORDINALITY`: unnests another list beside the others, with the positions of elements.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,7 +21,7 @@ use sqlparser::ast::{Spanned, TableFactor};
 
 use crate::error::{Error, Position};
 
-/// Plans UNNEST with its places; without, it is DataFusion's.
+/// Plans UNNEST with ordinality; DataFusion plans it without.
 #[derive(Debug)]
 pub(super) struct OrdinalityPlanner;
 
@@ -76,7 +76,7 @@ static PLACES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::from(Places { signature }))
 });
 
-/// For lists side by side the places of their elements: 1, 2, … up to the length of the longest.
+/// For parallel lists, the positions of their elements: 1, 2, … up to the length of the longest.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Places {
     signature: Signature,

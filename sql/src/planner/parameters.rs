@@ -1,4 +1,4 @@
-//! `$1`, `$2`, …: values that are given when a statement is run.
+//! Parameters `$1`, `$2`, …: values passed when a statement runs.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Position, Result};
 use crate::statement::StatementKind;
 use crate::walk::walk;
 
-/// Refuses a statement whose parameters are not exactly `$1` to the number of values that are given.
+/// Refuses a statement whose parameters are not exactly `$1` to the number of values.
 pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     let mut uses = Uses { given, used: vec![false; given] };
     match statement {
@@ -26,7 +26,7 @@ pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     match uses.used.iter().position(|used| !used) {
         None => Ok(()),
         Some(unused) => {
-            let message = format!("a value is given for ${}, which does not occur", unused + 1);
+            let message = format!("there is a value for ${}, which does not occur", unused + 1);
             Err(Error::new(message, None))
         }
     }
@@ -48,19 +48,19 @@ impl Visitor for Uses {
                 self.used[place] = true;
                 return ControlFlow::Continue(());
             }
-            Some(_) => format!("no value is given for parameter {name}"),
+            Some(_) => format!("there is no value for parameter {name}"),
             None => format!("parameters are written $1, $2, …, not {name}"),
         };
         ControlFlow::Break(Error::new(message, Position::of_span(value.span)))
     }
 }
 
-/// Which value a parameter stands for, from zero.
+/// The index of a parameter's value, from zero.
 fn place(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The plan with values in place of its parameters, of the types that are wanted where they stand.
+/// Replaces the parameters of a plan by values, cast to the types required at their positions.
 ///
 /// The statement has passed [`check_parameters`].
 pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
@@ -88,7 +88,7 @@ pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
 fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::Result<Expr> {
     let wrong = |message: String| DataFusionError::External(Box::new(Error::new(message, None)));
     let Some(value) = place(&parameter.id).and_then(|place| values.get(place)) else {
-        return Err(wrong(format!("no value is given for parameter {}", parameter.id)));
+        return Err(wrong(format!("there is no value for parameter {}", parameter.id)));
     };
     let value = match &parameter.field {
         Some(field) if *field.data_type() != value.data_type() => {

@@ -1,7 +1,7 @@
-//! What correlated subqueries select, by names of its own.
+//! Unique names for the columns that correlated subqueries select.
 //!
-//! Where a subquery becomes a join, the columns that it is correlated by are added to what it selects. In
-//! `(SELECT MAX(n) AS k FROM u WHERE u.k = t.k)` both would be `k`, and nobody could tell which is meant.
+//! When a subquery becomes a join, its correlated columns are added to the columns it selects. In `(SELECT MAX(n)
+//! AS k FROM u WHERE u.k = t.k)` both would be named `k`, which is ambiguous.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, logical_plan as logical};
 
-/// The plan with names in its correlated subqueries that no column below has. What is outside of them keeps its names.
+/// Renames the columns that correlated subqueries select to names that no column below them has. Names outside are
+/// unchanged.
 pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     let generator = AliasGenerator::new();
     plan.transform_up_with_subqueries(|node| {

@@ -1,8 +1,7 @@
-//! Whether every column of an optimized plan exists where it is used.
+//! Validating optimized plans.
 //!
-//! The optimizer can leave a column behind that its input does not have, without an error: a
-//! correlation over two levels does. Or it leaves a subquery as it is. Such a plan must be refused, not
-//! run.
+//! The optimizer can produce a plan with a column that does not exist in its input, for example for a correlation
+//! over two levels, or leave a subquery in the plan. Such plans are refused.
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema};
@@ -34,8 +33,8 @@ pub(crate) fn validate(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> 
     .map_err(|error| Error::from_datafusion(&error))
 }
 
-/// Refuses what is left of subqueries after they were rewritten, but for scalars of one row: those have a
-/// rule of the optimizer's.
+/// Refuses subqueries that were not rewritten, except for scalar subqueries of one row, which an optimizer rule
+/// rewrites.
 pub(crate) fn check_subqueries(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> {
     plan.apply(|node| {
         node.apply_expressions(|expression| {
@@ -62,7 +61,7 @@ fn subquery_left(part: &Expr, landmarks: &Landmarks) -> datafusion_common::Resul
     }
 }
 
-/// A subquery that is no join: of its kind, the first in the text is named.
+/// The error for a subquery that could not be rewritten, at the first subquery of its kind in the text.
 fn left_over(name: &str, position: Option<Position>) -> datafusion_common::DataFusionError {
     let error = Error::not_supported(
         format!("{name}, with what it refers to outside, in a view"),

@@ -1,4 +1,4 @@
-//! Planning INSERT, UPDATE and DELETE: which rows enter and leave a table.
+//! Planning INSERT, UPDATE and DELETE: the rows to insert into and delete from a table.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<Plan
         if !assigned.insert(name.clone()) {
             return Err(Error::new(format!("column \"{name}\" is assigned twice"), at));
         }
-        // DataFusion looks the target up as it stands: give it the folded name.
+        // DataFusion looks up the target without folding its name.
         *column = ObjectName::from(vec![Ident::with_quote('"', name)]);
     }
     let qualifier = alias.unwrap_or_else(|| target.name.clone());
@@ -168,7 +168,7 @@ impl Target {
         }
     }
 
-    /// Refuses to change rows that are not kept, or never change.
+    /// Refuses to change rows of a table that does not keep its contents, or is append-only.
     fn check_changes(&self, statement: &str) -> Result<()> {
         let name = &self.name;
         if !self.kept {
@@ -182,7 +182,7 @@ impl Target {
         Ok(())
     }
 
-    /// The column that a list of columns or an assignment names.
+    /// The column named in a column list or an assignment.
     fn column(&self, name: &ObjectName) -> Result<&str> {
         let position = Position::of(name);
         let Some(identifier) = name.0.last().and_then(|part| part.as_ident()) else {
@@ -197,8 +197,8 @@ impl Target {
         )
     }
 
-    /// Rows of the table's types. DataFusion casts them as well, but to what it takes an expression's type to be
-    /// before it has analysed it: that of lists of several types, in a UNION or a CASE, turns out to be another.
+    /// Casts rows to the table's types. DataFusion casts them too, but based on types before analysis, which
+    /// changes the types of lists of several types in a UNION or a CASE.
     fn cast(&self, plan: LogicalPlan) -> datafusion_common::Result<LogicalPlan> {
         let columns = plan.schema().columns().into_iter().zip(self.schema.fields());
         let cast = columns.map(|(column, field)| {
@@ -210,7 +210,7 @@ impl Target {
         LogicalPlanBuilder::from(plan).project(cast)?.build()
     }
 
-    /// The rows of the statement, as DataFusion plans them.
+    /// The rows of the statement, planned by DataFusion.
     fn plan(&self, statement: ast::Statement, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let context = Context::new(catalog);
         let at = |error: datafusion_common::DataFusionError| {
@@ -218,7 +218,7 @@ impl Target {
         };
         let plan = context.plan(statement).map_err(at)?;
         let LogicalPlan::Dml(change) = plan else {
-            return Err(Error::new("the statement changes no table", self.position));
+            return Err(Error::new("the statement does not change a table", self.position));
         };
         let plan = set_operation::plan(change.input.as_ref().clone())
             .and_then(relation::inline_views)
@@ -231,7 +231,7 @@ impl Target {
     }
 }
 
-/// The word DEFAULT among VALUES would be taken for a column.
+/// Refuses the word DEFAULT in VALUES, which would be parsed as a column.
 fn refuse_default(source: &ast::Query) -> Result<()> {
     let SetExpr::Values(values) = source.body.as_ref() else { return Ok(()) };
     let mut values = values.rows.iter().flat_map(|row| row.content.iter());

@@ -1,6 +1,6 @@
-//! Connectors: where a table's rows come from, and where a view's rows go.
+//! Connectors: the inputs of tables and the outputs of views.
 //!
-//! They are written as JSON of Feldera's shape, several at a time, or one with flat options:
+//! They are written as JSON in Feldera's format, or, if there is only one, as flat options:
 //!
 //! ```sql
 //! WITH ('connectors' = '[{"name": "daily",
@@ -9,37 +9,36 @@
 //! WITH (connector = 'file', path = 't.csv', format = 'csv', headers = 'true')
 //! ```
 //!
-//! What is read here is only their shape. Which transports and formats there are, and what options they
-//! have, is the affair of whoever makes connectors of these definitions.
+//! This module reads only their structure. The engine knows the transports, formats and their options.
 
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 
 use super::json::{Json, Literal, Member, Value};
 use crate::error::{Error, Position, Result};
 
-/// A connector as it was written.
+/// A connector as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectorDefinition {
     /// Where it starts.
     pub position: Position,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// How bytes get here or away, such as `file_input`; its `name` is `transport` or `connector`.
+    /// How bytes are transferred, such as `file_input`; its `name` is `transport` or `connector`.
     pub transport: Setting,
-    /// What the transport is told, such as `path`.
+    /// The options of the transport, such as `path`.
     pub config: Vec<Setting>,
-    /// What the bytes mean, such as `csv`.
+    /// The format of the bytes, such as `csv`.
     pub format: Option<Setting>,
-    /// What the format is told, such as `headers`.
+    /// The options of the format, such as `headers`.
     pub options: Vec<Setting>,
 }
 
-/// Something that is set to a value.
+/// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// What is set, as it was written.
+    /// The name, as written.
     pub name: String,
-    /// The value: text without its quotes, anything else as it was written.
+    /// The value: a string without its quotes, anything else as written.
     pub value: String,
     /// Where it stands.
     pub position: Position,
@@ -52,11 +51,11 @@ pub(super) struct Options {
     pub(super) connectors: Vec<ConnectorDefinition>,
 }
 
-/// What the flat options `connector` and `path` say of the transport; all others are the format's.
+/// The flat options of the transport; all others belong to the format.
 const FLAT_CONFIG: &[&str] = &["path", "mode"];
 
 impl Options {
-    /// Reads options of which `own` are the relation's; names are in lower case from here on.
+    /// Reads options; those in `own` belong to the relation. Converts names to lower case.
     pub(super) fn read(options: &[SqlOption], own: &[&str], place: Position) -> Result<Options> {
         let mut read = Options::default();
         let mut flat: Vec<Setting> = Vec::new();
@@ -95,7 +94,7 @@ impl Options {
     }
 }
 
-/// A literal's text without its quotes; anything else as it was written.
+/// The text of a string literal without its quotes; anything else as written.
 fn text(value: &ast::Expr) -> String {
     match value {
         ast::Expr::Value(value) => match &value.value {
@@ -151,14 +150,14 @@ fn connectors(literal: Literal<'_>) -> Result<Vec<ConnectorDefinition>> {
     connectors.into_iter().map(|connector| shape.connector(connector)).collect()
 }
 
-/// Takes JSON apart, with positions for what is wrong.
+/// Reads connectors from JSON, with positions for errors.
 struct Shape<'a>(Literal<'a>);
 
 impl Shape<'_> {
     fn connector(&self, json: Json) -> Result<ConnectorDefinition> {
         let position = self.0.position(json.offset);
         let (mut name, mut transport, mut format) = (None, None, None);
-        for member in self.members(json, "a connector is an object")? {
+        for member in self.members(json, "a connector must be an object")? {
             let place = match member.name.as_str() {
                 "name" => {
                     name = Some(self.setting(member)?.value);

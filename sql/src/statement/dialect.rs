@@ -15,7 +15,7 @@ pub(crate) struct Alluvium;
 const GENERIC: GenericDialect = GenericDialect;
 
 impl Dialect for Alluvium {
-    /// Grammar that sqlparser ties to the generic dialect's name is ours too.
+    /// Enables grammar that sqlparser ties to the generic dialect.
     fn dialect(&self) -> TypeId {
         GENERIC.dialect()
     }
@@ -168,7 +168,7 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `FOREIGN KEY REFERENCES …` on a column says what `REFERENCES …` says.
+    /// `FOREIGN KEY REFERENCES …` on a column means the same as `REFERENCES …`.
     fn parse_column_option(
         &self,
         parser: &mut Parser<'_>,

@@ -10,7 +10,7 @@ use crate::walk::walk;
 
 /// The files that a part of a statement reads, each once, in the order of their first mention.
 ///
-/// They are relations whose names stand in single quotes; a catalog is asked for them by their paths.
+/// They are relations whose names are in single quotes; a catalog finds them by their paths.
 pub fn files(statement: &impl Visit) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     visit(statement, |relation| match path(relation) {
@@ -20,8 +20,8 @@ pub fn files(statement: &impl Visit) -> Vec<String> {
     files
 }
 
-/// All names of relations in a part of a statement but those of files: what it reads and, if it changes a
-/// relation, that one. Names that the statement itself defines are among them.
+/// The names of all relations in a part of a statement except files: those it reads, the one it changes, and those
+/// it defines.
 pub fn relations(statement: &impl Visit) -> Vec<String> {
     let mut relations = Vec::new();
     visit(statement, |relation| {
@@ -42,7 +42,7 @@ fn visit(statement: &impl Visit, see: impl FnMut(&ObjectName)) {
             ControlFlow::Continue(())
         }
     }
-    walk(statement, &mut Relations(see)).expect("looking at a name does not fail");
+    walk(statement, &mut Relations(see)).expect("collecting names does not fail");
 }
 
 fn path(relation: &ObjectName) -> Option<&str> {
@@ -51,7 +51,7 @@ fn path(relation: &ObjectName) -> Option<&str> {
     (name.quote_style == Some('\'')).then_some(name.value.as_str())
 }
 
-/// Refuses a view over a file: nothing would tell it of changes.
+/// Refuses a view over a file, because changes of the file are not tracked.
 pub(super) fn refuse(query: &ast::Query, tokens: &[TokenWithSpan]) -> Result<(), Error> {
     let Some(file) = files(query).into_iter().next() else { return Ok(()) };
     let position = tokens
@@ -59,7 +59,7 @@ pub(super) fn refuse(query: &ast::Query, tokens: &[TokenWithSpan]) -> Result<(),
         .find(|token| matches!(&token.token, Token::SingleQuotedString(text) if *text == file))
         .and_then(|token| Position::of_span(token.span));
     let message = format!(
-        "a view cannot read the file '{file}': make a table of it with CREATE TABLE t FROM '{file}'"
+        "a view cannot read the file '{file}': load it into a table with CREATE TABLE t FROM '{file}'"
     );
     Err(Error::new(message, position))
 }

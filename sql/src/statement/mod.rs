@@ -1,13 +1,12 @@
-//! SQL text as statements.
+//! Parsing SQL text.
 //!
-//! A text is cut into statements at its semicolons, on located tokens, and each statement is parsed
-//! when it is reached; every position is one in the text as it was given. What is parsed here knows
-//! nothing of the tables that exist: names are resolved by the [planner](crate::planner).
+//! The tokens of a text are split into statements at semicolons, and each statement is parsed when it is reached.
+//! Positions refer to the whole text. Names are resolved later, by the [planner](crate::planner).
 //!
-//! In reading order: `statements` cuts, `dialect` says how our SQL differs from sqlparser's
-//! generic one, `kind` sorts statements and refuses those that do not work, `table` and `view`
-//! read definitions, `nested_types` spells types, `connector` reads where their rows come from and go to (as
-//! `json` or flat), `copy` reads COPY, and `file` finds the files that queries name.
+//! In reading order: `statements` splits text, `dialect` extends sqlparser's generic SQL, and `kind` classifies
+//! statements and refuses unsupported ones. `table` and `view` read definitions, `nested_types` rewrites type
+//! names, and `connector` reads connectors (as `json` or flat options). `copy` reads COPY, and `file` finds the
+//! files that queries name.
 mod connector;
 mod copy;
 mod dialect;
@@ -32,23 +31,23 @@ use crate::error::Position;
 /// One statement of a text.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// What it asks for.
+    /// Its kind, with its contents.
     pub kind: StatementKind,
     /// Its source, without the semicolon.
     pub text: String,
-    /// Where it starts.
+    /// The position at which it starts.
     pub position: Position,
 }
 
-/// What a definition does where its name is taken by a relation of its kind.
+/// What a definition does if its name is taken by a relation of the same kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfTaken {
-    /// It fails.
+    /// Fails.
     #[default]
     Fail,
-    /// `IF NOT EXISTS`: nothing.
+    /// `IF NOT EXISTS`: does nothing.
     Keep,
-    /// `OR REPLACE`: it takes the other's place.
+    /// `OR REPLACE`: replaces the other relation.
     Replace,
 }
 
@@ -57,15 +56,15 @@ pub enum IfTaken {
 pub struct Drop {
     /// The relation.
     pub name: String,
-    /// Where it is named.
+    /// The position of its name.
     pub position: Position,
-    /// Whether it need not be there.
+    /// Whether it is no error if the relation does not exist.
     pub if_exists: bool,
-    /// Whether all that names it goes with it.
+    /// Whether to drop everything that depends on it.
     pub cascade: bool,
 }
 
-/// What a statement asks for. Names are folded; positions are those of names.
+/// The kinds of statements. Names are folded; positions are those of names.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     /// `CREATE TABLE`
@@ -92,37 +91,37 @@ pub enum StatementKind {
     CreateTableFrom {
         /// The table.
         name: String,
-        /// Where it is named.
+        /// The position of its name.
         position: Position,
-        /// Where its columns and rows come from, as it was written.
+        /// The path of its columns and rows, as written.
         path: String,
-        /// How to read them.
+        /// The options for reading.
         options: Vec<Setting>,
     },
-    /// `START`: connectors that have not started do.
+    /// `START`: starts all connectors that have not started.
     Start,
     /// `COPY table (columns) FROM 'path' (NAME value, …)`
     Copy {
         /// The table that is copied into.
         table: String,
-        /// Where it is named.
+        /// The position of its name.
         position: Position,
-        /// The columns that the rows have, and where each is named; none stands for all.
+        /// The columns of the rows and the positions of their names; empty for all columns.
         columns: Vec<(String, Position)>,
-        /// Where the rows come from, as it was written.
+        /// The path of the rows, as written.
         path: String,
-        /// How to read them.
+        /// The options for reading.
         options: Vec<Setting>,
     },
     /// `COPY table (columns) TO 'path' (NAME value, …)`, or of a query
     CopyTo {
-        /// What is copied.
+        /// The query whose rows are copied.
         query: Box<ast::Query>,
-        /// Where it is named.
+        /// The position of its name.
         position: Position,
-        /// Where the rows go, as it was written.
+        /// The path to write to, as written.
         path: String,
-        /// How to write them.
+        /// The options for writing.
         options: Vec<Setting>,
     },
     /// `SELECT`, `WITH` or `VALUES`
@@ -131,14 +130,14 @@ pub enum StatementKind {
     Subscribe {
         /// The view or table.
         name: String,
-        /// Where it is named.
+        /// The position of its name.
         position: Position,
     },
     /// `EXPLAIN VIEW`
     ExplainView {
         /// The view.
         name: String,
-        /// Where it is named.
+        /// The position of its name.
         position: Position,
     },
     /// `EXPLAIN SELECT`

@@ -13,24 +13,24 @@ use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::{column_default, column_type};
 
-/// A table as it was written.
+/// A table as written.
 #[derive(Clone, Debug)]
 pub struct TableDefinition {
     /// Its folded name.
     pub name: String,
-    /// Where it is named.
+    /// The position of its name.
     pub position: Position,
-    /// What becomes of it if there is one of its name.
+    /// What to do if a table of this name exists.
     pub if_taken: IfTaken,
     /// Its columns; those of the primary key and those declared NOT NULL are not nullable.
     pub schema: SchemaRef,
     /// The columns of the primary key, in its order; empty without one.
     pub primary_key: Vec<usize>,
-    /// What a column gets that an INSERT leaves out: one entry per column, `None` for NULL.
+    /// The defaults of columns that an INSERT omits: one entry per column, `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
-    /// The options of its WITH clause that are its own, names and values in lower case.
+    /// The options in its WITH clause that are not the connector's, names and values in lower case.
     pub options: Vec<(String, String)>,
-    /// Where its rows come from.
+    /// Its inputs.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
@@ -175,8 +175,8 @@ fn table_constraint(
 }
 
 impl TableDefinition {
-    /// A table of these columns and nothing else. Types that tables do not hold become the nearest one that
-    /// they do; fails at the first column without one.
+    /// A table with these columns and no options. Types that tables do not support become the nearest supported
+    /// type; fails for a column without one.
     pub fn with_columns(
         name: &str,
         position: Position,
@@ -196,7 +196,7 @@ impl TableDefinition {
         })
     }
 
-    /// Columns with types that tables hold, under names that differ.
+    /// Columns with supported types; fails if names are not distinct.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
@@ -217,7 +217,7 @@ impl TableDefinition {
     }
 }
 
-/// The type of a table's column that holds all values of another type.
+/// The supported type that holds all values of another type.
 fn nearest(data_type: &DataType) -> Option<DataType> {
     let nearest = match data_type {
         DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
@@ -248,7 +248,7 @@ fn nearest(data_type: &DataType) -> Option<DataType> {
 
 fn nearest_field(field: &Field) -> Option<Field> {
     let data_type = match field.data_type() {
-        // The entries of a map are a struct, which need not be a column's type.
+        // The entries of a map are a struct, which is not checked as a column type.
         DataType::Struct(fields) => {
             let fields = fields.iter().map(|field| nearest_field(field));
             DataType::Struct(fields.collect::<Option<Vec<_>>>()?.into())
@@ -265,7 +265,7 @@ fn second_key(position: Option<Position>) -> Error {
 fn key_column(column: &ast::IndexColumn, fields: &[Field]) -> Result<usize> {
     let ast::Expr::Identifier(identifier) = &column.column.expr else {
         return Err(Error::new(
-            "a PRIMARY KEY is made of columns",
+            "a PRIMARY KEY must consist of columns",
             Position::of(&column.column.expr),
         ));
     };
@@ -276,7 +276,7 @@ fn key_column(column: &ast::IndexColumn, fields: &[Field]) -> Result<usize> {
     })
 }
 
-/// The words that start a column option.
+/// The leading keywords of a column option.
 fn option_name(option: &ColumnOption) -> String {
     let text = option.to_string();
     text.split_whitespace()
@@ -290,10 +290,10 @@ fn option_name(option: &ColumnOption) -> String {
         .join(" ")
 }
 
-/// Options that are neither of a connector nor unknown, by name.
+/// The options of tables.
 type Flags = Vec<(String, String)>;
 
-/// The options that are the table's own, in lower case, and its connectors.
+/// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
     position: Position,
@@ -312,7 +312,7 @@ fn options(
     let mut read = Vec::with_capacity(own.len());
     for Setting { name, value, position } in own {
         if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {
-            let message = format!("option '{name}' is 'true' or 'false', not '{value}'");
+            let message = format!("option '{name}' must be 'true' or 'false', not '{value}'");
             return Err(Error::new(message, position));
         }
         read.push((name, value.to_ascii_lowercase()));
@@ -320,7 +320,7 @@ fn options(
     Ok((read, connectors))
 }
 
-/// Whether tables can hold columns of this type.
+/// Whether tables support columns of this type.
 pub fn is_column_type(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean

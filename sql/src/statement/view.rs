@@ -7,33 +7,33 @@ use super::connector::{ConnectorDefinition, Options};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
 
-/// What becomes of a view's rows.
+/// The kind of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewKind {
-    /// They are for other views only.
+    /// Local: only other views read it.
     Local,
-    /// They are put out as a stream of changes.
+    /// Emits a stream of changes.
     Plain,
-    /// They are put out, and kept to be read.
+    /// Emits changes, and keeps its rows to be queried.
     Materialized,
 }
 
-/// A view as it was written.
+/// A view as written.
 #[derive(Clone, Debug)]
 pub struct ViewDefinition {
     /// Its folded name.
     pub name: String,
-    /// Where it is named.
+    /// The position of its name.
     pub position: Position,
-    /// What becomes of it if there is one of its name.
+    /// What to do if a view of this name exists.
     pub if_taken: IfTaken,
     /// What becomes of its rows.
     pub kind: ViewKind,
-    /// Names for its columns, folded; empty to take the query's.
+    /// Its column names, folded; empty for the names of the query.
     pub columns: Vec<String>,
-    /// What it selects.
+    /// Its query.
     pub query: Box<ast::Query>,
-    /// Where its rows go.
+    /// Its outputs.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,

@@ -11,17 +11,18 @@ use sqlparser::ast::{
 use super::{Duration, Function, wrong};
 use crate::error::Position;
 
-/// What a call says, each by the name it has in calls with names: `DATA => TABLE bid`.
+/// TABLE bid`. => The arguments of a call, by their names in calls with named arguments: `DATA => TABLE bid`. =>
+/// TABLE bid`.
 pub(super) struct Arguments<'a> {
     function: Function,
-    /// Where the function is named.
+    /// The position of the function's name.
     at: Option<Position>,
     table: &'a ast::Expr,
     named: Vec<(&'static str, &'a ast::Expr)>,
 }
 
 impl Function {
-    /// The arguments after the relation, in order; OFFSET may be left out.
+    /// The arguments after the relation, in order; OFFSET is optional.
     fn parameters(self) -> &'static [&'static str] {
         match self {
             Function::Tumble => &["TIMECOL", "SIZE", "OFFSET"],
@@ -93,7 +94,7 @@ impl<'a> Arguments<'a> {
         self.named.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
-    /// The relation, as FROM names it.
+    /// The relation, as named in FROM.
     pub(super) fn table(&self) -> TableFactor {
         let mut named = self.table;
         if let ast::Expr::Prefixed { value, .. } = named {
@@ -110,7 +111,7 @@ impl<'a> Arguments<'a> {
                     sample: None,
                 };
             }
-            // It is nobody's name: the catalog says so, and where.
+            // Not a valid name; the catalog reports the error with its position.
             other => vec![Ident::with_quote('"', other.to_string())],
         };
         TableFactor::Table {
@@ -141,18 +142,18 @@ impl<'a> Arguments<'a> {
         let at = Position::of(*time).or(self.at);
         let planned = context.sql_to_expr((*time).clone(), rows.schema())?;
         let Expr::Column(column) = planned else {
-            return Err(wrong(format!("the time of {name} is a column"), at));
+            return Err(wrong(format!("the time of {name} must be a column"), at));
         };
         match rows.schema().qualified_field_from_column(&column)?.1.data_type() {
             DataType::Timestamp(_, _) => Ok(column),
             other => Err(wrong(
-                format!("the time of {name} is a TIMESTAMP: \"{}\" is {other}", column.name),
+                format!("the time of {name} must be a TIMESTAMP: \"{}\" is {other}", column.name),
                 at,
             )),
         }
     }
 
-    /// The columns that sessions are told apart by.
+    /// The key columns of sessions.
     pub(super) fn keys(
         &self,
         rows: &LogicalPlan,
@@ -163,13 +164,13 @@ impl<'a> Arguments<'a> {
             let at = Position::of(key).or(self.at);
             match context.sql_to_expr(key.clone(), rows.schema())? {
                 Expr::Column(column) => Ok(Expr::Column(column)),
-                _ => Err(wrong(format!("a key of {} is a column", self.function.name()), at)),
+                _ => Err(wrong(format!("a key of {} must be a column", self.function.name()), at)),
             }
         });
         keys.collect()
     }
 
-    /// A length of time: it is there, and above zero.
+    /// A required length of time, which must be greater than zero.
     pub(super) fn duration(
         &self,
         name: &str,
@@ -181,12 +182,15 @@ impl<'a> Arguments<'a> {
             _ => {
                 let at = self.get(name).and_then(Position::of).or(self.at);
                 let name = name.to_ascii_lowercase();
-                Err(wrong(format!("the {name} of {} is above zero", self.function.name()), at))
+                Err(wrong(
+                    format!("the {name} of {} must be greater than zero", self.function.name()),
+                    at,
+                ))
             }
         }
     }
 
-    /// By how much the windows are moved; not at all if nothing is said.
+    /// The offset of windows; zero by default.
     pub(super) fn offset(&self, context: &mut dyn RelationPlannerContext) -> Result<Duration> {
         Ok(self.interval("OFFSET", context)?.unwrap_or(Duration(0)))
     }
@@ -212,13 +216,13 @@ impl<'a> Arguments<'a> {
         duration.map(|duration| Some(Duration(duration))).ok_or_else(|| {
             let (function, name) = (self.function.name(), name.to_ascii_lowercase());
             let message =
-                format!("the {name} of {function} is an INTERVAL of days or shorter units");
+                format!("the {name} of {function} must be an INTERVAL of days or shorter units");
             wrong(message, Position::of(expression).or(self.at))
         })
     }
 }
 
-/// The columns inside `DESCRIPTOR(…)`, which may be left out around one.
+/// The columns inside `DESCRIPTOR(…)`, which is optional around a single column.
 fn described(expression: &ast::Expr) -> Vec<&ast::Expr> {
     if let ast::Expr::Function(call) = expression
         && call.name.to_string().eq_ignore_ascii_case("descriptor")

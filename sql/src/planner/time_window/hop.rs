@@ -1,4 +1,4 @@
-//! The starts of the hopping windows that a time is in.
+//! The starts of the hopping windows that contain a time.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,7 +21,8 @@ pub(super) static HOP_STARTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 /// The starts, in ascending order, of all windows of length `size` that contain `time` and start a multiple of
-/// `slide` away from `offset`; NULL of a NULL. No window, if `slide` is above `size` and `time` falls between two.
+/// `slide` away from `offset`; NULL for NULL. Empty if `slide` is greater than `size` and `time` falls between two
+/// windows.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct HopStarts {
     signature: Signature,
@@ -74,7 +75,9 @@ fn length(interval: &ColumnarValue, unit: TimeUnit) -> Result<i64> {
     };
     let unit_length = nanoseconds(unit);
     if interval.nanoseconds % unit_length != 0 {
-        return exec_err!("windows are made of whole units of their times");
+        return exec_err!(
+            "the size and slide of windows must be multiples of the unit of their times"
+        );
     }
     Ok(interval.nanoseconds / unit_length)
 }
@@ -98,7 +101,7 @@ impl Windows {
         for row in 0..numbers.len() {
             if numbers.is_valid(row) {
                 self.push(numbers.value(row), &mut starts).ok_or_else(|| {
-                    exec_datafusion_err!("overflow: the windows of a time at the end of all times")
+                    exec_datafusion_err!("overflow: a window is outside the range of timestamps")
                 })?;
             }
             let end = i32::try_from(starts.len());
@@ -109,11 +112,11 @@ impl Windows {
         Ok(ListArray::try_new(element, offsets, starts, times.nulls().cloned())?)
     }
 
-    /// `None` if a window lies outside of all times.
+    /// `None` if a window is outside the range of timestamps.
     fn push(&self, time: i64, starts: &mut Vec<i64>) -> Option<()> {
         let since = time.checked_sub(self.offset)?;
         let last = time.checked_sub(since.rem_euclid(self.slide))?;
-        // The first start above `time - size`, a multiple of the slide before the last.
+        // The first start above `time - size`, a multiple of the slide before the last start.
         let before = time.checked_sub(self.size)?;
         let room = last.checked_sub(before)?;
         if room <= 0 {

@@ -5,14 +5,13 @@
 //! TUMBLE(bid, date_time, INTERVAL '10' SECOND)
 //! ```
 //!
-//! are the same: all rows of `bid` whose time is not NULL, with `window_start` and `window_end`. Windows are
-//! aligned to 1970-01-01 00:00 UTC, or to an offset from it that follows the size. A row is in one tumbling
-//! window, which is computed beside its columns; of hopping windows it is in any number, so that the list of
-//! their starts is computed and unnested. The session of a row depends on the other rows of its key, and is told
-//! by window functions. All are plans that queries and views understand without
-//! knowing of windows.
+//! are equivalent: all rows of `bid` whose time is not NULL, with `window_start` and `window_end`. Windows are
+//! aligned to 1970-01-01 00:00 UTC, or to an offset from it, given after the size. A row is in one tumbling window,
+//! whose bounds are computed columns. It is in any number of hopping windows, so the list of their starts is
+//! computed and unnested. The session of a row depends on the other rows of its key, and is computed by window
+//! functions. All of these are plain logical plans, which queries and views support without knowing about windows.
 //!
-//! `arguments` reads the calls, `hop` computes the lists, `session` the sessions.
+//! `arguments` reads calls, `hop` computes hopping windows, `session` sessions.
 mod arguments;
 mod hop;
 mod session;
@@ -38,7 +37,7 @@ use crate::error::{Error, Position};
 const START: &str = "window_start";
 const END: &str = "window_end";
 
-/// A function that puts the windows of their times beside rows.
+/// A time window function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
     Tumble,
@@ -67,12 +66,12 @@ impl Function {
     }
 }
 
-/// Whether a relation is a call of one of these functions.
+/// Whether a relation is a call of a time window function.
 pub(super) fn is_time_window(factor: &TableFactor) -> bool {
     call(factor).is_some()
 }
 
-/// The function that a relation calls, its name as it is written, and its arguments.
+/// The function that a relation calls, its name as written, and its arguments.
 fn call(factor: &TableFactor) -> Option<(Function, &ObjectName, &[ast::FunctionArg])> {
     match factor {
         TableFactor::TableFunction { expr: ast::Expr::Function(call), .. } => {
@@ -86,7 +85,7 @@ fn call(factor: &TableFactor) -> Option<(Function, &ObjectName, &[ast::FunctionA
     }
 }
 
-/// Plans calls of these functions.
+/// Plans calls of time window functions.
 #[derive(Debug)]
 pub(super) struct TimeWindowPlanner;
 
@@ -133,10 +132,10 @@ fn wrong(message: impl Into<String>, at: Option<Position>) -> DataFusionError {
 
 /// Windows of one size.
 struct Windows {
-    /// From one window's start to the next one's.
+    /// The distance between the starts of two windows.
     slide: Duration,
     size: Duration,
-    /// Where windows are aligned to.
+    /// The offset of the windows.
     offset: Duration,
 }
 
@@ -149,13 +148,13 @@ impl Duration {
         lit(ScalarValue::new_interval_mdn(0, 0, self.0))
     }
 
-    /// What is added to a time: sums with durations are sums of numbers, unlike those with intervals.
+    /// The literal that is added to a time. Adding a duration is integer arithmetic, unlike adding an interval.
     fn duration(self) -> Expr {
         lit(ScalarValue::DurationNanosecond(Some(self.0)))
     }
 }
 
-/// The rows that have a time, and the column it is in.
+/// The rows with a time that is not NULL, and the time column.
 fn timed(
     arguments: &Arguments<'_>,
     context: &mut dyn RelationPlannerContext,
@@ -203,7 +202,7 @@ fn hopping(rows: LogicalPlan, time: Column, windows: Windows) -> Result<LogicalP
             windows.offset.interval(),
         ],
     ));
-    // A name that no column has: unnesting takes the qualifier away.
+    // A unique name, because unnesting removes the qualifier.
     let list = Column::from_name("hop_starts(…)");
     let all = all_columns(&rows);
     let width = all.len();
@@ -241,7 +240,7 @@ fn sessions(
     LogicalPlanBuilder::from(told).project(all.into_iter().chain(named))?.build()
 }
 
-/// Rows whose last column is the start of their window, with its end.
+/// Adds the ends of windows to rows whose last column is the start.
 fn ended(
     rows: LogicalPlan,
     relation: Option<TableReference>,
@@ -257,7 +256,7 @@ fn all_columns(plan: &LogicalPlan) -> Vec<Expr> {
     plan.schema().columns().into_iter().map(Expr::Column).collect()
 }
 
-/// Nanoseconds of one unit of a timestamp.
+/// The nanoseconds in a unit of a timestamp.
 fn nanoseconds(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1_000_000_000,

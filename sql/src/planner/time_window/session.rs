@@ -1,8 +1,8 @@
-//! The bounds of the session that a row is in.
+//! The bounds of the session of a row.
 //!
-//! A session is a run of rows of one key, each less than the gap after the one before it. They are told by window
-//! functions: over the rows of a key in the order of their times, whoever evaluates window functions, at once or
-//! again for the keys that change, finds where sessions split and merge.
+//! A session is a sequence of rows of one key, each less than the gap after the previous one. Window functions over
+//! the rows of a key, ordered by time, compute the bounds; recomputing them for the keys that change splits and
+//! merges sessions.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use datafusion_expr::{
 
 use super::{Duration, nanoseconds};
 
-/// Which end of a session.
+/// An end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Bound {
     /// The time of its first row.
@@ -27,7 +27,7 @@ pub(super) enum Bound {
     End,
 }
 
-/// A bound of the sessions, with this gap, of the rows that agree on `keys`.
+/// A bound of the sessions with this gap, of rows with equal `keys`.
 pub(super) fn bound(bound: Bound, time: Expr, keys: Vec<Expr>, gap: Duration) -> Expr {
     let function =
         SessionBound { bound, gap: gap.0, signature: Signature::any(1, Volatility::Immutable) };
@@ -61,7 +61,7 @@ impl WindowUDFImpl for SessionBound {
 
     fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
         let Some(time) = arguments.get_input_field(0) else {
-            return internal_err!("a session is one of times");
+            return internal_err!("a session needs times");
         };
         Ok(Arc::new(Field::new(arguments.name(), time.data_type().clone(), true)))
     }
@@ -84,7 +84,7 @@ impl PartitionEvaluator for Sessions {
     fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let times = &values[0];
         let DataType::Timestamp(unit, _) = times.data_type() else {
-            return internal_err!("a session is one of times");
+            return internal_err!("a session needs times");
         };
         let gap = in_unit(self.gap, *unit)?;
         let numbers = cast(times, &DataType::Int64)?;
@@ -92,8 +92,9 @@ impl PartitionEvaluator for Sessions {
         if numbers.null_count() > 0 {
             return internal_err!("rows without a time are in no session");
         }
-        let bounds = bounds(numbers.values(), self.bound, gap)
-            .ok_or_else(|| exec_datafusion_err!("overflow: a session ends after all times"))?;
+        let bounds = bounds(numbers.values(), self.bound, gap).ok_or_else(|| {
+            exec_datafusion_err!("overflow: a session ends outside the range of timestamps")
+        })?;
         debug_assert_eq!(bounds.len(), rows);
         Ok(cast(&Int64Array::from(bounds), times.data_type())?)
     }
@@ -102,15 +103,15 @@ impl PartitionEvaluator for Sessions {
 fn in_unit(length: i64, unit: TimeUnit) -> Result<i64> {
     let unit = nanoseconds(unit);
     if length % unit != 0 {
-        return exec_err!("the gap of sessions is made of whole units of their times");
+        return exec_err!("the gap of sessions must be a multiple of the unit of their times");
     }
     Ok(length / unit)
 }
 
-/// For each of some times in ascending order, a bound of its session; `None` if one is outside of all times.
+/// For each of the ascending times, a bound of its session; `None` if a bound is outside the range of timestamps.
 fn bounds(times: &[i64], bound: Bound, gap: i64) -> Option<Vec<i64>> {
     let mut bounds = Vec::with_capacity(times.len());
-    // What is further apart than numbers can say is apart.
+    // A distance that overflows is larger than the gap.
     let is_near = |one: &i64, next: &i64| next.checked_sub(*one).is_some_and(|apart| apart < gap);
     for session in times.chunk_by(is_near) {
         let (first, last) = (session.first()?, session.last()?);
@@ -130,9 +131,9 @@ mod tests {
     #[test]
     fn a_session_goes_on_while_rows_are_less_than_the_gap_apart() {
         let times = [0, 0, 9, 18, 28, 29, 100];
-        let starts = bounds(&times, Bound::Start, 10).expect("within all times");
+        let starts = bounds(&times, Bound::Start, 10).expect("in the range of timestamps");
         assert_eq!(starts, [0, 0, 0, 0, 28, 28, 100]);
-        let ends = bounds(&times, Bound::End, 10).expect("within all times");
+        let ends = bounds(&times, Bound::End, 10).expect("in the range of timestamps");
         assert_eq!(ends, [28, 28, 28, 28, 39, 39, 110]);
         assert_eq!(bounds(&[], Bound::End, 10), Some(Vec::new()));
         assert_eq!(bounds(&[i64::MIN, i64::MAX], Bound::End, 10), None);
