@@ -41,7 +41,8 @@ use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::dataflow::operators::{Concat, Concatenate};
 use timely::worker::Worker;
 
-use crate::plan::{IncrementalPlan, Node, Side};
+use crate::plan::node::{self, Side};
+use crate::plan::{IncrementalPlan, Node};
 
 /// A table as a worker runs it.
 pub struct TableDataflow {
@@ -126,28 +127,31 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
     check(&plan.schema)?;
     match &plan.node {
         // A list that is made to be unnested is never kept.
-        Node::Unnest { input, .. } if matches!(input.node, Node::Map { .. }) => {
+        Node::Unnest(node::Unnest { input, .. }) if matches!(input.node, Node::Map(_)) => {
             return input.inputs().into_iter().try_for_each(check_plan);
         }
         // Whatever is computed may sort what it is computed of.
-        Node::Aggregate { input, keys, aggregates, fallbacks } => {
+        Node::Aggregate(node::Aggregate { input, keys, aggregates, fallbacks }) => {
             let added_up = aggregates.iter().filter_map(|aggregate| aggregate.input);
             let fallbacks = fallbacks.iter().flat_map(|function| function.columns());
             let used: Vec<usize> = keys.iter().copied().chain(added_up).chain(fallbacks).collect();
             check_keys(&input.schema, &used)?;
         }
-        Node::Distinct { input } => check_keys(&input.schema, &all_columns(&input.schema))?,
-        Node::Top { input, keys, order, .. } => {
+        Node::Distinct(node::Distinct { input }) => {
+            check_keys(&input.schema, &all_columns(&input.schema))?
+        }
+        Node::Top(node::Top { input, keys, order, .. }) => {
             check_keys(&input.schema, keys)?;
             check_order(&input.schema, order)?;
         }
-        Node::Window { input, keys, order, ties, .. } => {
+        Node::Window(node::Window { input, keys, order, ties, .. }) => {
             check_keys(&input.schema, keys)?;
             check_order(&input.schema, order)?;
             check_keys(&input.schema, ties.as_deref().unwrap_or_default())?;
         }
-        Node::SetOperation { .. } => check_keys(&plan.schema, &all_columns(&plan.schema))?,
-        Node::Join { left, right, on } | Node::OuterJoin { left, right, on, .. } => {
+        Node::SetOperation(_) => check_keys(&plan.schema, &all_columns(&plan.schema))?,
+        Node::Join(node::Join { left, right, on })
+        | Node::OuterJoin(node::OuterJoin { left, right, on, .. }) => {
             let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
             check_keys(&left.schema, &left_keys)?;
             check_keys(&right.schema, &right_keys)?;
@@ -274,12 +278,12 @@ impl<'scope> Lowering<'scope, '_> {
         // What stands in a view does not report its errors: it is not what stands outside of it.
         let takes_state = matches!(
             plan.node,
-            Node::Aggregate { .. }
-                | Node::Distinct { .. }
-                | Node::Top { .. }
-                | Node::Window { .. }
-                | Node::OuterJoin { .. }
-                | Node::SetOperation { .. }
+            Node::Aggregate(_)
+                | Node::Distinct(_)
+                | Node::Top(_)
+                | Node::Window(_)
+                | Node::OuterJoin(_)
+                | Node::SetOperation(_)
         );
         if !takes_state || self.inside_views > 0 {
             return self.build(plan);
@@ -294,20 +298,22 @@ impl<'scope> Lowering<'scope, '_> {
 
     fn build(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         match &plan.node {
-            Node::Scan { relation, columns } => Ok(self.scan(relation).deltas(columns)),
-            Node::Index { number, .. } => {
+            Node::Scan(node::Scan { relation, columns }) => Ok(self.scan(relation).deltas(columns)),
+            Node::IndexScan(node::IndexScan { number, .. }) => {
                 let all = all_columns(&plan.schema);
                 Ok(self.index(*number).deltas(&all))
             }
-            Node::Stream { relation, columns } => {
+            Node::Stream(node::Stream { relation, columns }) => {
                 let (mut input, rows) = input(self.scope, relation);
                 input.advance_to(self.as_of + 1);
                 let (relation, columns) = (relation.clone(), columns.clone());
                 self.streams.push(StreamInput { relation, columns, input });
                 Ok(rows)
             }
-            Node::Constant { rows } => Ok(constant(self.scope, rows.clone(), self.as_of)),
-            Node::Map { input, filter, project } => {
+            Node::Constant(node::Constant { rows }) => {
+                Ok(constant(self.scope, rows.clone(), self.as_of))
+            }
+            Node::Map(node::Map { input, filter, project }) => {
                 let fallible = filter.iter().chain(project).any(can_fail);
                 let stream = self.rows(input)?;
                 let (rows, errors) =
@@ -317,15 +323,15 @@ impl<'scope> Lowering<'scope, '_> {
                 }
                 Ok(rows)
             }
-            Node::Unnest { input, lists } => {
+            Node::Unnest(node::Unnest { input, lists }) => {
                 Ok(unnest(self.rows(input)?, lists.clone(), plan.schema.clone()))
             }
-            Node::Join { left, right, on } => {
+            Node::Join(inner @ node::Join { left, right, on }) => {
                 let (left_rows, left_columns, right_rows, right_columns) =
-                    self.sides(plan.broadcast(), left, right, on)?;
+                    self.sides(inner.broadcast(), left, right, on)?;
                 Ok(join(left_rows, right_rows, &left_columns, &right_columns))
             }
-            Node::OuterJoin { left, right, on, kind, residual } => {
+            Node::OuterJoin(join @ node::OuterJoin { left, right, on, kind, residual }) => {
                 let sides = match residual {
                     Some(_) => {
                         let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
@@ -333,7 +339,7 @@ impl<'scope> Lowering<'scope, '_> {
                         let (right_rows, right_columns) = self.arranged_whole(right, &keys.1)?;
                         (left_rows, left_columns, right_rows, right_columns)
                     }
-                    None => self.sides(plan.broadcast(), left, right, on)?,
+                    None => self.sides(join.broadcast(), left, right, on)?,
                 };
                 let (left_rows, left_columns, right_rows, right_columns) = sides;
                 let schema = plan.schema.clone();
@@ -351,7 +357,7 @@ impl<'scope> Lowering<'scope, '_> {
                 }
                 Ok(joined.rows)
             }
-            Node::SetOperation { left, right, operation } => {
+            Node::SetOperation(node::SetOperation { left, right, operation }) => {
                 let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
                 let mut side = |side: &IncrementalPlan| -> Result<_, CodecError> {
                     let rows = relabelled(self.rows(side)?, side, &plan.schema);
@@ -359,7 +365,7 @@ impl<'scope> Lowering<'scope, '_> {
                 };
                 set_operation(side(left)?, side(right)?, *operation, plan.schema.clone())
             }
-            Node::Aggregate { input, keys, aggregates, fallbacks } => {
+            Node::Aggregate(node::Aggregate { input, keys, aggregates, fallbacks }) => {
                 let stream = self.rows(input)?;
                 let groups = aggregate::aggregate(
                     stream,
@@ -367,7 +373,7 @@ impl<'scope> Lowering<'scope, '_> {
                     keys,
                     aggregates,
                     fallbacks,
-                    input.append_only,
+                    input.properties.append_only,
                     &plan.schema,
                 )?;
                 let mut answered = groups.rows.clone();
@@ -384,14 +390,14 @@ impl<'scope> Lowering<'scope, '_> {
                 let default = exchange(constant, &[], KeyCodec::new(&[])?);
                 Ok(or_default(groups.rows, answered, default, row))
             }
-            Node::Distinct { input } => {
+            Node::Distinct(node::Distinct { input }) => {
                 let stream = self.rows(input)?;
                 let columns = all_columns(&plan.schema);
                 let codec = KeyCodec::new(&types_of(&plan.schema, &columns))?;
                 let stream = exchange(stream, &columns, codec);
                 distinct(stream, plan.schema.clone())
             }
-            Node::Top { input, keys, order, which } => {
+            Node::Top(node::Top { input, keys, order, which }) => {
                 let rows = self.rows(input)?;
                 top(
                     rows,
@@ -399,11 +405,11 @@ impl<'scope> Lowering<'scope, '_> {
                     keys,
                     order,
                     *which,
-                    input.append_only,
+                    input.properties.append_only,
                     plan.schema.clone(),
                 )
             }
-            Node::Window { input, keys, order, ties, functions } => {
+            Node::Window(node::Window { input, keys, order, ties, functions }) => {
                 let rows = self.rows(input)?;
                 let ties = ties.as_deref().unwrap_or_default();
                 let windowed =
@@ -411,14 +417,14 @@ impl<'scope> Lowering<'scope, '_> {
                 self.report(windowed.errors);
                 Ok(windowed.rows)
             }
-            Node::Union { inputs } => {
+            Node::Union(node::Union { inputs }) => {
                 let mut streams = Vec::with_capacity(inputs.len());
                 for input in inputs {
                     streams.push(relabelled(self.rows(input)?, input, &plan.schema));
                 }
                 Ok(self.scope.concatenate(streams))
             }
-            Node::View { input, .. } => {
+            Node::View(node::View { input, .. }) => {
                 self.inside_views += 1;
                 let rows = self.rows(input);
                 self.inside_views -= 1;
@@ -456,8 +462,10 @@ impl<'scope> Lowering<'scope, '_> {
     ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
         let all = all_columns(&plan.schema);
         match &plan.node {
-            Node::Index { number, keys: kept } if kept == keys => Ok((self.index(*number), all)),
-            Node::Scan { relation, columns } if plan.is_kept_by(keys) => {
+            Node::IndexScan(node::IndexScan { number, keys: kept }) if kept == keys => {
+                Ok((self.index(*number), all))
+            }
+            Node::Scan(node::Scan { relation, columns }) if plan.is_stored_by(keys) => {
                 Ok((self.scan(relation), columns.clone()))
             }
             _ => {

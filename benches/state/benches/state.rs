@@ -86,7 +86,7 @@ fn spilling(criterion: &mut Criterion) {
 fn look_up(batch: &Batch<u64>, delta: &Batch<u64>, told: bool) -> usize {
     let mut cursors = Cursors::new([batch.clone()]);
     if told {
-        cursors.expect(Cursors::new([delta.clone()]));
+        cursors.prefetch_hint(Cursors::new([delta.clone()]));
     }
     let mut keys = delta.cursor();
     let mut found = 0;

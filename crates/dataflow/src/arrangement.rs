@@ -15,7 +15,6 @@ use timely::progress::Antichain;
 
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, Times};
-use crate::fault;
 use crate::layout::Layout;
 use crate::pieces::{Piece, in_pieces};
 
@@ -109,6 +108,7 @@ where
     let reader_of = &mut reader;
     let context = context.for_operator(name, key);
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
+        let tiled = context.schedule().tiled;
         let trace = Tr::in_context(&context);
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);
@@ -120,7 +120,7 @@ where
 
         move |(input, frontier), output| {
             input.for_each(|capability, delta: &mut Delta<T>| {
-                if fault::tiled() {
+                if tiled {
                     tiles.push(*capability.time());
                 }
                 held.insert(capability.retain(0));

@@ -85,7 +85,7 @@ pub(crate) fn cogroup<'scope>(
                 let mut right_rows = right_side.rows(from, upper);
                 for rows in [&mut left_rows, &mut right_rows] {
                     let fresh = left_side.waiting.iter().chain(&right_side.waiting);
-                    rows.all.expect(Cursors::new(fresh.cloned()));
+                    rows.all.prefetch_hint(Cursors::new(fresh.cloned()));
                 }
                 let mut session = output.session_with_builder(capability);
                 let mut key = Vec::new();

@@ -1,7 +1,7 @@
 //! What a table or a materialized view holds: a readable arrangement of whole rows.
 
 use alluvium_trace::memory::context;
-use alluvium_trace::{Batch, Cursors, Epoch, Spine};
+use alluvium_trace::{Batch, Cursors, Epoch, Spine, Version};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use differential_dataflow::operators::arrange::TraceAgent;
@@ -52,9 +52,7 @@ impl Contents {
     /// Pins what is here now, for reading on any thread, as of any epoch that was not yet given up
     /// to compaction and is complete.
     pub fn snapshot(&self) -> Snapshot {
-        let mut batches = Vec::new();
-        self.trace.map_batches(|batch| batches.push(batch.clone()));
-        Snapshot { batches, layout: self.layout.clone() }
+        Snapshot { version: Version::of(&self.trace), layout: self.layout.clone() }
     }
 
     /// The rows and their changes in another dataflow of the same worker, as of the end of `as_of`;
@@ -69,10 +67,10 @@ impl Contents {
     }
 }
 
-/// An immutable list of batches, pinned.
+/// A pinned version of the batches.
 #[derive(Clone)]
 pub struct Snapshot {
-    batches: Vec<Batch<Epoch>>,
+    version: Version<Epoch>,
     layout: Layout,
 }
 
@@ -84,14 +82,14 @@ impl Snapshot {
 
     /// How many rows there are, or were: all updates, whatever their epoch.
     pub fn updates(&self) -> usize {
-        self.batches.iter().map(Batch::len).sum()
+        self.version.batches().map(Batch::len).sum()
     }
 
     /// The rows as of the end of `epoch`, each as often as its weight says, in batches of bounded
     /// size, ordered by nothing. `columns` selects and orders the columns.
     pub fn read(&self, epoch: Epoch, columns: &[usize]) -> Rows {
         Rows {
-            cursors: Cursors::scan(self.batches.iter().cloned()),
+            cursors: Cursors::scan(self.version.batches().cloned()),
             copies: 0,
             gathered: Gathered::new(&context::current()),
             layout: self.layout.clone(),

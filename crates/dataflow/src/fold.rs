@@ -360,8 +360,8 @@ where
         }
         let mut input = Cursors::new(source_batches);
         let mut output = Cursors::new(output_batches);
-        input.expect(Cursors::new(input_batches.iter().cloned()));
-        output.expect(Cursors::new(input_batches));
+        input.prefetch_hint(Cursors::new(input_batches.iter().cloned()));
+        output.prefetch_hint(Cursors::new(input_batches));
         let mut before = Before { input: &mut input, output: &mut output };
         let mut builder = BatchBuilder::new(&self.context);
         let mut answers = Answers { answer: &mut self.answer, builder: &mut builder };

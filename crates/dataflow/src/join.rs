@@ -89,8 +89,8 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairT
             (Cursors::new(left.clone()), Cursors::new(right.clone()));
         // What is sought on one side is what is fresh on the other.
         match fresh {
-            Fresh::Input0 => right_rows.expect(Cursors::new(left)),
-            Fresh::Input1 => left_rows.expect(Cursors::new(right)),
+            Fresh::Input0 => right_rows.prefetch_hint(Cursors::new(left)),
+            Fresh::Input1 => left_rows.prefetch_hint(Cursors::new(right)),
         }
         let pairs = Pairs {
             since,

@@ -1,4 +1,4 @@
-//! All files, on some number of workers.
+//! Running all files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,29 +10,23 @@ use super::trial::{Skips, Tally, Trial};
 
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sql/tests/slt");
 
-/// How many faults of one file are told.
-const TOLD: usize = 5;
+/// The variable that selects files by a part of their path.
+const ONLY: &str = "ALLUVIUM_SLT";
 
-/// What a file asks for as a whole.
+/// The number of errors printed per file.
+const MOST_ERRORS: usize = 5;
+
+/// Directives for a whole file.
 const WITHOUT_SQLITE: &str = "sqlite: none";
 
-/// Runs every file on an engine with `workers` workers. Panics with all faults there are.
+/// Runs every file on an engine with `workers` workers. Panics with all errors.
 pub fn run(workers: usize) {
-    let only = std::env::var("ALLUVIUM_SLT").unwrap_or_default();
-    let mut files = Vec::new();
-    find(Path::new(FILES), &mut files);
-    files.sort();
-    let all = files.len();
-    files.retain(|file| file.to_string_lossy().contains(&only));
-    assert!(!files.is_empty(), "no file under {FILES} has {only:?} in its path");
-
+    let files = texts();
     let mut faults = Vec::new();
     let mut queries = 0;
     let mut tally = Tally::default();
-    for file in &files {
-        let name = file.strip_prefix(FILES).unwrap_or(file).display().to_string();
-        let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let report = run_text(&name, &text, workers);
+    for (name, text) in &files {
+        let report = run_text(name, text, workers);
         queries += report.queries;
         tally += report.tally;
         faults.extend(report.faults);
@@ -48,14 +42,35 @@ pub fn run(workers: usize) {
     );
     println!("{summary}");
     assert!(faults.is_empty(), "{summary}\n{}", faults.join("\n"));
-    if files.len() == all {
-        // Neither judge may fall silent unnoticed.
+    if is_whole() {
+        // Detects a judge that stopped answering.
         assert!(queries >= 150, "{summary}");
         assert!(
             tally.batch * 10 >= tally.looks * 8 && tally.sqlite * 10 >= tally.looks * 6,
             "{summary}"
         );
     }
+}
+
+/// Whether all files are run.
+pub(super) fn is_whole() -> bool {
+    std::env::var_os(ONLY).is_none()
+}
+
+/// The files, or those whose path contains what `ALLUVIUM_SLT` says: their names and texts, in order.
+pub(super) fn texts() -> Vec<(String, String)> {
+    let only = std::env::var(ONLY).unwrap_or_default();
+    let mut files = Vec::new();
+    find(Path::new(FILES), &mut files);
+    files.sort();
+    files.retain(|file| file.to_string_lossy().contains(&only));
+    assert!(!files.is_empty(), "no file under {FILES} has {only:?} in its path");
+    let text = |file: &PathBuf| {
+        let name = file.strip_prefix(FILES).unwrap_or(file).display().to_string();
+        let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, text)
+    };
+    files.iter().map(text).collect()
 }
 
 fn find(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -70,7 +85,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What became of a file.
+/// The outcome of a file.
 pub(crate) struct Report {
     pub(crate) queries: usize,
     pub(crate) tally: Tally,
@@ -129,8 +144,8 @@ pub(crate) fn run_text(place: &str, text: &str, workers: usize) -> Report {
         report.faults.extend(
             faults.into_iter().map(|fault| format!("{place}:{line}, {workers} workers: {fault}")),
         );
-        if report.faults.len() >= TOLD {
-            report.faults.truncate(TOLD);
+        if report.faults.len() >= MOST_ERRORS {
+            report.faults.truncate(MOST_ERRORS);
             break;
         }
     }

@@ -264,7 +264,7 @@ fn keys_that_are_told_are_asked_for_before_they_are_sought() {
     let delta = numbers((0..10_000).step_by(97));
     let mut cursors = Cursors::new([file.clone()]);
     let mut seen = blob.asked.lock().unwrap().len();
-    cursors.expect(Cursors::new([delta.clone()]));
+    cursors.prefetch_hint(Cursors::new([delta.clone()]));
     let mut asked_at = Vec::new();
     for (seek, number) in (0..10_000).step_by(97).enumerate() {
         cursors.seek_key(&key(number));
@@ -278,7 +278,7 @@ fn keys_that_are_told_are_asked_for_before_they_are_sought() {
     assert!(asked_at.len() < 10, "for many keys at once: {asked_at:?}");
     // All is in memory now: nothing is asked for again.
     let mut cursors = Cursors::new([file]);
-    cursors.expect(Cursors::new([delta]));
+    cursors.prefetch_hint(Cursors::new([delta]));
     (0..10_000).step_by(97).for_each(|number| cursors.seek_key(&key(number)));
     assert_eq!(blob.asked.lock().unwrap().len(), seen);
 }
@@ -290,7 +290,7 @@ fn a_file_of_which_every_part_was_touched_somewhere_is_still_asked_for() {
     (0..10_000).step_by(500).for_each(|number| cursor.seek_key(&key(number)));
     let delta = numbers((250..10_000).step_by(500));
     let mut cursors = Cursors::new([file]);
-    cursors.expect(Cursors::new([delta]));
+    cursors.prefetch_hint(Cursors::new([delta]));
     blob.asked.lock().unwrap().clear();
     cursors.seek_key(&key(250));
     assert!(blob.asked.lock().unwrap().len() > 10, "for keys that are not sought yet");
@@ -350,7 +350,7 @@ fn workers_may_touch_files_and_give_back_each_others_at_once() {
 fn neighbours_are_asked_for_at_once() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
     let mut cursors = Cursors::new([file]);
-    cursors.expect(Cursors::new([numbers(2000..2016)]));
+    cursors.prefetch_hint(Cursors::new([numbers(2000..2016)]));
     blob.asked.lock().unwrap().clear();
     (2000..2016).for_each(|number| cursors.seek_key(&key(number)));
     assert_eq!(blob.asked.lock().unwrap().len(), 1);
@@ -367,7 +367,7 @@ proptest! {
         let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
         let mut cursors = Cursors::new(built);
         // Whether they come true or not.
-        cursors.expect(Cursors::new([batch(&expected, PageLimits::default())]));
+        cursors.prefetch_hint(Cursors::new([batch(&expected, PageLimits::default())]));
         agrees(&mut cursors, &references, &moves);
     }
 

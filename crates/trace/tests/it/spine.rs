@@ -356,3 +356,24 @@ fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
     spine.exert();
     assert_eq!(sizes(&spine), [900, 100]);
 }
+
+#[test]
+fn a_pinned_version_stays_as_it_is_and_costs_what_it_keeps_alive() {
+    let context = surround(usize::MAX);
+    let mut spine = Spine::in_context(&context);
+    spine.insert(numbers(0, 0..10_000, 1));
+    let pinned = spine.version().clone();
+    for epoch in 1..=10u64 {
+        let start = (epoch as u32 - 1) * 1000;
+        spine.insert(numbers(epoch, start..start + 1000, -1));
+        follow(&mut spine, epoch + 1);
+    }
+    assert_eq!(held(&spine), 0);
+    let kept: Vec<_> = pinned.batches().cloned().collect();
+    assert_eq!(kept.iter().map(Batch::len).collect::<Vec<_>>(), [10_000]);
+    assert_eq!(contents_of(&kept), contents_of(&[numbers(0, 0..10_000, 1)]));
+    let bytes: usize = kept.iter().map(Batch::bytes).sum();
+    assert!(context.budget().used() <= bytes, "{} of {bytes}", context.budget().used());
+    drop((kept, pinned));
+    assert_eq!(context.budget().used(), 0);
+}
