@@ -1,89 +1,52 @@
-//! Random changes through chains of operators, compared with a naive model at every epoch.
+//! Chains of operators under random changes, compared with a naive model at every epoch.
 //!
-//! A run draws a script (changes to two inputs over some epochs, with retractions) and a schedule
-//! (which epochs are pipelined, where the frontier jumps, how far one input lags, whether it closes
-//! early, whether batches come in tiles, whether a reader holds compaction back, on how many workers).
-//! The views are built from joins, a self join, aggregates, the first rows of groups and DISTINCT, chained
-//! and grouped again by what came out. For every epoch, what the changes of a view add up to must be
-//! what the model computes from its inputs.
+//! The views are joins, a self join, aggregates, top-k per group and DISTINCT, chained and grouped again by their own
+//! results.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
-use alluvium_dataflow::arrangement::arrange;
 use alluvium_dataflow::codec::KeyCodec;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::distinct::distinct;
 use alluvium_dataflow::exchange::exchange;
-use alluvium_dataflow::fault::{self, Fault};
+use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::join::join;
-use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::ranked::{Numbering, Top, top};
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::Epoch;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
-use timely::dataflow::operators::probe::{Handle, Probe};
 
-use crate::model::{Collected, History, Row, Rows, at, collect, numbers};
-use crate::schedule::{Run, Script, play, script, surround};
+use crate::fallback::own;
+use crate::harness::{
+    Feed, History, Row, Rows, Run, assert_caught, at, every_seed, feed, keyed, numbers,
+};
 
 const VIEWS: [&str; 8] =
     ["join", "self join", "totals", "extremes", "top", "regrouped", "distinct", "everything"];
 
-type Collections = BTreeMap<&'static str, Collected>;
-
-fn keyed<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
-    schema: &SchemaRef,
-    key: usize,
-) -> alluvium_dataflow::arrangement::Kept<'scope, Epoch> {
-    let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
-    let stream = exchange(stream, &[key], codec);
-    arrange::<_, Spine<Epoch>>(stream, Layout::keyed(schema.clone(), &[key]).unwrap(), "Test")
-}
-
-/// Runs the dataflow of all views over the script and gives back what each put out.
-fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
-    let collections: Collections =
-        VIEWS.iter().map(|view| (*view, Arc::new(Mutex::new(Vec::new())))).collect();
-    let shared = collections.clone();
-    let settings = run.clone();
-    let script = script.clone();
-    let config = timely::Config::process(run.workers);
-    let guards = timely::execute(config, move |worker| {
+/// Runs the dataflow of all views and returns their changes.
+fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<&'static str, History> {
+    let (settings, histories) = (run.clone(), histories.clone());
+    run.execute(VIEWS, move |worker, watch| {
         let run = &settings;
-        fault::arm(run.fault);
-        surround(run.seed, run.tiled);
-        let probe = Handle::new();
-        let (left_input, right_input, holder) = worker.dataflow(|scope| {
-            let schema = numbers(&["key", "value"]);
+        let schema = numbers(&["key", "value"]);
+        let (inputs, holder) = worker.dataflow(|scope| {
             let pair = numbers(&["key", "left", "key2", "right"]);
             let (left_input, left) = input(scope, "left");
             let (right_input, right) = input(scope, "right");
-            let watch = |name: &'static str, stream: DeltaStream<'_, Epoch>| {
-                collect(stream, shared[name].clone()).probe_with(&probe);
-            };
-            let left_keyed = keyed(left.clone(), &schema, 0);
+            let watch =
+                |name: &'static str, stream: DeltaStream<'_, Epoch>| watch.watch(&name, stream);
+            let left_keyed = keyed(left.clone(), &schema, &[0]);
             let holder = run.hold_compaction.then(|| left_keyed.arranged.trace.clone());
-            let right_keyed = keyed(right, &schema, 0);
+            let right_keyed = keyed(right, &schema, &[0]);
             let pairs = join(left_keyed.clone(), right_keyed, &[0, 1], &[0, 1]);
             watch("join", pairs.clone());
             watch("self join", join(left_keyed.clone(), left_keyed, &[0, 1], &[0, 1]));
 
-            let count = Aggregate {
-                function: Function::Count,
-                input: None,
-                distinct: false,
-                result: DataType::Int64,
-            };
-            let of = |function, input| Aggregate {
-                function,
-                input: Some(input),
-                distinct: false,
-                result: DataType::Int64,
-            };
+            let count = own(Function::Count, None, false);
+            let of = |function, input| own(function, Some(input), false);
             let group = |stream, schema: &SchemaRef, keys: &[usize], aggregates: &[Aggregate]| {
                 let names: Vec<String> =
                     (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
@@ -117,23 +80,16 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
             let unique = exchange(best, &[0, 1, 2, 3], codec);
             let unique = distinct(unique, pair.clone()).unwrap();
             watch("distinct", unique.clone());
-            let unique_keyed = keyed(unique, &pair, 0);
-            let regrouped_keyed = keyed(regrouped, &regrouped_schema, 3);
+            let unique_keyed = keyed(unique, &pair, &[0]);
+            let regrouped_keyed = keyed(regrouped, &regrouped_schema, &[3]);
             watch("everything", join(unique_keyed, regrouped_keyed, &[0, 1, 2, 3], &[0, 1, 2, 3]));
-            (left_input, right_input, holder)
+            ([left_input, right_input], holder)
         });
-
-        play(worker, run, &script, (left_input, right_input), &probe);
+        let feeds = inputs.into_iter().zip(&histories);
+        let feeds = feeds.map(|(input, history)| Feed::new(input, history)).collect();
+        feed(worker, run, &schema, feeds, &watch.probe);
         drop(holder);
     })
-    .unwrap();
-    for result in guards.join() {
-        result.unwrap();
-    }
-    collections
-        .into_iter()
-        .map(|(view, collected)| (view, std::mem::take(&mut *collected.lock().unwrap())))
-        .collect()
 }
 
 fn join_model(left: &Rows, right: &Rows, left_key: usize, right_key: usize) -> Rows {
@@ -170,7 +126,7 @@ fn greatest(rows: &[(&Row, i64)], column: usize) -> Option<i64> {
     rows.iter().filter_map(|(row, _)| row[column]).max()
 }
 
-/// What every view holds, given its inputs.
+/// The contents of every view, computed from its inputs.
 fn model(left: &Rows, right: &Rows) -> BTreeMap<&'static str, Rows> {
     let pairs = join_model(left, right, 0, 0);
     let mut totals = Rows::new();
@@ -215,66 +171,39 @@ fn model(left: &Rows, right: &Rows) -> BTreeMap<&'static str, Rows> {
     ])
 }
 
-/// The first view and epoch where the dataflow and the model differ.
-fn compare(run: &Run) -> Result<(), String> {
-    let script = script(run);
-    let views = run_dataflow(run, &script);
-    for epoch in 0..=run.epochs {
-        let expected = model(&at(&script.left, epoch), &at(&script.right, epoch));
-        for (view, history) in &views {
-            let found = at(history, epoch);
-            if found != expected[view] {
-                return Err(format!(
-                    "{view} at epoch {epoch}: found {found:?}, expected {:?}, in {run:?}",
-                    expected[view]
-                ));
-            }
-        }
-    }
-    Ok(())
+fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
+    let run = Run::draw(seed, fault);
+    let histories = run.keyed_histories();
+    let views = run_dataflow(&run, &histories);
+    run.compare(&views, |epoch| model(&at(&histories[0], epoch), &at(&histories[1], epoch)))
 }
 
 #[test]
 fn every_view_equals_the_model_at_every_epoch() {
-    let runs = std::env::var("ALLUVIUM_RUNS").map_or(150, |runs| runs.parse().unwrap());
-    for seed in 0..runs {
-        if let Err(difference) = compare(&Run::draw(seed)) {
-            panic!("{difference}");
-        }
-    }
-}
-
-/// How many of 40 runs notice the fault.
-fn noticed(fault: Fault) -> usize {
-    (0..40)
-        .filter(|&seed| {
-            let run = Run { fault: Some(fault), ..Run::draw(seed) };
-            compare(&run).is_err()
-        })
-        .count()
+    every_seed(150, check);
 }
 
 #[test]
-fn a_join_that_answers_at_the_time_of_one_side_is_caught() {
-    assert!(noticed(Fault::JoinAtLeftTime) > 0);
+fn a_join_that_emits_at_the_time_of_one_side_is_caught() {
+    assert_caught(40, &[Fault::JoinAtLeftTime], check);
 }
 
 #[test]
-fn a_reduction_that_uses_only_the_first_of_several_batches_is_caught() {
-    assert!(noticed(Fault::FirstTileOnly) > 0);
+fn a_reduction_that_reads_only_the_first_of_several_batches_is_caught() {
+    assert_caught(40, &[Fault::FirstTileOnly], check);
 }
 
 #[test]
-fn a_reduction_that_skips_the_times_between_is_caught() {
-    assert!(noticed(Fault::LastTimeOnly) > 0);
+fn a_reduction_that_skips_intermediate_times_is_caught() {
+    assert_caught(40, &[Fault::LastTimeOnly], check);
 }
 
 #[test]
-fn a_reduction_that_does_not_take_its_old_answer_back_is_caught() {
-    assert!(noticed(Fault::KeepOldAnswer) > 0);
+fn a_reduction_that_does_not_retract_its_old_output_is_caught() {
+    assert_caught(40, &[Fault::KeepOldAnswer], check);
 }
 
 #[test]
-fn a_reduction_that_forgets_what_its_input_held_is_caught() {
-    assert!(noticed(Fault::ForgetHistory) > 0);
+fn a_reduction_that_ignores_earlier_input_is_caught() {
+    assert_caught(40, &[Fault::ForgetHistory], check);
 }
