@@ -14,7 +14,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use crate::program::{Program, is_whole};
+use crate::program::{Program, is_complete};
 use crate::shell::{Shell, Stop, failed};
 use completion::Names;
 
@@ -99,7 +99,7 @@ impl Completer for Line {
 impl Validator for Line {
     /// Enter starts a new line unless the statement is complete.
     fn validate(&self, typed: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match is_whole(typed.input()) {
+        Ok(match is_complete(typed.input()) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })
