@@ -1,4 +1,4 @@
-//! Errors in SQL, with their positions.
+//! Errors in the user's SQL, with positions.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Location, Span};
 
 use crate::planner::function_names;
 
-/// A position in the source text. Lines and columns are counted from one, columns in characters.
+/// A position in the text. Both numbers start at one; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line.
@@ -19,7 +19,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The start of a span; `None` for a span without a source.
+    /// The start of a span; `None` for a span that does not come from the text.
     pub(crate) fn of_span(span: Span) -> Option<Position> {
         Position::of_location(span.start)
     }
@@ -34,12 +34,13 @@ impl Position {
     }
 }
 
-/// An error in SQL. It displays as its message only; the caller adds the file name and the position.
+/// An error in the user's SQL. It displays as its message only: a caller that knows the file's name adds file and
+/// position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong and, where possible, how to fix it.
+    /// What is wrong and, where possible, what to do about it.
     pub message: String,
-    /// The position in the source text.
+    /// Where, in the text.
     pub position: Option<Position>,
 }
 
@@ -60,7 +61,7 @@ impl Error {
         Error { message: message.into(), position: position.into() }
     }
 
-    /// The construct `name` is valid SQL that is not supported yet.
+    /// The error for valid SQL that is not supported yet.
     pub(crate) fn not_supported(
         name: impl fmt::Display,
         position: impl Into<Option<Position>>,
@@ -74,8 +75,7 @@ impl Error {
         self
     }
 
-    /// Converts an error of DataFusion, with the most helpful message and position.
-    ///
+    /// An error of DataFusion's, with a message and a position that help the user.
     pub(crate) fn from_datafusion(error: &DataFusionError) -> Error {
         let position = error
             .diagnostic()
@@ -137,7 +137,7 @@ impl Error {
                 ),
             },
             root => {
-                // A diagnostic has a better message, except for type mismatches.
+                // A diagnostic reads better, except for type errors, where the message says more.
                 let message = match error.diagnostic() {
                     Some(diagnostic) if !root.message().starts_with("Cannot ") => {
                         diagnostic.message.clone()
@@ -157,7 +157,7 @@ impl Error {
     }
 }
 
-/// The error for an unknown column `name` in `place`.
+/// The error for a column that does not exist in `place`.
 pub(crate) fn no_column<'a>(
     name: &str,
     place: Option<&str>,
@@ -167,7 +167,7 @@ pub(crate) fn no_column<'a>(
     Error::new(format!("no column \"{name}\"{place}{}", did_you_mean(name, candidates)), None)
 }
 
-/// `; did you mean "…"?` with the candidate most similar to `name`, or empty if none is similar.
+/// `; did you mean "…"?` with the candidate nearest to `name`, or nothing if none is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     let near = 1 + name.chars().count() / 3;
     candidates
@@ -181,7 +181,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a 
         .unwrap_or_default()
 }
 
-/// Whether one name is a prefix of the other, as `dep` is of `dep_time`; such names count as similar.
+/// Whether one name is a prefix of the other, as `dep` of `dep_time`; such names are near.
 fn is_start(name: &str, candidate: &str) -> bool {
     let (name, candidate) = (name.to_lowercase(), candidate.to_lowercase());
     name.len().min(candidate.len()) >= 3

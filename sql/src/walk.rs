@@ -1,7 +1,7 @@
-//! Traversing a syntax tree.
+//! A walk over a syntax tree.
 //!
-//! sqlparser's traversal is generic over the visitor, and instantiates thousands of functions for each; this one is
-//! compiled once for all visitors.
+//! The walk of sqlparser is generic in its visitor and compiles to thousands of functions. This one is compiled once for all
+//! visitors.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use sqlparser::ast::{Expr, ObjectName, Query, Select, TableFactor, Visit, Visito
 
 use crate::error::Error;
 
-/// Visits the queries, SELECTs, relations, table factors and expressions of a part of a statement in pre-order,
+/// Visits the queries, SELECTs, relations, table factors and expressions of a part of a statement, each before its parts,
 /// until the visitor breaks with an error.
 pub(crate) fn walk(
     part: &impl Visit,

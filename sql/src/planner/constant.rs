@@ -1,6 +1,6 @@
 //! Overflow in constant arithmetic.
 //!
-//! DataFusion folds constants with wrapping arithmetic, so overflow must be detected before.
+//! DataFusion folds constants with wrapping arithmetic, so overflow is checked before it plans.
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError};
@@ -54,7 +54,7 @@ fn is_constant(expression: &Expr) -> bool {
 
 fn evaluate(expression: &Expr) -> datafusion_common::Result<()> {
     let nothing = DFSchema::empty();
-    // Expressions without a type or a value are reported elsewhere.
+    // An expression without a type or value gets its error message later.
     let is_integer = expression.get_type(&nothing).is_ok_and(|data_type| data_type.is_integer());
     let physical = create_physical_expr(
         expression,

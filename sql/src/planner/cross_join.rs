@@ -1,4 +1,4 @@
-//! DataFusion's elimination of cross joins, except where it would change the meaning of a plan.
+//! DataFusion's elimination of cross joins, except for plans whose meaning it would change.
 
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{JoinType, NullEquality, Result};
@@ -7,11 +7,10 @@ use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion_optimizer::optimizer::OptimizerRule;
 
-/// [`EliminateCrossJoin`], except where a join treats NULLs as equal.
+/// [`EliminateCrossJoin`], except where a join pairs NULLs.
 ///
-/// DataFusion's rule collects the keys of nested inner joins, and gives all of them the NULL equality of the
-/// outermost join. Beside a join on `IS NOT DISTINCT FROM`, a join on `=` would then treat NULLs as equal, or the
-/// other way round.
+/// DataFusion's rule collects the keys of nested inner joins and gives all of them the NULL equality of the outermost
+/// join. A join with `=` next to one with `IS NOT DISTINCT FROM` would then pair NULLs, or the other way round.
 #[derive(Debug, Default)]
 pub struct CrossJoinElimination {
     rule: EliminateCrossJoin,
@@ -39,7 +38,7 @@ impl OptimizerRule for CrossJoinElimination {
     }
 }
 
-/// Whether an inner join of the plan treats NULL keys as equal.
+/// Whether some inner join of the plan treats NULL keys as equal.
 fn pairs_nulls(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {

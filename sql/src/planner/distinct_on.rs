@@ -1,4 +1,4 @@
-//! DISTINCT ON, rewritten as a filter for the first rows of groups.
+//! DISTINCT ON: the first row of each group.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use datafusion_functions_window::row_number::row_number_udwf;
 use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 
-/// The column of the number of a row within its group.
+/// The column with the number of a row within its group.
 const NUMBER: &str = "number within DISTINCT ON";
 
 /// DISTINCT ON as a filter of row numbers.
 ///
-/// This must run before rules that push filters below DISTINCT ON, which would change the rows it selects.
+/// This rule comes first: later rules would push filters below a DISTINCT ON and so change which rows are first.
 #[derive(Debug, Default)]
 pub(crate) struct DistinctOnToRowNumber;
 

@@ -11,15 +11,14 @@ use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 
-/// [`PushDownFilter`], except:
+/// [`PushDownFilter`], except
 ///
-/// - through an aggregate that has a row for empty input: DataFusion's rule pushes a condition that refers only to
-///   group keys, which includes constant conditions; below an aggregate without GROUP BY, such a condition would
-///   remove the input rows instead of the row of the aggregate;
-/// - a condition that [may fail](may_fail), through an aggregate or a join if another condition stays above, such
-///   as one of HAVING or one over both sides: it would fail for rows that the other condition excludes;
-/// - such a condition through any join, if an error fails the whole query instead of one row: it would fail for
-///   rows without a match.
+/// - through an aggregate that has a row even over no input. DataFusion pushes down conditions that name only groups, and a
+///   condition on a constant counts as one. Below an aggregate without GROUP BY it would remove input rows instead of the
+///   aggregate's one row;
+/// - of a condition that [may fail](may_fail), through an aggregate or a join above which another condition stays, such as
+///   one of HAVING or one on both sides: it would fail for rows that the other condition rejects;
+/// - of such a condition through any join, if one failure fails the whole query: it would fail for rows without a match.
 #[derive(Debug, Default)]
 pub struct FilterPushDown {
     rule: PushDownFilter,
@@ -27,7 +26,7 @@ pub struct FilterPushDown {
 }
 
 impl FilterPushDown {
-    /// Whether one error fails the whole plan.
+    /// For plans in which one failing row fails the query.
     pub fn careful() -> Self {
         FilterPushDown { is_careful: true, ..Self::default() }
     }
@@ -65,7 +64,7 @@ impl OptimizerRule for FilterPushDown {
             }
             _ => return self.rule.rewrite(plan, config),
         };
-        // Whether one of these inputs has all columns of a condition.
+        // A condition can move to an input that has all columns it names.
         let passes = |condition: &Expr| {
             let names = condition.column_refs();
             places.iter().any(|columns| names.iter().all(|column| columns.contains(column)))
@@ -92,8 +91,8 @@ impl OptimizerRule for FilterPushDown {
     }
 }
 
-/// The input of the filters at the top of a plan, and their conditions from the top, which the rule treats as one
-/// filter.
+/// The plan below the filters that a plan starts with, and their conditions from top to bottom; the rule treats adjacent
+/// filters as one.
 fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a LogicalPlan {
     match plan {
         LogicalPlan::Filter(filter) => {
@@ -122,7 +121,7 @@ const SURE: [&str; 14] = [
     "upper",
 ];
 
-/// Whether evaluating an expression may fail for a row; true if that is not known.
+/// Whether evaluating an expression may fail for a row; true if that is unknown.
 pub fn may_fail(expression: &Expr) -> bool {
     let part_may = |part: &Expr| {
         Ok(match part {
@@ -135,7 +134,7 @@ pub fn may_fail(expression: &Expr) -> bool {
     expression.exists(part_may).is_ok_and(|may| may)
 }
 
-/// Whether an aggregate has an empty grouping set, or no GROUP BY.
+/// Whether an aggregate has no GROUP BY, or an empty grouping set.
 fn has_row_of_nothing(aggregate: &Aggregate) -> bool {
     aggregate.group_expr.is_empty()
         || aggregate.group_expr.iter().any(|group| match group {

@@ -1,4 +1,4 @@
-//! Normalizing window frames.
+//! Syntax of window frames.
 
 use std::ops::ControlFlow;
 
@@ -7,8 +7,8 @@ use sqlparser::ast::{
     VisitMut, VisitorMut, WindowFrame, WindowFrameBound, WindowType,
 };
 
-/// Rewrites the bounds of window frames into the form that DataFusion accepts: `INTERVAL 6 HOURS` becomes `INTERVAL
-/// '6' HOURS`.
+/// Rewrites the bounds of window frames to the form that DataFusion accepts: `INTERVAL 6 HOURS` becomes
+/// `INTERVAL '6' HOURS`.
 pub(crate) fn normalize(query: &mut Query) {
     let ControlFlow::Continue(()) = VisitMut::visit(query, &mut Frames);
 }

@@ -1,4 +1,4 @@
-//! The functions that SQL can call: all functions of DataFusion.
+//! The functions that SQL can call: all of DataFusion's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -15,17 +15,17 @@ pub(crate) struct Functions {
     pub(crate) higher_order: HashMap<String, Arc<HigherOrderUDF>>,
     pub(crate) aggregate: HashMap<String, Arc<AggregateUDF>>,
     pub(crate) window: HashMap<String, Arc<WindowUDF>>,
-    /// The functions behind syntax such as EXTRACT, SUBSTRING … FROM and `array[1]`.
+    /// Planners of EXTRACT, SUBSTRING … FROM, `array[1]` and similar syntax.
     pub(crate) planners: Vec<Arc<dyn ExprPlanner>>,
 }
 
-/// Built on first use, and shared: it does not depend on a catalog.
+/// Built when first needed, and shared, since it does not depend on a catalog.
 pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let scalar = datafusion_functions::all_default_functions()
         .into_iter()
         .chain(datafusion_functions_nested::all_default_nested_functions());
     Functions {
-        // Later functions replace earlier ones of the same name.
+        // A later function replaces an earlier one of the same name.
         scalar: by_name(
             scalar.chain(now::functions()),
             |function| function.name(),

@@ -1,8 +1,8 @@
-//! Pairs of IN lists for one value, such as `a IN (1, 2) AND a IN (3)`, or `(a = 1 OR a = 2) AND a = 3`.
+//! Two lists for one value, as `a IN (1, 2) AND a IN (3)`, or `(a = 1 OR a = 2) AND a = 3`.
 //!
-//! DataFusion combines such lists. If they have no common element, it simplifies the condition to false, or to true
-//! with `NOT IN … OR NOT IN`, even if the value is NULL; below a NOT, or as a column, the result is then wrong.
-//! This rule combines such pairs first, and keeps the NULL.
+//! DataFusion merges the lists. If they have no value in common it simplifies AND to false, and `NOT IN … OR NOT IN` to
+//! true, even if the value is NULL. Under a NOT, or as a column, NULL is a different result. So this rule merges such pairs
+//! first and keeps the NULL.
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -17,7 +17,7 @@ use datafusion_physical_expr::create_physical_expr;
 
 use crate::plan::one_row;
 
-/// Simplifies pairs of lists without a common element. Runs after type coercion.
+/// Simplifies such pairs if no value is in both lists. It runs after type coercion.
 #[derive(Debug)]
 pub struct DisjointLists;
 
@@ -52,10 +52,10 @@ fn decided(expression: Expr) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expression));
     };
     let is_decided = match (left.negated, right.negated) {
-        // The value is never in both lists.
+        // At least one of the two lists does not contain the value.
         (true, true) => truth && left.is_disjoint(&right),
         (false, false) => !truth && left.is_disjoint(&right),
-        // The condition is decided by one list, if the other contains it.
+        // One list contains the other.
         (true, false) if truth => left.is_within(&right),
         (false, true) if truth => right.is_within(&left),
         (true, false) => right.is_within(&left),
@@ -69,7 +69,7 @@ fn decided(expression: Expr) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(decided))
 }
 
-/// Whether a value is in a list, written as IN, or as one or more comparisons.
+/// Whether a value is in a list, however that is written.
 struct Among<'a> {
     value: &'a Expr,
     list: Vec<ScalarValue>,
@@ -113,7 +113,7 @@ impl<'a> Among<'a> {
     }
 }
 
-/// The value of a constant that is neither NULL nor a float.
+/// The value of a constant that is neither NULL nor a floating point number.
 fn constant(expression: &Expr) -> Option<ScalarValue> {
     let value = match expression {
         Expr::Literal(value, _) => value.clone(),
@@ -134,6 +134,6 @@ fn constant(expression: &Expr) -> Option<ScalarValue> {
         }
         _ => return None,
     };
-    // Not for floats: zero has two signs.
+    // Zero has two signs.
     (!value.is_null() && !value.data_type().is_floating()).then_some(value)
 }

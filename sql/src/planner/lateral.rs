@@ -1,8 +1,8 @@
-//! `FROM t, UNNEST(t.list)`: UNNEST of columns of preceding relations.
+//! `FROM t, UNNEST(t.list)`: UNNEST of columns of the relations before it.
 //!
-//! DataFusion plans the UNNEST as a correlated subquery, and has no rule to rewrite it. The subquery only projects,
-//! filters and unnests, starting from one row without columns. Starting from the rows of the other relation
-//! instead, and passing on their columns, it computes the join.
+//! DataFusion plans the UNNEST as a lateral subquery and has no rule that removes it. The subquery only projects, filters
+//! and unnests, starting from one row without columns. Starting from the rows of the other relations instead, and keeping
+//! their columns, gives the join.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 
 use crate::error::Error;
 
-/// Rewrites joins with such subqueries.
+/// The plan with joins to such subqueries replaced by unnested rows.
 pub(super) fn unnest_in_place(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rewritten = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
@@ -35,7 +35,7 @@ pub(super) fn unnest_in_place(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(rewritten.data)
 }
 
-/// The plan of a correlated subquery in FROM.
+/// The plan of a lateral subquery in FROM.
 fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     match plan {
         LogicalPlan::Subquery(subquery) if !subquery.outer_ref_columns.is_empty() => {
@@ -50,8 +50,8 @@ fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     }
 }
 
-/// Evaluates `body` over `rows` instead of over one row. Returns the columns of both, or `None` if `body` does more
-/// than project, filter and unnest.
+/// `body` over each of `rows` instead of over one row, with the columns of both; `None` if it does more than project,
+/// filter and unnest.
 fn start_from(body: &LogicalPlan, rows: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let names = NamePreserver::new_for_projection();
     let carried = || rows.schema().columns().into_iter().map(Expr::Column);
@@ -93,7 +93,7 @@ fn start_from(body: &LogicalPlan, rows: &LogicalPlan) -> Result<Option<LogicalPl
     }))
 }
 
-/// Turns outer references to the columns of `rows` into columns.
+/// The expression with outer references to columns of `rows` as plain columns.
 fn inner(expression: Expr, rows: &LogicalPlan) -> Result<Expr> {
     let inner = expression.transform_up(|part| match part {
         Expr::OuterReferenceColumn(_, column) if rows.schema().has_column(&column) => {

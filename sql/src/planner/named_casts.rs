@@ -1,14 +1,14 @@
-//! Names for casts in aggregates and window functions.
+//! Names for casts inside aggregates and window functions.
 //!
-//! DataFusion names a function by its arguments without casts, and finds its result by that name, so it would
-//! confuse `SUM(n)` and `SUM(CAST(n AS DOUBLE))`.
+//! DataFusion names a function by its arguments without their casts and finds its results by that name. It would confuse
+//! `SUM(n)` with `SUM(CAST(n AS DOUBLE))`.
 
 use datafusion_common::Result;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::Expr;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawWindowExpr};
 
-/// Gives arguments that contain casts unique names.
+/// Gives arguments that contain casts names of their own.
 #[derive(Debug)]
 pub(super) struct NamedCasts;
 

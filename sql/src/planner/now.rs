@@ -1,8 +1,8 @@
-//! `NOW()` and related functions: the time of the epoch.
+//! `NOW()` and similar functions: the time of the epoch.
 //!
-//! These are placeholder functions ([`functions`]). A statement replaces them by the time at which it runs
-//! ([`at`]). A view replaces them by the row of a relation that every epoch updates with its time ([`with_clock`]).
-//! DataFusion's own functions would be folded into the time of planning.
+//! They are placeholders ([`functions`]). In a statement the time at which it runs replaces them ([`at`]), in a view the one
+//! row of a relation that each epoch replaces with its time ([`with_clock`]). DataFusion's own functions would be folded to
+//! the time of planning.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +22,7 @@ use super::relation::RelationSource;
 use crate::catalog::Relation;
 use crate::error::Error;
 
-/// The relation of one row with the time of the epoch. Statements cannot name it.
+/// The relation of one row that holds the time of the epoch. No statement can name it.
 pub const CLOCK: &str = "alluvium.clock";
 
 /// The column of [`CLOCK`], of type TIMESTAMPTZ.
@@ -87,7 +87,7 @@ impl ScalarUDFImpl for Now {
     }
 }
 
-/// Replaces these functions in an expression by the time.
+/// The expression with the time in place of these functions.
 fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
     expression.transform_up(|part| match &part {
         Expr::ScalarFunction(ScalarFunction { func, .. }) => {
@@ -104,7 +104,7 @@ fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The plan for execution at `time`, in nanoseconds since 1970.
+/// The plan as it runs at `time`, in nanoseconds since 1970.
 pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
     let time = lit(ScalarValue::TimestampNanosecond(Some(time), Some("+00:00".into())));
     let replaced = plan.transform_up_with_subqueries(|node| {
@@ -121,7 +121,7 @@ pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
     Ok(replaced.data)
 }
 
-/// The plan with [`CLOCK`] joined where the time is used.
+/// The plan with [`CLOCK`] joined to the nodes that use the time.
 pub(super) fn with_clock(plan: LogicalPlan) -> Result<LogicalPlan> {
     let clock = TableReference::from(CLOCK);
     let field = CLOCK_SCHEMA.field(0).name();

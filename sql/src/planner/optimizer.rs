@@ -1,10 +1,11 @@
 //! The optimizer rules for views.
 //!
-//! A rule must be valid for multisets that change, so none depends on statistics, on current data, or on the time.
-//! These rules of DataFusion are omitted: decorrelation of subqueries, except for scalar subqueries of one row
-//! (`subquery` rewrites the others, with correct NULLs and row counts); limit push-down, column pruning, and
-//! DISTINCT as an aggregation or in aggregates (done on the incremental plan); and rules that only simplify plans
-//! for a single execution.
+//! A rule is listed only if it is correct for multisets that change: none uses statistics, the present data or the time. Of
+//! DataFusion's rules these are left out:
+//!
+//! - subqueries, except scalars of one row: `subquery` rewrites them with regard to NULLs and numbers of rows;
+//! - limits, column pruning, and DISTINCT as aggregation: the incremental plan does these;
+//! - rules that only help plans that run once.
 
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl ViewOptimizer {
         ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules), sharing }
     }
 
-    /// The plan with explicit types, optimized except for the elimination of common subexpressions.
+    /// The plan with explicit types, optimized except for common subexpressions.
     pub(crate) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let analyzed = self.analyzer.execute_and_check(plan, &OPTIONS, |_, _| {})?;
         constant::check(&analyzed)
@@ -74,10 +75,9 @@ impl ViewOptimizer {
         self.optimizer.optimize(analyzed, &context(), |_, _| {})
     }
 
-    /// The optimized plan with common subexpressions eliminated.
+    /// The optimized plan with common subexpressions computed once.
     ///
-    /// Common subexpressions get names that are unique only within a plan, so this runs last, when no other view's
-    /// plan will be inlined.
+    /// Their names are unique only within the plan, so this comes last, after views have been expanded.
     pub(crate) fn share(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         self.sharing.optimize(plan, &context(), |_, _| {})
     }
@@ -88,7 +88,7 @@ fn context() -> OptimizerContext {
         .without_query_execution_start_time()
 }
 
-/// Casts the results of functions that return another string type to the string type of tables.
+/// Functions that return another string type return the string type of tables.
 #[derive(Debug)]
 struct OneStringType;
 
@@ -106,7 +106,7 @@ impl FunctionRewrite for OneStringType {
         if !matches!(expression, Expr::ScalarFunction(_)) {
             return Ok(Transformed::no(expression));
         }
-        // A function may have no type before its arguments are coerced; coercion reports an error then.
+        // A function whose arguments are not coerced yet may have no type: type coercion reports the error.
         let Ok(data_type) = expression.get_type(schema) else {
             return Ok(Transformed::no(expression));
         };

@@ -1,4 +1,4 @@
-//! Parameters `$1`, `$2`, …: values passed when a statement runs.
+//! Parameters: `$1`, `$2`, …
 
 use std::ops::ControlFlow;
 
@@ -55,12 +55,12 @@ impl Visitor for Uses {
     }
 }
 
-/// The index of a parameter's value, from zero.
+/// The index of a parameter's value.
 fn place(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// Replaces the parameters of a plan by values, cast to the types required at their positions.
+/// The plan with values in place of its parameters, cast to the types that the context asks for.
 ///
 /// The statement has passed [`check_parameters`].
 pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {

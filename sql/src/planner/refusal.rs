@@ -1,7 +1,7 @@
-//! Constructs that are not supported in views yet, refused by name and position.
+//! Unsupported constructs in views, refused by name and position.
 //!
-//! No rule of the optimizer turns these constructs into something that can be maintained, so they are found in the
-//! syntax tree, which has positions.
+//! No optimizer rule turns these constructs into something a view can maintain, so the syntax tree, which has positions, is
+//! enough to find them.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use super::time_window;
 use crate::error::{Error, Position};
 use crate::walk::walk;
 
-/// The positions at which a query first uses constructs that the optimizer may be able to replace.
+/// The first positions of constructs that the optimizer may or may not be able to replace.
 #[derive(Debug, Default)]
 pub(crate) struct Landmarks {
     /// The query's start.
@@ -36,8 +36,7 @@ pub(crate) struct Landmarks {
     pub(crate) window: Option<Position>,
 }
 
-/// Refuses constructs that views do not support. Returns the positions of those that may turn out to be
-/// unsupported.
+/// Refuses unsupported constructs in a view's query; returns the positions of those that may be unsupported.
 pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
     let mut check =
         Check { landmarks: Landmarks { start: Position::of(query), ..Landmarks::default() } };
@@ -47,7 +46,7 @@ pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
     }
 }
 
-/// Refuses constructs that a column's DEFAULT does not support.
+/// Refuses unsupported constructs in a column's DEFAULT.
 pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
     struct Default;
     impl Visitor for Default {
@@ -87,7 +86,7 @@ fn function_name(function: &ast::Function) -> String {
     function.name.to_string().to_lowercase()
 }
 
-/// Functions whose result is not determined by their arguments.
+/// Functions that return different results for the same arguments.
 fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error> {
     let name = function_name(function);
     let Some(scalar) = FUNCTIONS.scalar.get(&name) else { return ControlFlow::Continue(()) };
@@ -166,13 +165,13 @@ impl Check {
     }
 }
 
-/// Records a position unless there is an earlier one.
+/// Records the first position of a construct.
 fn first_here(place: &mut Option<Position>, span: Span) -> ControlFlow<Error> {
     *place = place.or_else(|| Position::of_span(span));
     ControlFlow::Continue(())
 }
 
-/// The position of a construct, or the nearest known one: not every node of the syntax tree has a position.
+/// The nearest known position: the syntax tree does not have one for every construct.
 fn first_known(span: Span, otherwise: Span) -> Span {
     if span.start.line > 0 { span } else { otherwise }
 }

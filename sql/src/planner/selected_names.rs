@@ -1,7 +1,7 @@
-//! Unique names for the columns that correlated subqueries select.
+//! Unique names for the columns of correlated subqueries.
 //!
-//! When a subquery becomes a join, its correlated columns are added to the columns it selects. In `(SELECT MAX(n)
-//! AS k FROM u WHERE u.k = t.k)` both would be named `k`, which is ambiguous.
+//! When a subquery becomes a join, the columns of its correlation are added to those it selects. In
+//! `(SELECT MAX(n) AS k FROM u WHERE u.k = t.k)` both would be called `k`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, logical_plan as logical};
 
-/// Renames the columns that correlated subqueries select to names that no column below them has. Names outside are
-/// unchanged.
+/// The plan with names in its correlated subqueries that no column below has. Names outside of them stay.
 pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     let generator = AliasGenerator::new();
     plan.transform_up_with_subqueries(|node| {

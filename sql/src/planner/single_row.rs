@@ -1,4 +1,4 @@
-//! The check that a scalar subquery has at most one row.
+//! The check that a scalar subquery returns at most one row.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,8 +11,8 @@ use datafusion_expr::{
 
 /// `single_row(value, rows)`: the value, or an error if there is more than one row.
 ///
-/// It is volatile, so that no rule moves it away from the position of the subquery: it fails for the outer rows
-/// that evaluate it, and not for a group that no outer row evaluates.
+/// It is declared volatile so that no rule moves it: it fails for the outer rows that evaluate it, and not for groups that
+/// no outer row uses.
 pub(super) fn single_row() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         let signature = Signature::any(2, Volatility::Volatile);

@@ -1,24 +1,22 @@
-//! Rewriting subqueries in expressions as joins.
+//! Subqueries in expressions, rewritten to joins.
 //!
 //! ```text
 //! WHERE EXISTS (…), x IN (…)       a semi join
 //! WHERE NOT EXISTS (…)             an anti join
 //! WHERE x NOT IN (…)               anti joins, see below
 //! the same anywhere else           a mark join, and its mark in the expression
-//! (SELECT …) of one row            left to DataFusion's own rule
+//! (SELECT …) of one row            DataFusion's own rule
 //! (SELECT …) of any rows           a left join with each group's value and number of rows, and a check
 //! ```
 //!
-//! DataFusion's rule for predicates handles NULLs in NOT IN only at the top level of WHERE, and assumes that an
-//! aggregate without GROUP BY can be empty. Its rule for scalar subqueries picks any of several rows. Predicates,
-//! and scalar subqueries that may return several rows, are therefore rewritten here, using DataFusion's
-//! decorrelation.
+//! DataFusion's own rule for predicates handles NULLs in NOT IN only at the top of WHERE, and treats an aggregate without
+//! GROUP BY as empty although it has a row. Its rule for scalars picks any of several rows. So predicates, and scalars that
+//! may have several rows, are rewritten here, with DataFusion's functions for pulling up a correlation.
 //!
-//! `x IN S` is true if S contains an equal row; otherwise NULL if S contains a NULL, or if x is NULL and S is not
-//! empty; otherwise false. Each of these conditions is a separate semijoin, and only those that affect the result
-//! are built.
+//! `x IN S` is true if S has an equal row; else NULL if S has a row with NULL, or if x is NULL and S has any row; else
+//! false. Each of these conditions is a mark join of its own, and only those that can matter are made.
 //!
-//! Subqueries that cannot be rewritten stay in the plan, and the validator refuses them.
+//! Subqueries that cannot be rewritten stay, and the validator refuses them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -37,7 +35,7 @@ use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 use super::functions::FUNCTIONS;
 use super::single_row::single_row;
 
-/// Rewrites the subqueries in filters and projections where possible.
+/// The plan without subqueries in its filters and projections, as far as they can be rewritten.
 pub(super) fn decorrelate(plan: LogicalPlan) -> Result<LogicalPlan> {
     Decorrelation { names: AliasGenerator::new() }.plan(plan)
 }
@@ -46,11 +44,11 @@ struct Decorrelation {
     names: AliasGenerator,
 }
 
-/// A decorrelated subquery.
+/// A subquery whose correlation has been pulled up.
 struct Pulled {
-    /// Its rows, with the columns of the correlation, under a unique alias.
+    /// Its rows, with the columns the correlation needs, under a name of their own.
     plan: LogicalPlan,
-    /// The correlation, over the outer columns and its own.
+    /// The correlation, over the outer columns and these rows' columns.
     filter: Option<Expr>,
 }
 
@@ -80,7 +78,7 @@ impl Decorrelation {
         let mut others = Vec::new();
         let (nested, plain): (Vec<_>, Vec<_>) =
             split_conjunction_owned(filter.predicate).into_iter().partition(is_nested);
-        // An error in a condition without subqueries must occur before rows are joined, not because of it.
+        // Plain conditions are evaluated below the joins, so that joins do not change which rows fail.
         if let Some(plain) = conjunction(plain) {
             input = LogicalPlanBuilder::from(input).filter(plain)?.build()?;
         }
@@ -137,7 +135,7 @@ impl Decorrelation {
         LogicalPlanBuilder::from(input).project(expressions?)?.build()
     }
 
-    /// The rows of `input` for which the subquery has a row, or none if negated.
+    /// The rows of `input` for which the subquery has a row, or those for which it has none.
     fn exists(
         &self,
         input: &LogicalPlan,
@@ -162,7 +160,7 @@ impl Decorrelation {
         self.join(input, pulled.plan, JoinType::LeftSemi, filter).map(Some)
     }
 
-    /// The rows of `input` for which `value NOT IN` the subquery is true, after filtering by `others`.
+    /// The rows of `input` for which `value NOT IN` the subquery and all `others` are true.
     fn not_within(
         &self,
         input: &LogicalPlan,
@@ -187,7 +185,7 @@ impl Decorrelation {
         Ok(Some(rest))
     }
 
-    /// Replaces the subqueries of the expression by marks and columns, which joins add to `input`.
+    /// The expression with marks and columns in place of its subqueries; the joins that provide them are added to `input`.
     fn replaced(&self, expression: Expr, input: &mut LogicalPlan) -> Result<Expr> {
         let replaced = expression.transform_down(|expression| {
             let replacement = match &expression {
@@ -253,7 +251,7 @@ impl Decorrelation {
         Ok(Some(Pulled { plan, filter }))
     }
 
-    /// The value of a scalar subquery that may have several rows, which is an error if it has.
+    /// The value of a subquery that may return several rows; evaluating it fails if it does.
     fn scalar(&self, query: &LogicalPlan, input: &mut LogicalPlan) -> Result<Option<Expr>> {
         let Some(pulled) = self.pull_up(query, input, false)? else { return Ok(None) };
         let Some(keys) = equality_keys(&pulled) else { return Ok(None) };
@@ -281,7 +279,7 @@ impl Decorrelation {
         Ok(Some(single_row().call(vec![column("__value"), column("__rows")])))
     }
 
-    /// Joins `input` with `right` so that each row has a mark, which is returned.
+    /// Joins `input` with `right` so that each row has a mark, and returns the mark.
     fn mark(
         &self,
         input: &mut LogicalPlan,
@@ -304,7 +302,7 @@ impl Decorrelation {
         LogicalPlanBuilder::from(input.clone()).join_on(right, kind, Some(filter))?.build()
     }
 
-    /// Decorrelates the subquery, if its references to outer columns can become a join condition.
+    /// The subquery without references to outer columns, if these can become a join condition.
     fn pull_up(
         &self,
         query: &LogicalPlan,
@@ -313,8 +311,7 @@ impl Decorrelation {
     ) -> Result<Option<Pulled>> {
         let mut pull_up = PullUpCorrelatedExpr::new().with_exists_sub_query(exists);
         let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(None) };
-        // An aggregate without GROUP BY has a row for every outer row; grouped by the correlation, it has none
-        // where there is no match.
+        // An aggregate without GROUP BY has a row even if the correlation finds nothing; with groups it would have none.
         if !pull_up.can_pull_up || pull_up.pulled_up_scalar_agg && !pull_up.join_filters.is_empty()
         {
             return Ok(None);
@@ -383,7 +380,7 @@ pub(super) fn is_single(query: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether the expression has a subquery that is rewritten here.
+/// Whether the expression has a subquery that this module rewrites.
 fn is_nested(expression: &Expr) -> bool {
     let nested = expression.exists(|part| {
         Ok(match part {

@@ -1,7 +1,7 @@
-//! Validating optimized plans.
+//! Checks that every column of an optimized plan exists where it is used.
 //!
-//! The optimizer can produce a plan with a column that does not exist in its input, for example for a correlation
-//! over two levels, or leave a subquery in the plan. Such plans are refused.
+//! The optimizer can produce a reference to a column that its input does not have, without an error: a correlation over two
+//! levels does. Or it leaves a subquery as it is. Such plans are refused.
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema};
@@ -33,8 +33,7 @@ pub(crate) fn validate(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> 
     .map_err(|error| Error::from_datafusion(&error))
 }
 
-/// Refuses subqueries that were not rewritten, except for scalar subqueries of one row, which an optimizer rule
-/// rewrites.
+/// Refuses subqueries that were not rewritten, except scalars of one row: an optimizer rule handles these.
 pub(crate) fn check_subqueries(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> {
     plan.apply(|node| {
         node.apply_expressions(|expression| {
@@ -61,7 +60,7 @@ fn subquery_left(part: &Expr, landmarks: &Landmarks) -> datafusion_common::Resul
     }
 }
 
-/// The error for a subquery that could not be rewritten, at the first subquery of its kind in the text.
+/// The error for a subquery that was not rewritten, at the position of the first of its kind.
 fn left_over(name: &str, position: Option<Position>) -> datafusion_common::DataFusionError {
     let error = Error::not_supported(
         format!("{name}, with what it refers to outside, in a view"),

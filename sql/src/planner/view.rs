@@ -20,16 +20,16 @@ use crate::statement::ViewDefinition;
 /// A planned view.
 #[derive(Clone, Debug)]
 pub struct PlannedView {
-    /// Its query, which is inlined in statements and views that name it, unless it is materialized.
+    /// Its query, which replaces its name in statements and views if it is not materialized.
     pub logical: Arc<LogicalPlan>,
     /// Its columns.
     pub schema: SchemaRef,
-    /// The plan that maintains it.
+    /// How it is maintained.
     pub plan: IncrementalPlan,
-    /// The tables and materialized views that it reads, each once, in alphabetical order, including the
-    /// [`CLOCK`](super::CLOCK) if it depends on the time.
+    /// The tables and materialized views that it reads, each once, in alphabetical order; the [`CLOCK`](super::CLOCK) among
+    /// them if it uses the time.
     pub reads: Vec<String>,
-    /// All relations that its text names, each once, in alphabetical order. None of them can be dropped before it.
+    /// All relations that its text names, each once, in alphabetical order; none of them may be dropped before it.
     pub depends: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn plan(
     })
 }
 
-/// Renames the columns as in the view's column list. Without a list, their names must be distinct.
+/// Gives the columns the names of the view's column list; without a list their names must be distinct.
 fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan> {
     let selected = plan.schema().fields().len();
     if !view.columns.is_empty() && view.columns.len() != selected {
@@ -115,7 +115,7 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
         .map_err(|error| Error::from_datafusion(&error).at(Some(view.position)))
 }
 
-/// The relations that a plan scans. Fails for system relations, which views cannot read.
+/// The relations that a plan scans; a view cannot read system relations.
 fn relations(plan: &LogicalPlan, landmarks: &refusal::Landmarks) -> Result<Vec<String>> {
     let mut names = BTreeSet::new();
     let mut system = None;

@@ -1,4 +1,4 @@
-//! Planning INSERT, UPDATE and DELETE: the rows to insert into and delete from a table.
+//! Planning INSERT, UPDATE and DELETE: which rows are inserted into and deleted from a table.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<Plan
         if !assigned.insert(name.clone()) {
             return Err(Error::new(format!("column \"{name}\" is assigned twice"), at));
         }
-        // DataFusion looks up the target without folding its name.
+        // DataFusion looks the target up without folding its name, so it gets the folded one.
         *column = ObjectName::from(vec![Ident::with_quote('"', name)]);
     }
     let qualifier = alias.unwrap_or_else(|| target.name.clone());
@@ -168,7 +168,7 @@ impl Target {
         }
     }
 
-    /// Refuses to change rows of a table that does not keep its contents, or is append-only.
+    /// Refuses to change rows that are not kept or are append-only.
     fn check_changes(&self, statement: &str) -> Result<()> {
         let name = &self.name;
         if !self.kept {
@@ -182,7 +182,7 @@ impl Target {
         Ok(())
     }
 
-    /// The column named in a column list or an assignment.
+    /// The column that a list of columns or an assignment names.
     fn column(&self, name: &ObjectName) -> Result<&str> {
         let position = Position::of(name);
         let Some(identifier) = name.0.last().and_then(|part| part.as_ident()) else {
@@ -197,8 +197,8 @@ impl Target {
         )
     }
 
-    /// Casts rows to the table's types. DataFusion casts them too, but based on types before analysis, which
-    /// changes the types of lists of several types in a UNION or a CASE.
+    /// The rows cast to the table's types. DataFusion's own casts use types from before its analysis, which changes, for
+    /// example, the types of lists in a UNION or a CASE.
     fn cast(&self, plan: LogicalPlan) -> datafusion_common::Result<LogicalPlan> {
         let columns = plan.schema().columns().into_iter().zip(self.schema.fields());
         let cast = columns.map(|(column, field)| {
@@ -210,7 +210,7 @@ impl Target {
         LogicalPlanBuilder::from(plan).project(cast)?.build()
     }
 
-    /// The rows of the statement, planned by DataFusion.
+    /// The rows of the statement, as DataFusion plans them.
     fn plan(&self, statement: ast::Statement, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let context = Context::new(catalog);
         let at = |error: datafusion_common::DataFusionError| {
@@ -231,7 +231,7 @@ impl Target {
     }
 }
 
-/// Refuses the word DEFAULT in VALUES, which would be parsed as a column.
+/// Refuses DEFAULT among VALUES, which DataFusion would take for a column.
 fn refuse_default(source: &ast::Query) -> Result<()> {
     let SetExpr::Values(values) = source.body.as_ref() else { return Ok(()) };
     let mut values = values.rows.iter().flat_map(|row| row.content.iter());

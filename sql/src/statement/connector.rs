@@ -1,6 +1,6 @@
-//! Connectors: the inputs of tables and the outputs of views.
+//! Connectors: where a table's rows come from, and where a view's rows go.
 //!
-//! They are written as JSON in Feldera's format, or, if there is only one, as flat options:
+//! They are written as JSON of Feldera's shape, several at a time, or one with flat options:
 //!
 //! ```sql
 //! WITH ('connectors' = '[{"name": "daily",
@@ -9,25 +9,25 @@
 //! WITH (connector = 'file', path = 't.csv', format = 'csv', headers = 'true')
 //! ```
 //!
-//! This module reads only their structure. The engine knows the transports, formats and their options.
+//! This module only reads their shape. The engine knows which transports and formats exist and which options they have.
 
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 
 use super::json::{Json, Literal, Member, Value};
 use crate::error::{Error, Position, Result};
 
-/// A connector as written.
+/// A connector as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectorDefinition {
     /// Where it starts.
     pub position: Position,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// How bytes are transferred, such as `file_input`; its `name` is `transport` or `connector`.
+    /// The transport, such as `file_input`; its `name` is `transport` or `connector`.
     pub transport: Setting,
     /// The options of the transport, such as `path`.
     pub config: Vec<Setting>,
-    /// The format of the bytes, such as `csv`.
+    /// The format, such as `csv`.
     pub format: Option<Setting>,
     /// The options of the format, such as `headers`.
     pub options: Vec<Setting>,
@@ -36,9 +36,9 @@ pub struct ConnectorDefinition {
 /// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The name, as written.
+    /// Its name, as it was written.
     pub name: String,
-    /// The value: a string without its quotes, anything else as written.
+    /// The value: text without its quotes, anything else as it was written.
     pub value: String,
     /// Where it stands.
     pub position: Position,
@@ -51,11 +51,11 @@ pub(super) struct Options {
     pub(super) connectors: Vec<ConnectorDefinition>,
 }
 
-/// The flat options of the transport; all others belong to the format.
+/// The transport of the flat options `connector` and `path`; all other flat options belong to the format.
 const FLAT_CONFIG: &[&str] = &["path", "mode"];
 
 impl Options {
-    /// Reads options; those in `own` belong to the relation. Converts names to lower case.
+    /// Reads options of which `own` are the relation's; names are in lower case from here on.
     pub(super) fn read(options: &[SqlOption], own: &[&str], place: Position) -> Result<Options> {
         let mut read = Options::default();
         let mut flat: Vec<Setting> = Vec::new();
@@ -94,7 +94,7 @@ impl Options {
     }
 }
 
-/// The text of a string literal without its quotes; anything else as written.
+/// A literal's text without its quotes; anything else as it was written.
 fn text(value: &ast::Expr) -> String {
     match value {
         ast::Expr::Value(value) => match &value.value {
@@ -150,7 +150,7 @@ fn connectors(literal: Literal<'_>) -> Result<Vec<ConnectorDefinition>> {
     connectors.into_iter().map(|connector| shape.connector(connector)).collect()
 }
 
-/// Reads connectors from JSON, with positions for errors.
+/// Reads definitions from JSON, with positions for errors.
 struct Shape<'a>(Literal<'a>);
 
 impl Shape<'_> {

@@ -12,7 +12,7 @@ use super::dialect::Alluvium;
 use super::kind::fold;
 use crate::error::Position;
 
-/// Reads COPY. Sources and sinks interpret the options.
+/// Reads COPY from its first word on. Sources and sinks interpret the options.
 pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
     parser.expect_keyword_is(Keyword::COPY)?;
     let start = parser.peek_token_ref().clone();
@@ -56,7 +56,7 @@ pub(super) fn create_table(parser: &mut Parser<'_>) -> Result<StatementKind, Par
     Ok(StatementKind::CreateTableFrom { name, position, path, options: options(parser)? })
 }
 
-/// `SELECT columns FROM table`, at the position of the table's name.
+/// `SELECT columns FROM table`, at the place of the table's name.
 fn select(table: &str, columns: &[Ident], span: Span) -> Result<Box<Query>, ParserError> {
     let columns = match columns {
         [] => "*".to_owned(),

@@ -1,18 +1,18 @@
-//! Reading JSON in SQL, with positions.
+//! JSON inside SQL, read so that everything in it has a position.
 
 use crate::error::{Error, Position, Result};
 
 /// The maximum depth of nesting.
 const DEEPEST: usize = 32;
 
-/// A JSON value and the byte at which it starts.
+/// A JSON value, and where it starts: a byte of the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Json {
     pub(super) offset: usize,
     pub(super) value: Value,
 }
 
-/// A JSON value. Numbers, booleans and null are kept as written.
+/// A JSON value without its position. Numbers, booleans and null are kept as they were written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Word(String),
@@ -21,7 +21,7 @@ pub(super) enum Value {
     Object(Vec<Member>),
 }
 
-/// A member of an object.
+/// A name in an object, and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     pub(super) offset: usize,
@@ -29,7 +29,7 @@ pub(super) struct Member {
     pub(super) value: Json,
 }
 
-/// A string literal of a statement, with its position.
+/// A string literal of a statement: its text and position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal<'a> {
     pub(super) text: &'a str,
@@ -69,7 +69,7 @@ impl Literal<'_> {
     }
 }
 
-/// Reads a text from its start; an error names what was expected at its position.
+/// Reads a text from its start; an error says what was expected.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An escape sequence, at its backslash.
+    /// The character of an escape sequence, after its backslash.
     fn escape(&mut self) -> Expected<char> {
         let character = match self.rest().as_bytes().get(1) {
             Some(b'n') => '\n',

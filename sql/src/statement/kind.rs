@@ -1,4 +1,4 @@
-//! Classifying statements.
+//! The kinds of statements.
 
 use sqlparser::ast::{self, Ident, ObjectName, ObjectType};
 use sqlparser::keywords::Keyword;
@@ -60,7 +60,7 @@ const REFUSED: &[&str] = &[
     "VACUUM",
 ];
 
-/// The kind of the statement in `tokens`; `text` is its source.
+/// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
     let words: Vec<String> =
         tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
@@ -239,7 +239,7 @@ pub(super) fn if_taken(
     }
 }
 
-/// An identifier as DataFusion folds it: unquoted ones to lower case.
+/// A folded identifier: unquoted ones are in lower case.
 pub(crate) fn fold(identifier: &Ident) -> String {
     match identifier.quote_style {
         Some(_) => identifier.value.clone(),

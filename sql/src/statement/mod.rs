@@ -1,12 +1,12 @@
-//! Parsing SQL text.
+//! SQL text as statements.
 //!
-//! The tokens of a text are split into statements at semicolons, and each statement is parsed when it is reached.
-//! Positions refer to the whole text. Names are resolved later, by the [planner](crate::planner).
+//! A text is split into statements at its semicolons, and each statement is parsed when it is reached. All positions refer
+//! to the original text. Parsing does not look at the catalog: the [planner](crate::planner) resolves names.
 //!
-//! In reading order: `statements` splits text, `dialect` extends sqlparser's generic SQL, and `kind` classifies
-//! statements and refuses unsupported ones. `table` and `view` read definitions, `nested_types` rewrites type
-//! names, and `connector` reads connectors (as `json` or flat options). `copy` reads COPY, and `file` finds the
-//! files that queries name.
+//! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
+//! - `dialect` lists the differences from sqlparser's generic SQL;
+//! - `table` and `view` read definitions, `nested_types` their types, `connector` and `json` their connectors;
+//! - `copy` reads COPY, `file` finds the files that queries name.
 mod connector;
 mod copy;
 mod dialect;
@@ -31,23 +31,23 @@ use crate::error::Position;
 /// One statement of a text.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// Its kind, with its contents.
+    /// Its kind, with its parts.
     pub kind: StatementKind,
     /// Its source, without the semicolon.
     pub text: String,
-    /// The position at which it starts.
+    /// Where it starts.
     pub position: Position,
 }
 
-/// What a definition does if its name is taken by a relation of the same kind.
+/// What a definition does if a relation of its kind has its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfTaken {
-    /// Fails.
+    /// It fails.
     #[default]
     Fail,
-    /// `IF NOT EXISTS`: does nothing.
+    /// `IF NOT EXISTS`: nothing.
     Keep,
-    /// `OR REPLACE`: replaces the other relation.
+    /// `OR REPLACE`: it replaces the other.
     Replace,
 }
 
@@ -56,15 +56,15 @@ pub enum IfTaken {
 pub struct Drop {
     /// The relation.
     pub name: String,
-    /// The position of its name.
+    /// Where it is named.
     pub position: Position,
-    /// Whether it is no error if the relation does not exist.
+    /// Whether it may be missing.
     pub if_exists: bool,
-    /// Whether to drop everything that depends on it.
+    /// Whether relations that depend on it are dropped with it.
     pub cascade: bool,
 }
 
-/// The kinds of statements. Names are folded; positions are those of names.
+/// The kind of a statement. Names are folded; positions are those of names.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     /// `CREATE TABLE`
@@ -91,37 +91,37 @@ pub enum StatementKind {
     CreateTableFrom {
         /// The table.
         name: String,
-        /// The position of its name.
+        /// Where it is named.
         position: Position,
-        /// The path of its columns and rows, as written.
+        /// Where its columns and rows come from, as it was written.
         path: String,
-        /// The options for reading.
+        /// How to read them.
         options: Vec<Setting>,
     },
-    /// `START`: starts all connectors that have not started.
+    /// `START`: connectors that have not started do.
     Start,
     /// `COPY table (columns) FROM 'path' (NAME value, …)`
     Copy {
         /// The table that is copied into.
         table: String,
-        /// The position of its name.
+        /// Where it is named.
         position: Position,
-        /// The columns of the rows and the positions of their names; empty for all columns.
+        /// The columns that the rows have, and where each is named; none stands for all.
         columns: Vec<(String, Position)>,
-        /// The path of the rows, as written.
+        /// Where the rows come from, as it was written.
         path: String,
-        /// The options for reading.
+        /// How to read them.
         options: Vec<Setting>,
     },
     /// `COPY table (columns) TO 'path' (NAME value, …)`, or of a query
     CopyTo {
-        /// The query whose rows are copied.
+        /// What is copied.
         query: Box<ast::Query>,
-        /// The position of its name.
+        /// Where it is named.
         position: Position,
-        /// The path to write to, as written.
+        /// Where the rows go, as it was written.
         path: String,
-        /// The options for writing.
+        /// How to write them.
         options: Vec<Setting>,
     },
     /// `SELECT`, `WITH` or `VALUES`
@@ -130,14 +130,14 @@ pub enum StatementKind {
     Subscribe {
         /// The view or table.
         name: String,
-        /// The position of its name.
+        /// Where it is named.
         position: Position,
     },
     /// `EXPLAIN VIEW`
     ExplainView {
         /// The view.
         name: String,
-        /// The position of its name.
+        /// Where it is named.
         position: Position,
     },
     /// `EXPLAIN SELECT`

@@ -1,13 +1,13 @@
-//! Nested types in forms that sqlparser's generic SQL does not support.
+//! Spellings of nested types that sqlparser's generic SQL does not have.
 //!
-//! `INT ARRAY` is `INT[]`, and `ROW(a INT, b TEXT)` and `STRUCT(a INT, b TEXT)` are `STRUCT<a INT, b TEXT>`. They
-//! are replaced where a type is expected: in the columns of CREATE TABLE and in CAST. Replaced tokens keep their
-//! positions, so that errors refer to the original text.
+//! `INT ARRAY` is `INT[]`, and `ROW(a INT, b TEXT)` and `STRUCT(a INT, b TEXT)` are `STRUCT<a INT, b TEXT>`.
+//! They are replaced where a type can stand: in the columns of CREATE TABLE and in a CAST. Tokens that are put
+//! in place of others have their positions, so that errors are where the user wrote.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Rewrites the types in the tokens of a statement into forms that sqlparser supports.
+/// The tokens of a statement with types spelled as sqlparser knows them.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_table =
         is_keyword(tokens.first(), Keyword::CREATE) && is_keyword(tokens.get(1), Keyword::TABLE);
@@ -31,14 +31,14 @@ fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
         if word.keyword == keyword && word.quote_style.is_none())
 }
 
-/// The context of an open bracket.
+/// What an open bracket is around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
-    /// The columns of a table, in or behind a type.
+    /// The columns of a table, or what follows the type of one.
     Columns { in_type: bool },
-    /// The fields of a type, whose brackets are replaced.
+    /// The fields of a type, whose bracket is written as another.
     Fields,
-    /// CAST or a variant of it, with a type after AS.
+    /// CAST and its like: a type stands after AS.
     Cast { in_type: bool },
     /// Anything else.
     Other,

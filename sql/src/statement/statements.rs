@@ -1,4 +1,4 @@
-//! Splitting a text into statements.
+//! Cutting a text into statements.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::ParserError;
@@ -29,13 +29,13 @@ pub fn parse(text: &str) -> Statements {
 pub struct Statements {
     text: String,
     tokens: std::vec::IntoIter<TokenWithSpan>,
-    /// The error that ended the tokens before the end of the text.
+    /// The error at which tokenizing stopped, if it did.
     failure: Option<TokenizerError>,
     reached: Reached,
     ended: bool,
 }
 
-/// A position in the text, as a byte, and as line and column.
+/// A place in the text, by byte and by line and column.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
     offset: usize,
@@ -86,7 +86,7 @@ impl Iterator for Statements {
 }
 
 impl Statements {
-    /// The byte of a location; to be called with ascending locations.
+    /// The byte at which a location starts; calls are in ascending order of locations.
     fn offset(&mut self, location: Location) -> usize {
         let mut at = self.reached;
         for character in self.text[at.offset..].chars() {
@@ -105,8 +105,8 @@ impl Statements {
     }
 }
 
-/// Tokens that start an element of a list. KEY and INDEX are names there; the parser would parse a column of this
-/// name as an index definition of MySQL.
+/// What begins an element of a list. KEY and INDEX are names there: the parser would take a column of this name for
+/// MySQL's way to define an index.
 fn column_name(mut token: TokenWithSpan) -> TokenWithSpan {
     if let Token::Word(word) = &mut token.token
         && matches!(word.keyword, Keyword::KEY | Keyword::INDEX)
@@ -116,7 +116,7 @@ fn column_name(mut token: TokenWithSpan) -> TokenWithSpan {
     token
 }
 
-/// Converts a parser's error, whose position is at the end of its message.
+/// A parser's error in our words, at the position that its message ends with.
 pub(super) fn syntax_error(error: ParserError) -> Error {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
@@ -139,7 +139,7 @@ pub(super) fn syntax_error(error: ParserError) -> Error {
     Error::new(lower_first(&message.replace(", found: ", ", found ")), position)
 }
 
-/// Messages start in lower case, except for names such as `LATENESS`.
+/// Messages start in lower case; names such as `LATENESS` stay as they are.
 fn lower_first(message: &str) -> String {
     let mut characters = message.chars();
     match (characters.next(), characters.clone().next()) {

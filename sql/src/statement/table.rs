@@ -13,24 +13,24 @@ use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::{column_default, column_type};
 
-/// A table as written.
+/// A table as it was written.
 #[derive(Clone, Debug)]
 pub struct TableDefinition {
     /// Its folded name.
     pub name: String,
-    /// The position of its name.
+    /// Where it is named.
     pub position: Position,
-    /// What to do if a table of this name exists.
+    /// What to do if there is one of its name.
     pub if_taken: IfTaken,
     /// Its columns; those of the primary key and those declared NOT NULL are not nullable.
     pub schema: SchemaRef,
     /// The columns of the primary key, in its order; empty without one.
     pub primary_key: Vec<usize>,
-    /// The defaults of columns that an INSERT omits: one entry per column, `None` for NULL.
+    /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
-    /// The options in its WITH clause that are not the connector's, names and values in lower case.
+    /// The options of its WITH clause that are its own, names and values in lower case.
     pub options: Vec<(String, String)>,
-    /// Its inputs.
+    /// The connectors that its rows come from.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
@@ -175,8 +175,8 @@ fn table_constraint(
 }
 
 impl TableDefinition {
-    /// A table with these columns and no options. Types that tables do not support become the nearest supported
-    /// type; fails for a column without one.
+    /// A table of these columns, without options. A type that tables cannot store is replaced by the nearest one that they
+    /// can; fails at the first column without one.
     pub fn with_columns(
         name: &str,
         position: Position,
@@ -196,7 +196,7 @@ impl TableDefinition {
         })
     }
 
-    /// Columns with supported types; fails if names are not distinct.
+    /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
@@ -217,7 +217,7 @@ impl TableDefinition {
     }
 }
 
-/// The supported type that holds all values of another type.
+/// The type of a table's column that holds all values of another type.
 fn nearest(data_type: &DataType) -> Option<DataType> {
     let nearest = match data_type {
         DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
@@ -248,7 +248,7 @@ fn nearest(data_type: &DataType) -> Option<DataType> {
 
 fn nearest_field(field: &Field) -> Option<Field> {
     let data_type = match field.data_type() {
-        // The entries of a map are a struct, which is not checked as a column type.
+        // The entries of a map are a struct, which need not be a column's type.
         DataType::Struct(fields) => {
             let fields = fields.iter().map(|field| nearest_field(field));
             DataType::Struct(fields.collect::<Option<Vec<_>>>()?.into())
@@ -276,7 +276,7 @@ fn key_column(column: &ast::IndexColumn, fields: &[Field]) -> Result<usize> {
     })
 }
 
-/// The leading keywords of a column option.
+/// The words that start a column option.
 fn option_name(option: &ColumnOption) -> String {
     let text = option.to_string();
     text.split_whitespace()
@@ -290,7 +290,7 @@ fn option_name(option: &ColumnOption) -> String {
         .join(" ")
 }
 
-/// The options of tables.
+/// The names of the table's own options.
 type Flags = Vec<(String, String)>;
 
 /// The table's own options, in lower case, and its connectors.
@@ -320,7 +320,7 @@ fn options(
     Ok((read, connectors))
 }
 
-/// Whether tables support columns of this type.
+/// Whether tables can store columns of this type.
 pub fn is_column_type(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean

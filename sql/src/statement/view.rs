@@ -7,33 +7,33 @@ use super::connector::{ConnectorDefinition, Options};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
 
-/// The kind of a view.
+/// The kind of a view: what becomes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewKind {
-    /// Local: only other views read it.
+    /// Other views read them; there is no output.
     Local,
-    /// Emits a stream of changes.
+    /// Their changes are an output.
     Plain,
-    /// Emits changes, and keeps its rows to be queried.
+    /// Their changes are an output, and the rows are kept to be read.
     Materialized,
 }
 
-/// A view as written.
+/// A view as it was written.
 #[derive(Clone, Debug)]
 pub struct ViewDefinition {
     /// Its folded name.
     pub name: String,
-    /// The position of its name.
+    /// Where it is named.
     pub position: Position,
-    /// What to do if a view of this name exists.
+    /// What to do if there is one of its name.
     pub if_taken: IfTaken,
-    /// What becomes of its rows.
+    /// Its kind.
     pub kind: ViewKind,
-    /// Its column names, folded; empty for the names of the query.
+    /// Names for its columns, folded; empty to take the query's.
     pub columns: Vec<String>,
     /// Its query.
     pub query: Box<ast::Query>,
-    /// Its outputs.
+    /// The connectors that its rows go to.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,

@@ -11,11 +11,10 @@ use sqlparser::ast::{
 use super::{Duration, Function, wrong};
 use crate::error::Position;
 
-/// TABLE bid`. => The arguments of a call, by their names in calls with named arguments: `DATA => TABLE bid`. =>
-/// TABLE bid`.
+/// The arguments of a call, by their names in calls with named arguments: `DATA => TABLE bid`.
 pub(super) struct Arguments<'a> {
     function: Function,
-    /// The position of the function's name.
+    /// Where the function is named.
     at: Option<Position>,
     table: &'a ast::Expr,
     named: Vec<(&'static str, &'a ast::Expr)>,
@@ -94,7 +93,7 @@ impl<'a> Arguments<'a> {
         self.named.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
-    /// The relation, as named in FROM.
+    /// The relation, as FROM names it.
     pub(super) fn table(&self) -> TableFactor {
         let mut named = self.table;
         if let ast::Expr::Prefixed { value, .. } = named {
@@ -111,7 +110,7 @@ impl<'a> Arguments<'a> {
                     sample: None,
                 };
             }
-            // Not a valid name; the catalog reports the error with its position.
+            // The catalog reports a relation that does not exist, with its position.
             other => vec![Ident::with_quote('"', other.to_string())],
         };
         TableFactor::Table {
@@ -170,7 +169,7 @@ impl<'a> Arguments<'a> {
         keys.collect()
     }
 
-    /// A required length of time, which must be greater than zero.
+    /// A required interval above zero.
     pub(super) fn duration(
         &self,
         name: &str,
@@ -190,7 +189,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The offset of windows; zero by default.
+    /// The offset of the windows; zero if it is left out.
     pub(super) fn offset(&self, context: &mut dyn RelationPlannerContext) -> Result<Duration> {
         Ok(self.interval("OFFSET", context)?.unwrap_or(Duration(0)))
     }

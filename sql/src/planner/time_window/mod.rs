@@ -5,13 +5,13 @@
 //! TUMBLE(bid, date_time, INTERVAL '10' SECOND)
 //! ```
 //!
-//! are equivalent: all rows of `bid` whose time is not NULL, with `window_start` and `window_end`. Windows are
-//! aligned to 1970-01-01 00:00 UTC, or to an offset from it, given after the size. A row is in one tumbling window,
-//! whose bounds are computed columns. It is in any number of hopping windows, so the list of their starts is
-//! computed and unnested. The session of a row depends on the other rows of its key, and is computed by window
-//! functions. All of these are plain logical plans, which queries and views support without knowing about windows.
+//! are the same: all rows of `bid` whose time is not NULL, with `window_start` and `window_end`. Windows are aligned to
+//! 1970-01-01 00:00 UTC, or to an offset from it that follows the size. A row is in one tumbling window, which is computed
+//! as columns. It is in any number of hopping windows, so the list of their starts is computed and unnested. Its session
+//! depends on the other rows of its key, and is computed by window functions. The result is an ordinary plan for queries
+//! and views alike.
 //!
-//! `arguments` reads calls, `hop` computes hopping windows, `session` sessions.
+//! `arguments` reads the calls, `hop` computes the lists, `session` the sessions.
 mod arguments;
 mod hop;
 mod session;
@@ -37,7 +37,7 @@ use crate::error::{Error, Position};
 const START: &str = "window_start";
 const END: &str = "window_end";
 
-/// A time window function.
+/// A function that adds the windows of their times to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
     Tumble,
@@ -66,12 +66,12 @@ impl Function {
     }
 }
 
-/// Whether a relation is a call of a time window function.
+/// Whether a relation is a call of one of these functions.
 pub(super) fn is_time_window(factor: &TableFactor) -> bool {
     call(factor).is_some()
 }
 
-/// The function that a relation calls, its name as written, and its arguments.
+/// The function that a relation calls, its name as it is written, and its arguments.
 fn call(factor: &TableFactor) -> Option<(Function, &ObjectName, &[ast::FunctionArg])> {
     match factor {
         TableFactor::TableFunction { expr: ast::Expr::Function(call), .. } => {
@@ -85,7 +85,7 @@ fn call(factor: &TableFactor) -> Option<(Function, &ObjectName, &[ast::FunctionA
     }
 }
 
-/// Plans calls of time window functions.
+/// Plans calls of these functions.
 #[derive(Debug)]
 pub(super) struct TimeWindowPlanner;
 
@@ -132,10 +132,10 @@ fn wrong(message: impl Into<String>, at: Option<Position>) -> DataFusionError {
 
 /// Windows of one size.
 struct Windows {
-    /// The distance between the starts of two windows.
+    /// From one window's start to the next one's.
     slide: Duration,
     size: Duration,
-    /// The offset of the windows.
+    /// The time that windows are aligned to.
     offset: Duration,
 }
 
@@ -148,13 +148,13 @@ impl Duration {
         lit(ScalarValue::new_interval_mdn(0, 0, self.0))
     }
 
-    /// The literal that is added to a time. Adding a duration is integer arithmetic, unlike adding an interval.
+    /// The length as a duration: adding a duration to a time adds numbers, unlike adding an interval.
     fn duration(self) -> Expr {
         lit(ScalarValue::DurationNanosecond(Some(self.0)))
     }
 }
 
-/// The rows with a time that is not NULL, and the time column.
+/// The rows that have a time, and the column it is in.
 fn timed(
     arguments: &Arguments<'_>,
     context: &mut dyn RelationPlannerContext,
@@ -202,7 +202,7 @@ fn hopping(rows: LogicalPlan, time: Column, windows: Windows) -> Result<LogicalP
             windows.offset.interval(),
         ],
     ));
-    // A unique name, because unnesting removes the qualifier.
+    // A name that no column has, because unnesting drops the qualifier.
     let list = Column::from_name("hop_starts(…)");
     let all = all_columns(&rows);
     let width = all.len();
@@ -240,7 +240,7 @@ fn sessions(
     LogicalPlanBuilder::from(told).project(all.into_iter().chain(named))?.build()
 }
 
-/// Adds the ends of windows to rows whose last column is the start.
+/// Rows whose last column is the start of their window, with its end.
 fn ended(
     rows: LogicalPlan,
     relation: Option<TableReference>,
@@ -256,7 +256,7 @@ fn all_columns(plan: &LogicalPlan) -> Vec<Expr> {
     plan.schema().columns().into_iter().map(Expr::Column).collect()
 }
 
-/// The nanoseconds in a unit of a timestamp.
+/// Nanoseconds of one unit of a timestamp.
 fn nanoseconds(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1_000_000_000,

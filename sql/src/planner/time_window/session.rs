@@ -1,8 +1,8 @@
-//! The bounds of the session of a row.
+//! The bounds of a row's session.
 //!
-//! A session is a sequence of rows of one key, each less than the gap after the previous one. Window functions over
-//! the rows of a key, ordered by time, compute the bounds; recomputing them for the keys that change splits and
-//! merges sessions.
+//! A session is a run of rows of one key, each less than the gap after the one before. The bounds are window functions over
+//! the rows of a key in the order of their times. Views recompute window functions for the keys that change, so sessions
+//! split and merge.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use datafusion_expr::{
 
 use super::{Duration, nanoseconds};
 
-/// An end of a session.
+/// Which end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Bound {
     /// The time of its first row.
@@ -27,7 +27,7 @@ pub(super) enum Bound {
     End,
 }
 
-/// A bound of the sessions with this gap, of rows with equal `keys`.
+/// A bound of the sessions, with this gap, of the rows that agree on `keys`.
 pub(super) fn bound(bound: Bound, time: Expr, keys: Vec<Expr>, gap: Duration) -> Expr {
     let function =
         SessionBound { bound, gap: gap.0, signature: Signature::any(1, Volatility::Immutable) };
@@ -108,10 +108,10 @@ fn in_unit(length: i64, unit: TimeUnit) -> Result<i64> {
     Ok(length / unit)
 }
 
-/// For each of the ascending times, a bound of its session; `None` if a bound is outside the range of timestamps.
+/// A bound of the session of each time, for times in ascending order; `None` if one is out of the range of times.
 fn bounds(times: &[i64], bound: Bound, gap: i64) -> Option<Vec<i64>> {
     let mut bounds = Vec::with_capacity(times.len());
-    // A distance that overflows is larger than the gap.
+    // A difference that overflows is larger than any gap.
     let is_near = |one: &i64, next: &i64| next.checked_sub(*one).is_some_and(|apart| apart < gap);
     for session in times.chunk_by(is_near) {
         let (first, last) = (session.first()?, session.last()?);
