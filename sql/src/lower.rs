@@ -6,29 +6,30 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::aggregate::{self, Function};
 use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::default::or_default;
+use alluvium_dataflow::default::{self, or_default};
 use alluvium_dataflow::delta::{Delta, DeltaStream};
-use alluvium_dataflow::distinct::distinct;
-use alluvium_dataflow::errors::keep_errors;
+use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_dataflow::errors::{self, keep_errors};
 use alluvium_dataflow::exchange::{broadcast, exchange};
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use alluvium_dataflow::map::{can_fail, map, message};
-use alluvium_dataflow::outer_join::outer_join;
-use alluvium_dataflow::ranked::top;
-use alluvium_dataflow::sets::set_operation;
+use alluvium_dataflow::outer_join::{self, outer_join};
+use alluvium_dataflow::ranked::top::{self, top};
+use alluvium_dataflow::sets::{self, set_operation};
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
-use alluvium_dataflow::window::window;
+use alluvium_dataflow::window::{self, window};
 use alluvium_trace::{Epoch, metrics};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::compute::SortOptions;
@@ -170,9 +171,9 @@ pub fn table(
     let probe = Probe::new();
     metrics::build(name);
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
-        let (mut input, rows) =
-            table::table(scope, name, schema, primary_key, Arc::clone(&refused))
-                .expect("the columns of a table are checked before it is built");
+        let spec = table::Spec::compile(schema, primary_key)
+            .expect("the columns of a table are checked before it is built");
+        let (mut input, rows) = table::table(&spec, scope, name, Arc::clone(&refused));
         input.advance_to(start);
         rows.arranged.stream.clone().probe_with(&probe);
         (input, Contents::new(&rows))
@@ -241,7 +242,8 @@ pub fn view(
             sink::sink(rows, taker).probe_with(&probe);
         }
         let errors = (!errors.is_empty()).then(|| {
-            let kept = keep_errors(scope.concatenate(errors)).expect("errors have one schema");
+            let spec = errors::Spec::compile().expect("errors have one schema");
+            let kept = keep_errors(&spec, scope.concatenate(errors));
             kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept)
         });
@@ -250,7 +252,7 @@ pub fn view(
 }
 
 /// The two sides of a join, each with the places of its columns.
-type Sides<'scope> = (Kept<'scope, Epoch>, Vec<usize>, Kept<'scope, Epoch>, Vec<usize>);
+type Sides<'scope> = (Kept<'scope>, Vec<usize>, Kept<'scope>, Vec<usize>);
 
 /// A dataflow in the making.
 struct Lowering<'scope, 'a> {
@@ -258,7 +260,7 @@ struct Lowering<'scope, 'a> {
     as_of: Epoch,
     relations: &'a dyn Relations,
     imports: Imports,
-    scans: HashMap<String, Kept<'scope, Epoch>>,
+    scans: HashMap<String, Kept<'scope>>,
     /// What takes state to know and was built already: equal plans are built once.
     built: Vec<(IncrementalPlan, DeltaStream<'scope, Epoch>)>,
     streams: Vec<StreamInput>,
@@ -322,7 +324,11 @@ impl<'scope> Lowering<'scope, '_> {
             Node::Join { left, right, on } => {
                 let (left_rows, left_columns, right_rows, right_columns) =
                     self.sides(plan.broadcast(), left, right, on)?;
-                Ok(join(left_rows, right_rows, &left_columns, &right_columns))
+                let spec = join::Spec::new(
+                    (left_rows.layout.schema(), &left_columns),
+                    (right_rows.layout.schema(), &right_columns),
+                );
+                Ok(join(&spec, left_rows, right_rows))
             }
             Node::OuterJoin { left, right, on, kind, residual } => {
                 let sides = match residual {
@@ -335,14 +341,14 @@ impl<'scope> Lowering<'scope, '_> {
                     None => self.sides(plan.broadcast(), left, right, on)?,
                 };
                 let (left_rows, left_columns, right_rows, right_columns) = sides;
-                let schema = plan.schema.clone();
-                let joined = outer_join(
-                    (left_rows, &left_columns),
-                    (right_rows, &right_columns),
+                let spec = outer_join::Spec::new(
                     *kind,
+                    (left_rows.layout.schema(), &left_columns),
+                    (right_rows.layout.schema(), &right_columns),
                     residual.clone(),
-                    schema,
+                    plan.schema.clone(),
                 );
+                let joined = outer_join(&spec, left_rows, right_rows);
                 if let Some(errors) = joined.errors
                     && residual.as_ref().is_some_and(can_fail)
                 {
@@ -351,17 +357,14 @@ impl<'scope> Lowering<'scope, '_> {
                 Ok(joined.rows)
             }
             Node::SetOperation { left, right, operation } => {
-                let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
-                let mut side = |side: &IncrementalPlan| -> Result<_, CodecError> {
-                    let rows = relabelled(self.rows(side)?, side, &plan.schema);
-                    Ok(exchange(rows, &columns, KeyCodec::new(&types_of(&plan.schema, &columns))?))
-                };
-                set_operation(side(left)?, side(right)?, *operation, plan.schema.clone())
+                let spec = sets::Spec::compile(*operation, plan.schema.clone())?;
+                let left_rows = relabelled(self.rows(left)?, left, &plan.schema);
+                let right_rows = relabelled(self.rows(right)?, right, &plan.schema);
+                Ok(set_operation(&spec, left_rows, right_rows))
             }
             Node::Aggregate { input, keys, aggregates, fallbacks } => {
                 let stream = self.rows(input)?;
-                let groups = aggregate::aggregate(
-                    stream,
+                let spec = aggregate::Spec::compile(
                     &input.schema,
                     keys,
                     aggregates,
@@ -369,6 +372,7 @@ impl<'scope> Lowering<'scope, '_> {
                     input.append_only,
                     &plan.schema,
                 )?;
+                let groups = aggregate::aggregate(&spec, stream);
                 let mut answered = groups.rows.clone();
                 if let Some(errors) = groups.errors {
                     // A group whose total is an error has an answer too: no row, and no default.
@@ -379,34 +383,39 @@ impl<'scope> Lowering<'scope, '_> {
                     return Ok(groups.rows);
                 }
                 let row = empty_group(plan, &input.schema, aggregates, fallbacks)?;
-                let constant = constant(self.scope, row.clone(), self.as_of);
-                let default = exchange(constant, &[], KeyCodec::new(&[])?);
-                Ok(or_default(groups.rows, answered, default, row))
+                let spec = default::Spec::compile(row)?;
+                Ok(or_default(&spec, groups.rows, answered, self.as_of))
             }
             Node::Distinct { input } => {
                 let stream = self.rows(input)?;
-                let columns = all_columns(&plan.schema);
-                let codec = KeyCodec::new(&types_of(&plan.schema, &columns))?;
-                let stream = exchange(stream, &columns, codec);
-                distinct(stream, plan.schema.clone())
+                Ok(distinct(&distinct::Spec::compile(plan.schema.clone())?, stream))
             }
             Node::Top { input, keys, order, which } => {
                 let rows = self.rows(input)?;
-                top(
-                    rows,
-                    &input.schema,
-                    keys,
-                    order,
-                    *which,
-                    input.append_only,
-                    plan.schema.clone(),
-                )
+                {
+                    let spec = top::Spec::compile(
+                        &input.schema,
+                        keys,
+                        order,
+                        *which,
+                        input.append_only,
+                        plan.schema.clone(),
+                    )?;
+                    Ok(top(&spec, rows))
+                }
             }
             Node::Window { input, keys, order, ties, functions } => {
                 let rows = self.rows(input)?;
                 let ties = ties.as_deref().unwrap_or_default();
-                let windowed =
-                    window(rows, &input.schema, keys, order, ties, functions, &plan.schema)?;
+                let spec = window::Spec::compile(
+                    &input.schema,
+                    keys,
+                    order,
+                    ties,
+                    functions,
+                    &plan.schema,
+                )?;
+                let windowed = window(&spec, rows);
                 self.report(windowed.errors);
                 Ok(windowed.rows)
             }
@@ -426,7 +435,7 @@ impl<'scope> Lowering<'scope, '_> {
         }
     }
 
-    fn scan(&mut self, relation: &str) -> Kept<'scope, Epoch> {
+    fn scan(&mut self, relation: &str) -> Kept<'scope> {
         if let Some(scan) = self.scans.get(relation) {
             return scan.clone();
         }
@@ -439,7 +448,7 @@ impl<'scope> Lowering<'scope, '_> {
         scan
     }
 
-    fn index(&mut self, number: u64) -> Kept<'scope, Epoch> {
+    fn index(&mut self, number: u64) -> Kept<'scope> {
         let contents = self
             .relations
             .index(number)
@@ -452,7 +461,7 @@ impl<'scope> Lowering<'scope, '_> {
         &mut self,
         plan: &IncrementalPlan,
         keys: &[usize],
-    ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
+    ) -> Result<(Kept<'scope>, Vec<usize>), CodecError> {
         let all = all_columns(&plan.schema);
         match &plan.node {
             Node::Index { number, keys: kept } if kept == keys => Ok((self.index(*number), all)),
@@ -472,7 +481,7 @@ impl<'scope> Lowering<'scope, '_> {
         plan: &IncrementalPlan,
         keys: &[usize],
     ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-        Ok(exchange(self.rows(plan)?, keys, KeyCodec::new(&types_of(&plan.schema, keys))?))
+        Ok(exchange(self.rows(plan)?, &KeyColumns::new(&plan.schema, keys)?))
     }
 
     /// As [`Lowering::arranged`], with the rows of the plan and nothing else.
@@ -480,7 +489,7 @@ impl<'scope> Lowering<'scope, '_> {
         &mut self,
         plan: &IncrementalPlan,
         keys: &[usize],
-    ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
+    ) -> Result<(Kept<'scope>, Vec<usize>), CodecError> {
         let (rows, columns) = self.arranged(plan, keys)?;
         if columns.iter().copied().eq(0..rows.layout.schema().fields().len()) {
             return Ok((rows, columns));

@@ -12,10 +12,9 @@
 //! compaction stays behind the interval, which is what this operator holds the traces to. Batches that
 //! came on the streams only name the keys to look at; they are kept until all their times are done.
 
-use alluvium_trace::{Batch, Cursors, Epoch, Spine};
+use alluvium_trace::{Batch, Cursors, Epoch};
 use arrow::array::{ArrayRef, BooleanArray, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
-use differential_dataflow::operators::arrange::TraceAgent;
 use differential_dataflow::trace::{BatchReader, TraceReader};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -24,12 +23,13 @@ use timely::dataflow::operators::generic::{OutputBuilderSession, operator::Opera
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
-use crate::arrangement::{DELTA_ROWS, Kept, Stamps};
+use crate::arrangement::Kept;
 use crate::codec::Encoded;
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::{DELTA_ROWS, Delta, DeltaBuilder, DeltaStream};
 use crate::fault::{self, Fault};
-use crate::fold::add;
-use crate::layout::{Layout, assemble};
+use crate::layout::{Layout, all_columns, assemble};
+use crate::reader::Reader;
+use crate::weight::{self, add};
 
 /// What a reduction of two inputs does with one key.
 pub(crate) trait Logic: 'static {
@@ -40,14 +40,14 @@ pub(crate) trait Logic: 'static {
 /// Reduces the rows of `left` and `right` under each of their keys; both are keyed by columns of the same
 /// types, and equal keys are on the same worker.
 pub(crate) fn cogroup<'scope>(
-    left: Kept<'scope, Epoch>,
-    right: Kept<'scope, Epoch>,
+    left: Kept<'scope>,
+    right: Kept<'scope>,
     name: &str,
     mut logic: impl Logic,
     mut answer: Answer,
 ) -> DeltaStream<'scope, Epoch> {
-    let mut left_side = Side::new(left.arranged.trace, left.as_of);
-    let mut right_side = Side::new(right.arranged.trace, right.as_of);
+    let mut left_side = Side::new(left.arranged.trace);
+    let mut right_side = Side::new(right.arranged.trace);
     let streams = (left.arranged.stream, right.arranged.stream);
     streams.0.binary_frontier(streams.1, Pipeline, Pipeline, name, move |_capability, _info| {
         // For the updates that wait; `None` while there are none.
@@ -139,17 +139,16 @@ fn next_key(left: &Rows, right: &Rows, key: &mut Vec<u8>) -> bool {
 /// One of the two inputs.
 struct Side {
     /// `None` once nothing more can change.
-    trace: Option<TraceAgent<Spine<Epoch>>>,
-    as_of: Epoch,
+    trace: Option<Reader>,
     /// Batches of which some updates are not done.
     waiting: Vec<Batch<Epoch>>,
 }
 
 impl Side {
-    fn new(mut trace: TraceAgent<Spine<Epoch>>, as_of: Epoch) -> Self {
+    fn new(mut trace: Reader) -> Self {
         // No batch is ever asked for apart from another.
         trace.set_physical_compaction(Antichain::new().borrow());
-        Self { trace: Some(trace), as_of, waiting: Vec::new() }
+        Self { trace: Some(trace), waiting: Vec::new() }
     }
 
     fn receive(&mut self, batches: &mut Vec<Batch<Epoch>>) {
@@ -168,7 +167,7 @@ impl Side {
         Rows {
             fresh: Cursors::new(fresh),
             all: Cursors::new(all),
-            interval: Interval { as_of: self.as_of, lower, upper },
+            interval: Interval { lower, upper },
         }
     }
 
@@ -184,9 +183,8 @@ impl Side {
             let kept = Antichain::from_elem(upper.saturating_sub(1));
             trace.set_logical_compaction(kept.borrow());
         }
-        let as_of = self.as_of;
         let done = |batch: &Batch<Epoch>| {
-            as_of < upper
+            batch.description().since().elements().iter().all(|since| *since < upper)
                 && batch.upper().elements().iter().all(|end| *end <= upper)
                 && !batch.upper().is_empty()
         };
@@ -197,7 +195,6 @@ impl Side {
 /// The times of a step, for one of the inputs.
 #[derive(Clone, Copy)]
 struct Interval {
-    as_of: Epoch,
     lower: Epoch,
     upper: Option<Epoch>,
 }
@@ -230,7 +227,6 @@ impl History {
     fn read(&mut self, cursors: &Cursors<Epoch>, interval: Interval) -> bool {
         let known = self.changes.len();
         cursors.updates(|time, weight| {
-            let time = time.max(interval.as_of);
             if time < interval.lower {
                 self.before = add(self.before, weight);
             } else if interval.upper.is_none_or(|upper| time < upper) {
@@ -242,19 +238,7 @@ impl History {
 
     /// Brings the changes into order of time, one for each time at which there is one.
     pub(crate) fn settle(&mut self) {
-        if self.changes.len() < 2 {
-            self.changes.retain(|change| change.1 != 0);
-            return;
-        }
-        self.changes.sort_unstable_by_key(|change| change.0);
-        self.changes.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 = add(kept.1, next.1);
-            }
-            same
-        });
-        self.changes.retain(|change| change.1 != 0);
+        weight::consolidate(&mut self.changes);
     }
 }
 
@@ -285,11 +269,10 @@ impl Rows {
         if self.fresh.key() != Some(key) {
             return;
         }
-        let Interval { as_of, lower, upper } = self.interval;
+        let Interval { lower, upper } = self.interval;
         self.fresh.rewind_vals();
         while let Some(value) = self.fresh.val() {
             self.fresh.updates(|time, weight| {
-                let time = time.max(as_of);
                 if time >= lower && upper.is_none_or(|upper| time < upper) {
                     visit(value, time, weight);
                 }
@@ -384,6 +367,19 @@ pub(crate) struct Shape {
     pub(crate) marked: bool,
 }
 
+impl Shape {
+    /// Whole rows of `schema`.
+    pub(crate) fn of_rows(schema: SchemaRef) -> Self {
+        Self {
+            columns: all_columns(&schema),
+            schema,
+            nulls_before: Vec::new(),
+            nulls_after: Vec::new(),
+            marked: false,
+        }
+    }
+}
+
 /// Changes on their way out.
 pub(crate) struct Answer {
     layout: Layout,
@@ -391,7 +387,7 @@ pub(crate) struct Answer {
     keys: Encoded,
     values: Encoded,
     marks: Vec<bool>,
-    stamps: Stamps<Epoch>,
+    updates: DeltaBuilder<Epoch>,
     full: Vec<Delta<Epoch>>,
 }
 
@@ -404,7 +400,7 @@ impl Answer {
             keys: Encoded::default(),
             values: Encoded::default(),
             marks: Vec::new(),
-            stamps: Stamps::default(),
+            updates: DeltaBuilder::default(),
             full: Vec::new(),
         }
     }
@@ -419,7 +415,7 @@ impl Answer {
         if self.shape.marked {
             self.marks.push(mark);
         }
-        self.stamps.push(time, weight);
+        self.updates.push(time, weight);
         if self.keys.len() >= DELTA_ROWS {
             self.flush();
         }
@@ -435,11 +431,7 @@ impl Answer {
         };
         let shape = &self.shape;
         let mut columns = nulls(&shape.nulls_before);
-        columns.extend(
-            self.layout
-                .decode(self.keys.iter(), self.values.iter(), &shape.columns)
-                .expect("a batch holds what its layout encoded"),
-        );
+        columns.extend(self.layout.decode(self.keys.iter(), self.values.iter(), &shape.columns));
         columns.extend(nulls(&shape.nulls_after));
         if shape.marked {
             let marks = BooleanArray::from(std::mem::take(&mut self.marks));
@@ -447,6 +439,6 @@ impl Answer {
         }
         self.keys.clear();
         self.values.clear();
-        self.full.push(self.stamps.take(assemble(shape.schema.clone(), columns, rows)));
+        self.full.push(self.updates.finish(assemble(shape.schema.clone(), columns, rows)));
     }
 }

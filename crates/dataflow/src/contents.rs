@@ -1,4 +1,4 @@
-//! What a table or a materialized view holds: a readable arrangement of whole rows.
+//! The contents of a table or a materialized view: an arrangement of whole rows that any thread can read.
 
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use arrow::array::RecordBatch;
@@ -8,14 +8,15 @@ use differential_dataflow::trace::TraceReader;
 use timely::dataflow::Scope;
 use timely::progress::Antichain;
 
-use crate::arrangement::{Gathered, Kept};
-use crate::fold::add;
+use crate::arrangement::Kept;
+use crate::delta::EncodedDelta;
 use crate::import::Imports;
 use crate::layout::Layout;
+use crate::weight::add;
 
 /// One worker's share of a relation's rows, kept by a dataflow of that worker.
 ///
-/// It holds compaction back: until [`Contents::allow_compaction`] says so, every epoch can be told
+/// It holds compaction back: until [`Contents::allow_compaction`] moves it on, every epoch can be read apart
 /// from the next. Lives on its worker's thread; clones hold compaction back on their own.
 #[derive(Clone)]
 pub struct Contents {
@@ -25,8 +26,11 @@ pub struct Contents {
 
 impl Contents {
     /// The rows behind an arrangement.
-    pub fn new(arrangement: &Kept<'_, Epoch>) -> Self {
-        Self { trace: arrangement.arranged.trace.clone(), layout: arrangement.layout.clone() }
+    pub fn new(arrangement: &Kept<'_>) -> Self {
+        Self {
+            trace: arrangement.arranged.trace.trace().clone(),
+            layout: arrangement.layout.clone(),
+        }
     }
 
     /// The columns of the rows.
@@ -48,8 +52,8 @@ impl Contents {
         self.trace.set_physical_compaction(frontier.borrow());
     }
 
-    /// Pins what is here now, for reading on any thread, as of any epoch that was not yet given up
-    /// to compaction and is complete.
+    /// Pins the present batches, for reading on any thread, as of any epoch that is complete and that compaction has not
+    /// passed.
     pub fn snapshot(&self) -> Snapshot {
         let mut batches = Vec::new();
         self.trace.map_batches(|batch| batches.push(batch.clone()));
@@ -63,7 +67,7 @@ impl Contents {
         scope: Scope<'scope, Epoch>,
         as_of: Epoch,
         imports: &mut Imports,
-    ) -> Kept<'scope, Epoch> {
+    ) -> Kept<'scope> {
         imports.import(self.trace.clone(), self.layout.clone(), scope, as_of)
     }
 }
@@ -81,7 +85,7 @@ impl Snapshot {
         self.layout.schema()
     }
 
-    /// How many rows there are, or were: all updates, whatever their epoch.
+    /// The number of updates at all epochs: at least the number of rows.
     pub fn updates(&self) -> usize {
         self.batches.iter().map(Batch::len).sum()
     }
@@ -92,7 +96,7 @@ impl Snapshot {
         Rows {
             cursors: Cursors::scan(self.batches.iter().cloned()),
             copies: 0,
-            gathered: Gathered::default(),
+            output: EncodedDelta::default(),
             layout: self.layout.clone(),
             columns: columns.to_vec(),
             epoch,
@@ -103,16 +107,16 @@ impl Snapshot {
 /// The rows of a snapshot as they are read.
 pub struct Rows {
     cursors: Cursors<Epoch>,
-    /// How many copies of the row that the cursors stand on are to come.
+    /// How many copies of the current row are still to be emitted.
     copies: i64,
-    gathered: Gathered<Epoch>,
+    output: EncodedDelta<Epoch>,
     layout: Layout,
     columns: Vec<usize>,
     epoch: Epoch,
 }
 
 impl Rows {
-    /// Moves to the next row that is there; whether there is one.
+    /// Moves to the next row with a positive weight; returns whether there is one.
     fn advance(&mut self) -> bool {
         while let Some(_key) = self.cursors.key() {
             if self.cursors.val().is_none() {
@@ -142,15 +146,15 @@ impl Iterator for Rows {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        while !self.gathered.is_full() && self.advance() {
+        while !self.output.is_full() && self.advance() {
             if let (Some(key), Some(value)) = (self.cursors.key(), self.cursors.val()) {
-                self.gathered.push(key, value, self.epoch, 1);
+                self.output.push(key, value, self.epoch, 1);
             }
             self.copies -= 1;
             if self.copies == 0 {
                 self.cursors.step_val();
             }
         }
-        Some(self.gathered.take(&self.layout, &self.columns)?.rows)
+        Some(self.output.decode(&self.layout, &self.columns)?.rows)
     }
 }

@@ -1,37 +1,49 @@
-//! DISTINCT: each row once, however often it is there.
+//! DISTINCT: each row once, however many copies there are.
 
 use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
-use crate::arrangement::{Arrangement, arrange};
+use crate::arrangement::{arrange, deltas};
 use crate::codec::CodecError;
 use crate::delta::DeltaStream;
+use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
-use crate::layout::Layout;
+use crate::fold::{Answer, Before, Changes, Logic, fold};
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns};
+use crate::weight::{add, weight_of};
 
-/// The rows of `stream` that are there at least once, each with weight one.
-///
-/// Equal rows are on the same worker. Floats come out canonical.
-pub fn distinct<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
-    schema: SchemaRef,
-) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let columns: Vec<usize> = (0..schema.fields().len()).collect();
-    let layout = Layout::distinct(schema)?;
-    let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct");
-    let key = input.layout.key_names();
-    let arranged = fold::<Epoch, _, NullTrace<Epoch>, _>(
-        input.arranged,
-        input.as_of,
-        "Distinct",
-        key,
-        Threshold,
-    );
-    Ok(Arrangement { arranged, layout: input.layout, as_of: 0 }.deltas(&columns))
+/// How rows are compared.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    key: KeyColumns,
+    layout: Layout,
 }
 
-/// One where the weight is above zero.
+impl Spec {
+    /// DISTINCT of rows of `schema`. Fails if a column cannot be a key.
+    pub fn compile(schema: SchemaRef) -> Result<Self, CodecError> {
+        let key = KeyColumns::new(&schema, &all_columns(&schema))?;
+        Ok(Self { key, layout: Layout::distinct(schema)? })
+    }
+}
+
+/// The rows of `stream` with a positive weight, each with weight one.
+///
+/// Exchanges rows by all columns. Floats come out canonical.
+pub fn distinct<'scope>(
+    spec: &Spec,
+    stream: DeltaStream<'scope, Epoch>,
+) -> DeltaStream<'scope, Epoch> {
+    let layout = &spec.layout;
+    let stream = exchange(stream, &spec.key);
+    let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct");
+    let key = layout.key_names();
+    let rows = fold::<Epoch, _, NullTrace<Epoch>, _>(input, "Distinct", key, Threshold);
+    deltas(rows.stream, layout.clone(), all_columns(layout.schema()))
+}
+
+/// Weight one while the weight of the input is positive.
 struct Threshold;
 
 impl<T: PageTime> Logic<T> for Threshold {

@@ -1,4 +1,4 @@
-//! Errors as rows: what failed, kept for as long as its cause is there.
+//! Errors as rows, kept while their cause exists.
 
 use alluvium_trace::{Epoch, NullTrace, Spine};
 use std::sync::Arc;
@@ -10,22 +10,35 @@ use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
+use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::Layout;
 use crate::map::error_schema;
+use crate::weight::{add, weight_of};
+
+/// How errors are kept.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Of errors as they come.
+    rows: Layout,
+    /// Of errors with their epoch.
+    layout: Layout,
+}
+
+impl Spec {
+    /// Errors of [`error_schema`].
+    pub fn compile() -> Result<Self, CodecError> {
+        let fields = error_schema().fields().iter().cloned().collect::<Vec<_>>();
+        let epoch = Arc::new(Field::new("epoch", DataType::UInt64, false));
+        let schema = Arc::new(Schema::new([fields, vec![epoch]].concat()));
+        Ok(Self { rows: Layout::rows(error_schema())?, layout: Layout::dense(schema, &[0, 1, 2])? })
+    }
+}
 
 /// Keeps errors with the epoch in which each first appeared, as a last column `epoch`.
 ///
-/// When the cause of an error goes, what is left is the error as it was recorded first; of several
-/// equal errors the latest goes first.
-pub fn keep_errors<'scope>(
-    errors: DeltaStream<'scope, Epoch>,
-) -> Result<Kept<'scope, Epoch>, CodecError> {
-    let rows = Layout::rows(error_schema())?;
-    let fields = error_schema().fields().iter().cloned().collect::<Vec<_>>();
-    let epoch = Arc::new(Field::new("epoch", DataType::UInt64, false));
-    let schema = Arc::new(Schema::new([fields, vec![epoch]].concat()));
-    let layout = Layout::dense(schema, &[0, 1, 2])?;
+/// An error is removed with its cause. Of equal errors the latest is removed first.
+pub fn keep_errors<'scope>(spec: &Spec, errors: DeltaStream<'scope, Epoch>) -> Kept<'scope> {
+    let Spec { rows, layout } = spec.clone();
     let mut keys = Encoded::default();
     let mut values = Encoded::default();
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
@@ -35,7 +48,7 @@ pub fn keep_errors<'scope>(
         move |delta, buffer| {
             keys.clear();
             values.clear();
-            rows.encode(&delta.rows, &mut keys, &mut values).expect("errors have one schema");
+            rows.encode(&delta.rows, &mut keys, &mut values);
             for row in 0..delta.len() {
                 buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
             }
@@ -43,15 +56,15 @@ pub fn keep_errors<'scope>(
     );
     let logic = FirstSeen { layout: layout.clone(), epoch: Encoded::default(), seen: Vec::new() };
     let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, 0, "FirstSeen", layout.key_names(), logic);
-    Ok(Arrangement { arranged, layout, as_of: 0 })
+        fold::<Epoch, _, Spine<Epoch>, _>(arranged, "FirstSeen", layout.key_names(), logic);
+    Arrangement::kept(arranged, layout)
 }
 
-/// Gives each error the epoch it appeared in, and takes it back under the same.
+/// Adds the epoch in which an error appeared, and removes the error under the same epoch.
 struct FirstSeen {
     layout: Layout,
     epoch: Encoded,
-    /// Under the key in hand: encoded epochs, ascending, and how many errors each has.
+    /// Of the current key: encoded epochs, ascending, and the number of errors of each.
     seen: Vec<(Vec<u8>, i64)>,
 }
 
@@ -79,9 +92,7 @@ impl Logic<Epoch> for FirstSeen {
             if weight > 0 {
                 self.epoch.clear();
                 let column = Arc::new(UInt64Array::from(vec![time])) as _;
-                self.layout
-                    .encode_values(&[column], 1, &mut self.epoch)
-                    .expect("an epoch is a number");
+                self.layout.encode_values(&[column], 1, &mut self.epoch);
                 answer.push(self.epoch.get(0), time, weight);
                 self.seen.push((self.epoch.get(0).to_vec(), weight));
             }
@@ -105,6 +116,5 @@ impl Logic<Epoch> for FirstSeen {
 fn epoch_of(layout: &Layout, key: &[u8], value: &[u8]) -> Epoch {
     let last = layout.schema().fields().len() - 1;
     let columns = layout.decode([key], [value], &[last]);
-    let columns = columns.expect("a batch holds what its layout encoded");
     columns[0].as_primitive::<UInt64Type>().value(0)
 }

@@ -20,14 +20,13 @@ use timely::progress::Antichain;
 
 use crate::codec::Encoded;
 use crate::fault::{self, Fault};
+use crate::weight::weight_of;
 
-/// Reduces the rows under each key of `input`; times are read advanced to `as_of`. `key` names the columns of keys,
-/// for people.
+/// Reduces the rows under each key of `input`. `key` names the columns of keys in metrics.
 ///
 /// What the logic may see of the past is what the traces keep: [`alluvium_trace::NullTrace`] keeps none.
 pub(crate) fn fold<'scope, T, In, Out, L>(
     input: Arranged<'scope, In>,
-    as_of: T,
     name: &str,
     key: String,
     logic: L,
@@ -38,7 +37,7 @@ where
     Out: Trace<Time = T, Batch = Batch<T>> + 'static,
     L: Logic<T>,
 {
-    let tactic = Fold { logic, as_of, changes: Changes::new(), answer: Answer::default() };
+    let tactic = Fold { logic, changes: Changes::new(), answer: Answer::default() };
     metrics::label(name, key);
     reduce_with_tactic(input, name, tactic)
 }
@@ -114,7 +113,7 @@ impl<T: PageTime> Changes<T> {
 
     /// Loads the changes under the keys from where `cursors` stand on, until they are enough to fold; whether
     /// there are any.
-    fn load(&mut self, cursors: &mut Cursors<T>, as_of: &T) -> bool {
+    fn load(&mut self, cursors: &mut Cursors<T>) -> bool {
         self.clear();
         while self.keys.bytes().len() + self.values.bytes().len() < self.enough
             && let Some(key) = cursors.key()
@@ -125,7 +124,7 @@ impl<T: PageTime> Changes<T> {
                 let index = self.values.len();
                 self.values.push(value);
                 cursors.updates(|time, weight| {
-                    self.rows.push(Change { value: index, time: time.join(as_of), weight });
+                    self.rows.push(Change { value: index, time, weight });
                 });
                 cursors.step_val();
             }
@@ -248,18 +247,6 @@ fn at<'a, T: PageTime>(cursors: &'a mut Cursors<T>, key: &[u8]) -> Option<&'a mu
     found.then_some(cursors)
 }
 
-/// The sum of the weights of the value a cursor stands on.
-pub(crate) fn weight_of<T: PageTime>(cursors: &Cursors<T>) -> i64 {
-    let mut total = 0i64;
-    cursors.updates(|_, weight| total = add(total, weight));
-    total
-}
-
-/// The sum of two weights.
-pub(crate) fn add(one: i64, other: i64) -> i64 {
-    one.checked_add(other).expect("the weight of a row exceeds 64 bits")
-}
-
 /// What changes in the output under one key.
 pub(crate) struct Answer<T> {
     values: Encoded,
@@ -316,7 +303,6 @@ impl<T: PageTime> Answers<'_, T> {
 
 struct Fold<L, T> {
     logic: L,
-    as_of: T,
     changes: Changes<T>,
     answer: Answer<T>,
 }
@@ -358,7 +344,7 @@ where
         let mut before = Before { input: &mut input, output: &mut output };
         let mut builder = BatchBuilder::new();
         let mut answers = Answers { answer: &mut self.answer, builder: &mut builder };
-        while self.changes.load(&mut changes, &self.as_of) {
+        while self.changes.load(&mut changes) {
             self.logic.prepare(&self.changes);
             self.logic.fold_all(&self.changes, &mut before, &mut answers);
         }

@@ -5,7 +5,8 @@ use std::ops::{ControlFlow, Range};
 
 use alluvium_trace::{Cursors, PageTime};
 
-use crate::fold::{Changes, add, weight_of};
+use crate::fold::Changes;
+use crate::weight::{add, weight_of};
 
 /// The changes of one key up to a moment, to be laid over what its input held before.
 #[derive(Debug, Default)]

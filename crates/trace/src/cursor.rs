@@ -11,8 +11,13 @@ use crate::time::PageTime;
 /// A cursor starts at the first key and its first value, and whenever it comes to a key it is at the first
 /// value of it. It moves forward only, but for [`rewind_vals`](Cursor::rewind_vals). A key whose values
 /// span several pages is one key, and a value whose updates span several pages is one value.
+///
+/// Times are advanced to the `since` of the batch's description, if that is one time: who reads a batch as of a later time
+/// than it was made for [describes](Batch::described) it so.
 pub struct Cursor<T> {
     batch: Batch<T>,
+    /// Times before this one are read as this one: the batch's `since`.
+    since: T,
     /// The first page that has the current key; the number of pages when there are no more keys.
     key_page: usize,
     /// The number of the key on that page.
@@ -27,7 +32,11 @@ pub struct Cursor<T> {
 impl<T: PageTime> Cursor<T> {
     /// A cursor at the first key of the batch.
     pub fn new(batch: Batch<T>) -> Self {
-        let mut cursor = Cursor { batch, key_page: 0, key: 0, page: 0, values: 0..0 };
+        let since = match batch.description().since().elements() {
+            [since] => *since,
+            _ => T::minimum(),
+        };
+        let mut cursor = Cursor { batch, since, key_page: 0, key: 0, page: 0, values: 0..0 };
         cursor.rewind_vals();
         cursor
     }
@@ -185,7 +194,7 @@ impl<T: PageTime> Cursor<T> {
     /// The updates of the current key and value, by time; none where there is no value.
     pub fn updates(&self) -> impl Iterator<Item = (T, i64)> + '_ {
         self.runs().flat_map(|(page, updates)| {
-            updates.map(|update| (page.time(update), page.weight(update)))
+            updates.map(|update| (self.time(page, update), page.weight(update)))
         })
     }
 
@@ -195,15 +204,21 @@ impl<T: PageTime> Cursor<T> {
         if self.values.len() > 1 {
             let page = self.batch.page(self.page);
             for update in page.updates_of(self.values.start) {
-                visit(page.time(update), page.weight(update));
+                visit(self.time(page, update), page.weight(update));
             }
             return;
         }
         for (page, updates) in self.runs() {
             for update in updates {
-                visit(page.time(update), page.weight(update));
+                visit(self.time(page, update), page.weight(update));
             }
         }
+    }
+
+    /// The time of an update, advanced.
+    #[inline]
+    fn time(&self, page: &Page, update: usize) -> T {
+        page.time::<T>(update).join(&self.since)
     }
 
     /// The updates of the current key and value, page by page.

@@ -1,50 +1,108 @@
-//! Aggregates that add up: COUNT, SUM, AVG, and over rows that only come MIN and MAX.
+//! Aggregates that are sums: COUNT, SUM, AVG, and over append-only rows MIN and MAX.
 //!
-//! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
-//! is added to what the accumulators were, whatever its sign.
+//! The accumulators of a group are the value of its row in the output's trace. No input is kept: a change, an insertion or a
+//! deletion, is added to the accumulators.
 
-use alluvium_trace::{Epoch, PageTime, Spine};
+use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
+use super::Aggregate;
 use super::accumulator::{Accumulators, Inputs, State};
-use crate::answers::rows_and_errors;
-use crate::arrangement::{Gathered, Passing};
-use crate::codec::KeyCodec;
-use crate::delta::DeltaStream;
+use super::columns::Columns;
+use super::distinct_inputs::DistinctInputs;
+use crate::arrangement::arrange;
+use crate::codec::{CodecError, KeyCodec};
+use crate::decoded::decoded_with_errors;
+use crate::delta::{DeltaStream, EncodedDelta};
 use crate::fold::{Answer, Before, Changes, Logic, fold};
-use crate::layout::{Layout, assemble};
+use crate::fuel::Produced;
+use crate::layout::{Layout, all_columns, assemble, encoded_here, types_of};
 use crate::map::ErrorRows;
-use crate::pieces::Piece;
 
-/// What the groups of `input` come to, and the errors of groups whose total has no result.
-///
-/// The columns of `input` are `keys` key columns, then the inputs of the accumulators in order; the
-/// output's are the keys and one column per aggregate, as `schema` says. `names` tell the aggregates
-/// apart in errors.
-pub(super) fn linear<'scope>(
-    input: Passing<'scope, Epoch>,
-    keys: KeyCodec,
+/// Accumulated aggregates and where their inputs come from.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    source: Source,
+    /// The keys, then the inputs of the aggregates.
+    layout: Layout,
     accumulators: Accumulators,
+    keys: KeyCodec,
+    /// The keys, then the results.
     schema: SchemaRef,
-    names: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// Each row once.
+    Rows(Columns),
+    /// Some inputs once per distinct value.
+    Distinct(DistinctInputs),
+}
+
+impl Spec {
+    /// `aggregates` over rows of the schema `input`, grouped by the columns `keys`; `schema` names the keys and the results.
+    pub(super) fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        aggregates: &[Aggregate],
+        schema: SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let (source, aggregates) = if aggregates.iter().any(|aggregate| aggregate.distinct) {
+            let inputs = DistinctInputs::compile(input, keys, aggregates)?;
+            let aggregates = inputs.aggregates().to_vec();
+            (Source::Distinct(inputs), aggregates)
+        } else {
+            let inputs = aggregates.iter().filter_map(|aggregate| aggregate.input);
+            let columns = keys.iter().copied().chain(inputs).collect();
+            (Source::Rows(Columns::new(input, columns)), aggregates.to_vec())
+        };
+        let rows = match &source {
+            Source::Rows(columns) => columns.schema().clone(),
+            Source::Distinct(inputs) => inputs.schema().clone(),
+        };
+        let types = types_of(&rows, &all_columns(&rows)[keys.len()..]);
+        let grouped: Vec<usize> = (0..keys.len()).collect();
+        Ok(Self {
+            source,
+            layout: Layout::grouped(rows, &grouped)?,
+            accumulators: Accumulators::new(&aggregates, &types)?,
+            keys: KeyCodec::new(&types_of(input, keys))?,
+            schema,
+        })
+    }
+}
+
+/// The results of the groups, and the errors of groups whose total has no result.
+///
+/// `grouped` are the rows of `stream`, each on the worker of its group.
+pub(super) fn linear<'scope>(
+    spec: &Spec,
+    stream: &DeltaStream<'scope, Epoch>,
+    grouped: &DeltaStream<'scope, Epoch>,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let first = keys.types().len();
-    let columns: Vec<usize> = (first..input.layout.schema().fields().len()).collect();
-    let key = input.layout.key_names();
+    let rows = match &spec.source {
+        Source::Rows(columns) => columns.of(grouped),
+        Source::Distinct(inputs) => inputs.of(stream, grouped),
+    };
+    let layout = &spec.layout;
+    let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups");
     let logic = Linear {
-        layout: input.layout,
-        columns,
+        columns: all_columns(layout.schema())[spec.keys.types().len()..].to_vec(),
+        layout: layout.clone(),
         inputs: Inputs::default(),
-        state: accumulators.fresh(),
-        accumulators: accumulators.clone(),
+        state: spec.accumulators.fresh(),
+        accumulators: spec.accumulators.clone(),
         before: Vec::new(),
         after: Vec::new(),
     };
-    let (arranged, as_of) = (input.arranged, input.as_of);
-    let states = fold::<Epoch, _, Spine<Epoch>, _>(arranged, as_of, "Aggregate", key, logic);
-    drop(states.trace);
-    let finish = Finish { keys, accumulators, schema, names };
-    rows_and_errors(states.stream, move |gathered| finish.finish(gathered))
+    let key = layout.key_names();
+    let states = fold::<Epoch, _, Spine<Epoch>, _>(changes, "Aggregate", key, logic);
+    let results = Results {
+        keys: spec.keys.clone(),
+        accumulators: spec.accumulators.clone(),
+        schema: spec.schema.clone(),
+    };
+    decoded_with_errors(states.stream, move |encoded| results.of(encoded))
 }
 
 /// Adds changes to accumulators.
@@ -60,10 +118,7 @@ struct Linear {
 
 impl<T: PageTime> Logic<T> for Linear {
     fn prepare(&mut self, changes: &Changes<T>) {
-        let columns = self
-            .layout
-            .decode(std::iter::empty(), changes.all_values(), &self.columns)
-            .expect("a batch holds what its layout encoded");
+        let columns = self.layout.decode(std::iter::empty(), changes.all_values(), &self.columns);
         self.inputs = self.accumulators.inputs(&columns);
     }
 
@@ -110,39 +165,38 @@ impl<T: PageTime> Logic<T> for Linear {
 }
 
 /// Turns accumulators into results.
-struct Finish {
+struct Results {
     keys: KeyCodec,
     accumulators: Accumulators,
     schema: SchemaRef,
-    names: Vec<String>,
 }
 
-impl Finish {
-    fn finish(&self, gathered: &mut Gathered<Epoch>) -> Piece<Epoch> {
+impl Results {
+    fn of(&self, encoded: &mut EncodedDelta<Epoch>) -> Produced<Epoch> {
         let mut failures = Vec::new();
-        let delta = gathered.finish(|groups, states| {
-            let mut columns =
-                self.keys.decode(groups.iter()).expect("a batch holds what its layout encoded");
+        let delta = encoded.finish(|groups, states| {
+            let mut columns = encoded_here(self.keys.decode(groups.iter()));
             let results;
             (results, failures) = self.accumulators.finish(states.iter());
             columns.extend(results);
             assemble(self.schema.clone(), columns, states.len())
         });
         if failures.is_empty() {
-            return Piece::from(delta);
+            return Produced::from(delta);
         }
         let count = delta.len();
+        let width = self.keys.types().len();
+        let key_columns: Vec<usize> = (0..width).collect();
         let mut errors = ErrorRows::default();
         let mut failed = vec![false; count];
         for (row, aggregate, message) in &failures {
             if std::mem::replace(&mut failed[*row], true) {
-                // One error is enough to have no answer.
+                // A group has one error, however many of its aggregates fail.
                 continue;
             }
-            let key_columns: Vec<usize> = (0..self.keys.types().len()).collect();
             errors.push(
-                &self.names[*aggregate],
-                &delta.rows.project(&key_columns).expect("keys come first"),
+                self.schema.field(width + aggregate).name(),
+                &delta.rows.project(&key_columns).expect("the keys are columns"),
                 *row,
                 message,
                 *delta.time(*row),
@@ -150,6 +204,6 @@ impl Finish {
             );
         }
         let kept: Vec<u32> = (0..count as u32).filter(|&row| !failed[row as usize]).collect();
-        Piece { rows: delta.take(&kept.into()), errors: Some(errors.finish()) }
+        Produced { rows: delta.take(&kept.into()), errors: Some(errors.finish()) }
     }
 }

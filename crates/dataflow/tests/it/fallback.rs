@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function, aggregate};
+use alluvium_dataflow::aggregate::{self, Aggregate, Fallback, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::window::Argument;
 use arrow::compute::SortOptions;
@@ -77,7 +77,8 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         &history,
         move |rows, schema| {
             let output = numbers(&names);
-            aggregate(rows, schema, &[0], &own, &evaluated, false, &output).unwrap().rows
+            let spec = aggregate::Spec::compile(schema, &[0], &own, &evaluated, false, &output);
+            aggregate(&spec.unwrap(), rows).rows
         },
         |rows| {
             let all = model(rows).into_iter();

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
-use alluvium_dataflow::arrangement::arrange;
-use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
+use alluvium_dataflow::arrangement::keep;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::Layout;
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::Epoch;
 use arrow::datatypes::DataType;
 use timely::dataflow::operators::probe::{Handle, Probe};
 
@@ -75,10 +75,9 @@ fn check(seed: u64) {
         let (mut rows, mut contents, probe) = worker.dataflow(|scope| {
             let probe = Handle::new();
             let (end, stream) = input(scope, "rows");
-            let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
-            let stream = exchange(stream, &[0], codec);
+            let stream = exchange(stream, &KeyColumns::new(&schema, &[0]).unwrap());
             let layout = Layout::keyed(numbers(&["key", "value"]), &[0]).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows");
             kept.arranged.stream.clone().probe_with(&probe);
             (end, Contents::new(&kept), probe)
         });
@@ -106,7 +105,8 @@ fn check(seed: u64) {
                 let imported = contents.import(scope, epoch, &mut imports);
                 let (pairs, sums) = shared[&epoch].clone();
                 let all = [0, 1];
-                let joined = join(imported.clone(), imported.clone(), &all, &all);
+                let spec = join::Spec::new((&schema, &all), (&schema, &all));
+                let joined = join(&spec, imported.clone(), imported.clone());
                 collect(joined, pairs).probe_with(&done);
                 let count = Aggregate {
                     function: Function::Count,
@@ -122,8 +122,9 @@ fn check(seed: u64) {
                 };
                 let output = numbers(&["key", "count", "sum"]);
                 let stream = imported.deltas(&all);
-                let groups =
-                    aggregate(stream, &schema, &[0], &[count, sum], &[], false, &output).unwrap();
+                let spec =
+                    aggregate::Spec::compile(&schema, &[0], &[count, sum], &[], false, &output);
+                let groups = aggregate(&spec.unwrap(), stream);
                 collect(groups.rows, sums).probe_with(&done);
                 (imports, done)
             });
@@ -180,7 +181,7 @@ fn a_snapshot_reads_every_epoch_that_compaction_has_not_passed() {
         let (mut rows, contents) = worker.dataflow(|scope| {
             let (end, stream) = input(scope, "rows");
             let layout = Layout::rows(numbers(&["key", "value"])).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows");
             kept.arranged.stream.clone().probe_with(&probe);
             (end, Contents::new(&kept))
         });

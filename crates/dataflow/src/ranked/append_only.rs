@@ -1,7 +1,7 @@
-//! The first rows of groups that only grow.
+//! The first rows of groups whose rows are never deleted.
 //!
-//! A row that does not come out never will: more rows come before it, never fewer. So the output's trace, in
-//! which entries stand with their numbers, is all that is kept.
+//! A row that is not selected never will be: the number of rows before it does not decrease. So only the output's trace is
+//! kept, which has the selected entries with their numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,24 +10,25 @@ use alluvium_trace::{Cursors, PageTime};
 
 use super::selection::{Selecting, Selection, difference};
 use super::top::{NUMBER, Numbering, Top};
-use crate::fold::{Answer, Before, Changes, Logic, add, weight_of};
+use crate::fold::{Answer, Before, Changes, Logic};
+use crate::weight::{add, weight_of};
 
-/// Keeps the first rows of growing groups up to date.
-pub(super) struct Growing {
+/// Maintains the first rows of append-only groups.
+pub(super) struct AppendOnly {
     which: Top,
     old: Selection,
     new: Selection,
     value: Vec<u8>,
 }
 
-impl Growing {
-    /// Of the rows that `which` chooses, of which none is skipped.
+impl AppendOnly {
+    /// Selects `which` rows, of which none is skipped.
     pub(super) fn new(which: Top) -> Self {
         let (old, new) = (Selection::default(), Selection::default());
         Self { which, old, new, value: Vec::new() }
     }
 
-    /// Makes the old selection what has come out so far.
+    /// Loads the previous selection.
     fn load<T: PageTime>(&mut self, held: Option<&mut Cursors<T>>) {
         self.old.clear();
         let Some(held) = held else { return };
@@ -46,7 +47,7 @@ impl Growing {
         self.old.sort();
     }
 
-    /// Whether all entries from this one on are behind what comes out.
+    /// Whether all entries from this one on are behind the selection.
     fn is_behind(&self, entry: &[u8]) -> bool {
         let full = |&(_, rows): &(&[u8], u64)| rows >= self.which.last();
         self.which.numbering == Numbering::Row
@@ -54,7 +55,7 @@ impl Growing {
     }
 }
 
-impl<T: PageTime> Logic<T> for Growing {
+impl<T: PageTime> Logic<T> for AppendOnly {
     fn fold(
         &mut self,
         changes: &Changes<T>,
@@ -85,7 +86,7 @@ impl<T: PageTime> Logic<T> for Growing {
     }
 }
 
-/// Selects of what came out before and the rows that come now, both in order.
+/// Selects from the previous selection and the inserted rows, both in order.
 fn merge<T: PageTime>(
     old: &Selection,
     changes: &Changes<T>,
@@ -109,7 +110,7 @@ fn merge<T: PageTime>(
         }
         while let Some(row) = come.next_if(|&row| changes.value(row) == entry) {
             let weight = changes.change(row).weight;
-            debug_assert!(weight > 0, "rows of a group that grows only come");
+            debug_assert!(weight > 0, "rows of an append-only group are inserted");
             copies = add(copies, weight);
         }
         if selecting.take(entry, copies).is_break() {
