@@ -4,15 +4,15 @@
 --
 --     cargo run --bin alluvium -- run docs/tutorial/flights.sql
 --
--- It reads the files in the folder data beside it, or in another: --set DATA=FOLDER. With --output FOLDER, all that
--- the views hold in the end goes to files.
+-- It reads the files in the folder data beside it, or in another one: --set DATA=FOLDER. With --output FOLDER, the
+-- final contents of all views go to files.
 
 
 -- 1. Tables ------------------------------------------------------------------------------------------------
 
--- A connector says where a table's rows come from. Nothing is read before the first statement that asks for rows:
--- the views are there by then, and see every row go by. Paths count from this file's folder, and the columns of a
--- CSV file are found by its headers.
+-- A connector says where a table's rows come from. Nothing is read before the first statement that needs rows. By
+-- then the views exist, and every row passes through them. Paths are relative to this file's folder, and the
+-- columns of a CSV file are matched by its header.
 
 -- A table with a PRIMARY KEY has one row per key: inserting a row replaces the one that had its key.
 
@@ -37,8 +37,8 @@ CREATE TABLE planes (
     connector = 'file', path = '${DATA:-data}/planes.csv.gz', headers = 'true', null_value = 'NA'
 );
 
--- A table without one is a multiset: a row may be there several times. Where rows come from a connector, such a
--- table does not keep them once the views have seen them, unless it is told to, because they are corrected below.
+-- A table without a primary key is a multiset: it may hold the same row several times. If its rows come from a
+-- connector, it does not store them by default. Here it does ('materialized'), because they are corrected below.
 
 CREATE TABLE flights (
     year           INTEGER NOT NULL,
@@ -89,8 +89,8 @@ CREATE TABLE weather (
 
 -- 2. Views -------------------------------------------------------------------------------------------------
 
--- A materialized view is kept up to date from now on, and can be read at any time. One that is created later is
--- filled from what the tables hold.
+-- A materialized view is kept up to date from its creation on and can be read at any time. A view that is created
+-- later starts with what the tables hold.
 
 CREATE MATERIALIZED VIEW delays_by_carrier AS
 SELECT a.name AS airline,
@@ -112,7 +112,7 @@ SELECT year, month, day,
 FROM flights
 GROUP BY year, month, day;
 
--- Without GROUP BY there is one row, whatever happens.
+-- Without GROUP BY there is always exactly one row.
 
 CREATE MATERIALIZED VIEW totals AS
 SELECT COUNT(*) AS flights, COUNT(tailnum) AS with_tailnum, SUM(distance) AS miles, AVG(air_time) AS average_air_time
@@ -134,8 +134,8 @@ FROM (
 ) AS departures
 GROUP BY sky;
 
--- The same join, kept apart by airline and hour of the day. A LEFT JOIN keeps flights of which the weather is not
--- known; what comes of FILTER counts some of the rows only.
+-- The same join, grouped by airline and hour of the day. A LEFT JOIN keeps flights without a weather report. An
+-- aggregate with FILTER covers only some of the rows.
 
 CREATE MATERIALIZED VIEW delays_by_carrier_and_hour AS
 SELECT a.name AS airline, f.hour,
@@ -150,7 +150,7 @@ LEFT JOIN weather w ON f.origin = w.origin AND f.time_hour = w.time_hour
 WHERE f.dep_delay IS NOT NULL
 GROUP BY a.name, f.hour;
 
--- A limit makes a view of the first rows. When one of them goes, the next one is there.
+-- With a limit, a view holds the first rows. When one of them is deleted, the next one takes its place.
 
 CREATE MATERIALIZED VIEW busiest_routes AS
 SELECT origin, dest, COUNT(*) AS flights, AVG(air_time) AS average_air_time
@@ -159,7 +159,7 @@ GROUP BY origin, dest
 ORDER BY flights DESC, origin, dest
 LIMIT 10;
 
--- The first rows of each group: the three aircraft of an airline that were late most.
+-- The first rows of each group: the three aircraft of each airline with the most delay.
 
 CREATE MATERIALIZED VIEW late_aircraft AS
 SELECT carrier, place, tailnum, manufacturer, model, late_flights, minutes
@@ -176,7 +176,7 @@ FROM (
 ) AS ranked
 WHERE place <= 3;
 
--- Three tables.
+-- A join of three tables.
 
 CREATE MATERIALIZED VIEW fleet_age AS
 SELECT a.name AS airline, COUNT(*) AS flights, MIN(p.year) AS oldest, MAX(p.year) AS newest,
@@ -195,7 +195,7 @@ SELECT DISTINCT carrier, tailnum FROM flights WHERE tailnum IS NOT NULL;
 CREATE MATERIALIZED VIEW fleet_size AS
 SELECT carrier, COUNT(*) AS planes FROM fleet GROUP BY carrier;
 
--- A table joined with itself: what a plane that arrives an hour late does to its later flights of the day.
+-- A self-join: how a plane that arrives an hour late delays its later flights of the day.
 
 CREATE MATERIALIZED VIEW knock_on AS
 SELECT late.carrier, COUNT(*) AS later_flights, AVG(later.dep_delay) AS average_delay
@@ -206,7 +206,7 @@ JOIN flights later ON late.tailnum = later.tailnum
 WHERE late.arr_delay > 60
 GROUP BY late.carrier;
 
--- Several kinds of rows under one another.
+-- A union of several kinds of rows.
 
 CREATE MATERIALIZED VIEW disruptions AS
 SELECT 'cancelled' AS kind, carrier, time_hour FROM flights WHERE dep_time IS NULL
@@ -221,10 +221,10 @@ FROM disruptions
 GROUP BY kind;
 
 
--- 3. What they hold ----------------------------------------------------------------------------------------
+-- 3. Reading the views -------------------------------------------------------------------------------------
 
--- The first SELECT starts the connectors, and each waits for the ends of their files. Reading a view computes nothing
--- then; the queries only sort.
+-- The first SELECT starts the connectors and waits until their files have been read. After that, reading a view
+-- computes nothing; the queries below only filter and sort.
 
 SELECT * FROM totals;
 SELECT * FROM delays_by_carrier ORDER BY average_delay DESC;
@@ -241,15 +241,15 @@ SELECT * FROM disruptions_by_kind ORDER BY kind;
 
 -- 4. Corrections -------------------------------------------------------------------------------------------
 
--- Every statement is a transaction of its own. Each of these changes a few rows of several views, and that is
--- how much work it makes.
+-- Every statement is a transaction of its own. Each of these changes a few rows of several views, and costs work in
+-- proportion to them.
 
--- The worst delay of all was a typing error. A maximum has to find the next one when it goes.
+-- The worst delay of all was a typing error. When a maximum is removed, the view finds the next one.
 
 UPDATE flights SET dep_delay = 13, arr_delay = -16
 WHERE carrier = 'HA' AND flight = 51 AND month = 1 AND day = 9;
 
--- An airline is renamed, and with it whatever is counted under its name. The key is there: the row is replaced.
+-- An airline is renamed, and with it everything grouped by its name. Its key exists, so the row is replaced.
 
 INSERT INTO airlines VALUES ('EV', 'Atlantic Southeast Airlines');
 
@@ -273,7 +273,7 @@ VALUES (2013, 1, 24,  905,  700, 125, 1010,  810, 120, 'ZA', 1, 'N1ZA', 'JFK', '
        (2013, 1, 24, NULL, 1800, NULL, NULL, 1910, NULL, 'ZA', 5, 'N1ZA', 'JFK', 'BOS', NULL, 187, 18, 0, '2013-01-24T23:00:00');
 COMMIT;
 
--- What is rolled back never was.
+-- A transaction that is rolled back has no effect.
 
 BEGIN;
 DELETE FROM flights WHERE origin = 'EWR';

@@ -30,7 +30,8 @@ pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
 use alluvium_dataflow::window::{self, window};
-use alluvium_trace::{Epoch, metrics};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::{StateContext, context};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -41,7 +42,8 @@ use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::dataflow::operators::{Concat, Concatenate};
 use timely::worker::Worker;
 
-use crate::plan::{IncrementalPlan, Node, Side};
+use crate::plan::node::{self, Side};
+use crate::plan::{IncrementalPlan, Node};
 
 /// A table as a worker runs it.
 pub struct TableDataflow {
@@ -126,28 +128,31 @@ pub fn check_plan(plan: &IncrementalPlan) -> Result<(), CodecError> {
     check(&plan.schema)?;
     match &plan.node {
         // A list that is made to be unnested is never kept.
-        Node::Unnest { input, .. } if matches!(input.node, Node::Map { .. }) => {
+        Node::Unnest(node::Unnest { input, .. }) if matches!(input.node, Node::Map(_)) => {
             return input.inputs().into_iter().try_for_each(check_plan);
         }
         // Whatever is computed may sort what it is computed of.
-        Node::Aggregate { input, keys, aggregates, fallbacks } => {
+        Node::Aggregate(node::Aggregate { input, keys, aggregates, fallbacks }) => {
             let added_up = aggregates.iter().filter_map(|aggregate| aggregate.input);
             let fallbacks = fallbacks.iter().flat_map(|function| function.columns());
             let used: Vec<usize> = keys.iter().copied().chain(added_up).chain(fallbacks).collect();
             check_keys(&input.schema, &used)?;
         }
-        Node::Distinct { input } => check_keys(&input.schema, &all_columns(&input.schema))?,
-        Node::Top { input, keys, order, .. } => {
+        Node::Distinct(node::Distinct { input }) => {
+            check_keys(&input.schema, &all_columns(&input.schema))?
+        }
+        Node::Top(node::Top { input, keys, order, .. }) => {
             check_keys(&input.schema, keys)?;
             check_order(&input.schema, order)?;
         }
-        Node::Window { input, keys, order, ties, .. } => {
+        Node::Window(node::Window { input, keys, order, ties, .. }) => {
             check_keys(&input.schema, keys)?;
             check_order(&input.schema, order)?;
             check_keys(&input.schema, ties.as_deref().unwrap_or_default())?;
         }
-        Node::SetOperation { .. } => check_keys(&plan.schema, &all_columns(&plan.schema))?,
-        Node::Join { left, right, on } | Node::OuterJoin { left, right, on, .. } => {
+        Node::SetOperation(_) => check_keys(&plan.schema, &all_columns(&plan.schema))?,
+        Node::Join(node::Join { left, right, on })
+        | Node::OuterJoin(node::OuterJoin { left, right, on, .. }) => {
             let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
             check_keys(&left.schema, &left_keys)?;
             check_keys(&right.schema, &right_keys)?;
@@ -169,14 +174,15 @@ pub fn table(
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
     let probe = Probe::new();
-    metrics::build(name);
+    let context = context::current().for_relation(name);
+    context::enter(context.clone());
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let spec = table::Spec::compile(schema, primary_key)
             .expect("the columns of a table are checked before it is built");
-        let (mut input, rows) = table::table(&spec, scope, name, Arc::clone(&refused));
+        let (mut input, rows) = table::table(&spec, scope, name, Arc::clone(&refused), &context);
         input.advance_to(start);
         rows.arranged.stream.clone().probe_with(&probe);
-        (input, Contents::new(&rows))
+        (input, Contents::new(&rows, &context))
     });
     TableDataflow { input, contents, probe, refused }
 }
@@ -204,11 +210,13 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
-    metrics::build(name);
+    let context = context::current().for_relation(name);
+    context::enter(context.clone());
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,
             as_of,
+            context: context.clone(),
             relations,
             imports: Imports::default(),
             scans: HashMap::new(),
@@ -223,12 +231,12 @@ pub fn view(
             Keep::Rows => {
                 let rows = lowering.rows(plan).expect(expectation);
                 let layout = Layout::rows(plan.schema.clone()).expect(expectation);
-                (rows.clone(), Some(keep(rows, layout, "Contents")))
+                (rows.clone(), Some(keep(rows, layout, "Contents", &context)))
             }
             Keep::By(keys) => {
                 let rows = lowering.partitioned(plan, keys).expect(expectation);
                 let layout = Layout::keyed(plan.schema.clone(), keys).expect(expectation);
-                (rows.clone(), Some(keep(rows, layout, "Index")))
+                (rows.clone(), Some(keep(rows, layout, "Index", &context)))
             }
         };
         let Lowering { imports, streams, errors, .. } = lowering;
@@ -236,16 +244,16 @@ pub fn view(
         rows.clone().probe_with(&probe);
         let contents = arrangement.map(|kept| {
             kept.arranged.stream.clone().probe_with(&probe);
-            Contents::new(&kept)
+            Contents::new(&kept, &context)
         });
         if let Some(taker) = sink {
             sink::sink(rows, taker).probe_with(&probe);
         }
         let errors = (!errors.is_empty()).then(|| {
             let spec = errors::Spec::compile().expect("errors have one schema");
-            let kept = keep_errors(&spec, scope.concatenate(errors));
+            let kept = keep_errors(&spec, scope.concatenate(errors), &context);
             kept.arranged.stream.clone().probe_with(&probe);
-            Contents::new(&kept)
+            Contents::new(&kept, &context)
         });
         ViewDataflow { contents, errors, probe, streams, _imports: imports }
     })
@@ -258,6 +266,7 @@ type Sides<'scope> = (Kept<'scope>, Vec<usize>, Kept<'scope>, Vec<usize>);
 struct Lowering<'scope, 'a> {
     scope: Scope<'scope, Epoch>,
     as_of: Epoch,
+    context: StateContext,
     relations: &'a dyn Relations,
     imports: Imports,
     scans: HashMap<String, Kept<'scope>>,
@@ -275,12 +284,12 @@ impl<'scope> Lowering<'scope, '_> {
         // What stands in a view does not report its errors: it is not what stands outside of it.
         let takes_state = matches!(
             plan.node,
-            Node::Aggregate { .. }
-                | Node::Distinct { .. }
-                | Node::Top { .. }
-                | Node::Window { .. }
-                | Node::OuterJoin { .. }
-                | Node::SetOperation { .. }
+            Node::Aggregate(_)
+                | Node::Distinct(_)
+                | Node::Top(_)
+                | Node::Window(_)
+                | Node::OuterJoin(_)
+                | Node::SetOperation(_)
         );
         if !takes_state || self.inside_views > 0 {
             return self.build(plan);
@@ -295,20 +304,24 @@ impl<'scope> Lowering<'scope, '_> {
 
     fn build(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         match &plan.node {
-            Node::Scan { relation, columns } => Ok(self.scan(relation).deltas(columns)),
-            Node::Index { number, .. } => {
-                let all = all_columns(&plan.schema);
-                Ok(self.index(*number).deltas(&all))
+            Node::Scan(node::Scan { relation, columns }) => {
+                Ok(self.scan(relation).deltas(columns, &self.context))
             }
-            Node::Stream { relation, columns } => {
-                let (mut input, rows) = input(self.scope, relation);
+            Node::IndexScan(node::IndexScan { number, .. }) => {
+                let all = all_columns(&plan.schema);
+                Ok(self.index(*number).deltas(&all, &self.context))
+            }
+            Node::Stream(node::Stream { relation, columns }) => {
+                let (mut input, rows) = input(self.scope, relation, &self.context);
                 input.advance_to(self.as_of + 1);
                 let (relation, columns) = (relation.clone(), columns.clone());
                 self.streams.push(StreamInput { relation, columns, input });
                 Ok(rows)
             }
-            Node::Constant { rows } => Ok(constant(self.scope, rows.clone(), self.as_of)),
-            Node::Map { input, filter, project } => {
+            Node::Constant(node::Constant { rows }) => {
+                Ok(constant(self.scope, rows.clone(), self.as_of))
+            }
+            Node::Map(node::Map { input, filter, project }) => {
                 let fallible = filter.iter().chain(project).any(can_fail);
                 let stream = self.rows(input)?;
                 let (rows, errors) =
@@ -318,19 +331,19 @@ impl<'scope> Lowering<'scope, '_> {
                 }
                 Ok(rows)
             }
-            Node::Unnest { input, lists } => {
+            Node::Unnest(node::Unnest { input, lists }) => {
                 Ok(unnest(self.rows(input)?, lists.clone(), plan.schema.clone()))
             }
-            Node::Join { left, right, on } => {
+            Node::Join(inner @ node::Join { left, right, on }) => {
                 let (left_rows, left_columns, right_rows, right_columns) =
-                    self.sides(plan.broadcast(), left, right, on)?;
+                    self.sides(inner.broadcast(), left, right, on)?;
                 let spec = join::Spec::new(
                     (left_rows.layout.schema(), &left_columns),
                     (right_rows.layout.schema(), &right_columns),
                 );
-                Ok(join(&spec, left_rows, right_rows))
+                Ok(join(&spec, left_rows, right_rows, &self.context))
             }
-            Node::OuterJoin { left, right, on, kind, residual } => {
+            Node::OuterJoin(join @ node::OuterJoin { left, right, on, kind, residual }) => {
                 let sides = match residual {
                     Some(_) => {
                         let keys: (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
@@ -338,7 +351,7 @@ impl<'scope> Lowering<'scope, '_> {
                         let (right_rows, right_columns) = self.arranged_whole(right, &keys.1)?;
                         (left_rows, left_columns, right_rows, right_columns)
                     }
-                    None => self.sides(plan.broadcast(), left, right, on)?,
+                    None => self.sides(join.broadcast(), left, right, on)?,
                 };
                 let (left_rows, left_columns, right_rows, right_columns) = sides;
                 let spec = outer_join::Spec::new(
@@ -348,7 +361,7 @@ impl<'scope> Lowering<'scope, '_> {
                     residual.clone(),
                     plan.schema.clone(),
                 );
-                let joined = outer_join(&spec, left_rows, right_rows);
+                let joined = outer_join(&spec, left_rows, right_rows, &self.context);
                 if let Some(errors) = joined.errors
                     && residual.as_ref().is_some_and(can_fail)
                 {
@@ -356,23 +369,23 @@ impl<'scope> Lowering<'scope, '_> {
                 }
                 Ok(joined.rows)
             }
-            Node::SetOperation { left, right, operation } => {
+            Node::SetOperation(node::SetOperation { left, right, operation }) => {
                 let spec = sets::Spec::compile(*operation, plan.schema.clone())?;
                 let left_rows = relabelled(self.rows(left)?, left, &plan.schema);
                 let right_rows = relabelled(self.rows(right)?, right, &plan.schema);
-                Ok(set_operation(&spec, left_rows, right_rows))
+                Ok(set_operation(&spec, left_rows, right_rows, &self.context))
             }
-            Node::Aggregate { input, keys, aggregates, fallbacks } => {
+            Node::Aggregate(node::Aggregate { input, keys, aggregates, fallbacks }) => {
                 let stream = self.rows(input)?;
                 let spec = aggregate::Spec::compile(
                     &input.schema,
                     keys,
                     aggregates,
                     fallbacks,
-                    input.append_only,
+                    input.properties.append_only,
                     &plan.schema,
                 )?;
-                let groups = aggregate::aggregate(&spec, stream);
+                let groups = aggregate::aggregate(&spec, stream, &self.context);
                 let mut answered = groups.rows.clone();
                 if let Some(errors) = groups.errors {
                     // A group whose total is an error has an answer too: no row, and no default.
@@ -384,27 +397,26 @@ impl<'scope> Lowering<'scope, '_> {
                 }
                 let row = empty_group(plan, &input.schema, aggregates, fallbacks)?;
                 let spec = default::Spec::compile(row)?;
-                Ok(or_default(&spec, groups.rows, answered, self.as_of))
+                Ok(or_default(&spec, groups.rows, answered, self.as_of, &self.context))
             }
-            Node::Distinct { input } => {
+            Node::Distinct(node::Distinct { input }) => {
                 let stream = self.rows(input)?;
-                Ok(distinct(&distinct::Spec::compile(plan.schema.clone())?, stream))
+                let spec = distinct::Spec::compile(plan.schema.clone())?;
+                Ok(distinct(&spec, stream, &self.context))
             }
-            Node::Top { input, keys, order, which } => {
+            Node::Top(node::Top { input, keys, order, which }) => {
                 let rows = self.rows(input)?;
-                {
-                    let spec = top::Spec::compile(
-                        &input.schema,
-                        keys,
-                        order,
-                        *which,
-                        input.append_only,
-                        plan.schema.clone(),
-                    )?;
-                    Ok(top(&spec, rows))
-                }
+                let spec = top::Spec::compile(
+                    &input.schema,
+                    keys,
+                    order,
+                    *which,
+                    input.properties.append_only,
+                    plan.schema.clone(),
+                )?;
+                Ok(top(&spec, rows, &self.context))
             }
-            Node::Window { input, keys, order, ties, functions } => {
+            Node::Window(node::Window { input, keys, order, ties, functions }) => {
                 let rows = self.rows(input)?;
                 let ties = ties.as_deref().unwrap_or_default();
                 let spec = window::Spec::compile(
@@ -415,18 +427,18 @@ impl<'scope> Lowering<'scope, '_> {
                     functions,
                     &plan.schema,
                 )?;
-                let windowed = window(&spec, rows);
+                let windowed = window(&spec, rows, &self.context);
                 self.report(windowed.errors);
                 Ok(windowed.rows)
             }
-            Node::Union { inputs } => {
+            Node::Union(node::Union { inputs }) => {
                 let mut streams = Vec::with_capacity(inputs.len());
                 for input in inputs {
                     streams.push(relabelled(self.rows(input)?, input, &plan.schema));
                 }
                 Ok(self.scope.concatenate(streams))
             }
-            Node::View { input, .. } => {
+            Node::View(node::View { input, .. }) => {
                 self.inside_views += 1;
                 let rows = self.rows(input);
                 self.inside_views -= 1;
@@ -464,13 +476,16 @@ impl<'scope> Lowering<'scope, '_> {
     ) -> Result<(Kept<'scope>, Vec<usize>), CodecError> {
         let all = all_columns(&plan.schema);
         match &plan.node {
-            Node::Index { number, keys: kept } if kept == keys => Ok((self.index(*number), all)),
-            Node::Scan { relation, columns } if plan.is_kept_by(keys) => {
+            Node::IndexScan(node::IndexScan { number, keys: kept }) if kept == keys => {
+                Ok((self.index(*number), all))
+            }
+            Node::Scan(node::Scan { relation, columns }) if plan.is_stored_by(keys) => {
                 Ok((self.scan(relation), columns.clone()))
             }
             _ => {
                 let rows = self.partitioned(plan, keys)?;
-                Ok((keep(rows, Layout::keyed(plan.schema.clone(), keys)?, "Arrange"), all))
+                let layout = Layout::keyed(plan.schema.clone(), keys)?;
+                Ok((keep(rows, layout, "Arrange", &self.context), all))
             }
         }
     }
@@ -481,7 +496,8 @@ impl<'scope> Lowering<'scope, '_> {
         plan: &IncrementalPlan,
         keys: &[usize],
     ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-        Ok(exchange(self.rows(plan)?, &KeyColumns::new(&plan.schema, keys)?))
+        let rows = self.rows(plan)?;
+        Ok(exchange(rows, &KeyColumns::new(&plan.schema, keys)?, &self.context))
     }
 
     /// As [`Lowering::arranged`], with the rows of the plan and nothing else.
@@ -496,7 +512,8 @@ impl<'scope> Lowering<'scope, '_> {
         }
         let rows = self.partitioned(plan, keys)?;
         let layout = Layout::keyed(plan.schema.clone(), keys)?;
-        Ok((keep(rows, layout, "Arrange"), (0..plan.schema.fields().len()).collect()))
+        let rows = keep(rows, layout, "Arrange", &self.context);
+        Ok((rows, (0..plan.schema.fields().len()).collect()))
     }
 
     /// Both sides of a join by their keys, and where their columns are; or, of a join without keys, one
@@ -511,10 +528,10 @@ impl<'scope> Lowering<'scope, '_> {
         if let Some(side) = broadcast_side {
             let mut keep_under_one_key = |plan: &IncrementalPlan, everywhere: bool| {
                 let rows = self.rows(plan)?;
-                let rows = if everywhere { broadcast(rows) } else { rows };
+                let rows = if everywhere { broadcast(rows, &self.context) } else { rows };
                 let layout = Layout::keyed(plan.schema.clone(), &[])?;
                 let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
-                Ok::<_, CodecError>((keep(rows, layout, "Arrange"), columns))
+                Ok::<_, CodecError>((keep(rows, layout, "Arrange", &self.context), columns))
             };
             let (left_rows, left_columns) = keep_under_one_key(left, side == Side::Left)?;
             let (right_rows, right_columns) = keep_under_one_key(right, side == Side::Right)?;

@@ -8,7 +8,8 @@ use std::hint::black_box;
 use alluvium_state_benches::{
     Folder, ROW, all_times, batch, chill, key, keys, rows, stay_in_memory, value,
 };
-use alluvium_trace::{Batch, BatchBuilder, Cursors, RowBuffer, Spine, merge};
+use alluvium_trace::memory::context;
+use alluvium_trace::{Batch, BatchBuilder, Cursors, RowBuffer, Spine, StateTrace, merge};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use differential_dataflow::trace::{Trace, TraceReader};
 use timely::progress::Antichain;
@@ -34,7 +35,7 @@ fn building(criterion: &mut Criterion) {
     group.bench_function("in memory, rows in no order", |bencher| {
         stay_in_memory();
         bencher.iter(|| {
-            let mut buffer = RowBuffer::new();
+            let mut buffer = RowBuffer::new(&context::current());
             for (row, value) in &shuffled {
                 buffer.push(&key(*row), value, &0_u64, 1);
             }
@@ -59,7 +60,7 @@ fn spilling(criterion: &mut Criterion) {
         let in_memory = batch(sorted.iter().copied());
         assert!(!in_memory.is_file());
         let setup = || {
-            let mut spine = Spine::<u64>::default();
+            let mut spine = Spine::<u64>::in_context(&context::current());
             spine.insert(in_memory.clone());
             spine
         };
@@ -175,7 +176,7 @@ fn seeking_groups(criterion: &mut Criterion) {
     let groups = rows() / 8;
     let key = |group: u64| [[1].as_slice(), &group.to_be_bytes()].concat();
     let budget = folder.surround(LITTLE);
-    let mut builder = BatchBuilder::new();
+    let mut builder = BatchBuilder::new(&context::current());
     for row in 0..8 * groups {
         // The first bytes are in order.
         let mut value = value(row);
@@ -186,7 +187,7 @@ fn seeking_groups(criterion: &mut Criterion) {
     drop(budget);
     let budget = folder.surround(usize::MAX);
     let mut random = fastrand::Rng::with_seed(5);
-    let mut buffer = RowBuffer::new();
+    let mut buffer = RowBuffer::new(&context::current());
     (0..1000).for_each(|_| buffer.push(&key(random.u64(..groups)), &[], &0_u64, 1));
     let delta = buffer.seal(all_times());
     let mut group = criterion.benchmark_group("seek 1000 groups of eight rows");
@@ -235,7 +236,7 @@ fn merging(criterion: &mut Criterion) {
         let sources = halves(are_interleaved);
         group.bench_function(format!("in memory, {name}"), |bencher| {
             stay_in_memory();
-            bencher.iter(|| merge(&sources, all.borrow(), all_times()));
+            bencher.iter(|| merge(&sources, all.borrow(), all_times(), &context::current()));
         });
         drop(sources);
         let budget = folder.surround(LITTLE);
@@ -251,7 +252,7 @@ fn merging(criterion: &mut Criterion) {
         group.bench_function(format!("in files, hot, {name}"), |bencher| {
             bencher.iter_batched_ref(
                 open,
-                |sources| merge(sources, all.borrow(), all_times()),
+                |sources| merge(sources, all.borrow(), all_times(), &context::current()),
                 BatchSize::PerIteration,
             );
         });
@@ -264,7 +265,7 @@ fn merging(criterion: &mut Criterion) {
             };
             bencher.iter_batched_ref(
                 setup,
-                |sources| merge(sources, all.borrow(), all_times()),
+                |sources| merge(sources, all.borrow(), all_times(), &context::current()),
                 BatchSize::PerIteration,
             );
         });

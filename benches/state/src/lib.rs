@@ -47,7 +47,7 @@ pub fn all_times() -> Description<u64> {
 
 /// A batch of the rows of these numbers, which ascend, all at time zero.
 pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>) -> Batch<u64> {
-    let mut builder = BatchBuilder::new();
+    let mut builder = BatchBuilder::new(&context::current());
     for (row, value) in rows {
         builder.push(&key(row), &value, &0, 1);
     }
@@ -59,7 +59,7 @@ pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>) -> Batch<u64> {
 pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
     stay_in_memory();
     let mut random = fastrand::Rng::with_seed(count as u64);
-    let mut buffer = RowBuffer::new();
+    let mut buffer = RowBuffer::new(&context::current());
     for _ in 0..count {
         let key = 4 * random.u64(..rows) + beside;
         buffer.push(&key.to_be_bytes(), &[], &0, 1);
@@ -112,11 +112,7 @@ impl Folder {
     pub fn surround(&self, memory: usize) -> MemoryBudget {
         let budget = MemoryBudget::new(memory);
         let storage: Arc<dyn Storage> = self.storage.clone();
-        context::enter(StateContext {
-            budget: budget.clone(),
-            storage: Some(storage),
-            ..StateContext::default()
-        });
+        context::enter(StateContext::new(budget.clone(), Some(storage)));
         budget
     }
 

@@ -22,13 +22,13 @@ mod target;
 
 use alluvium::Builder;
 
-pub use csv::Csv;
+pub use csv::{Csv, CsvText};
 pub use json::{Json, JsonLines};
 pub use parquet::Parquet;
 
-/// The program of `docs/embedding.md`, compiled and run.
+/// The program of `docs/guide/embedding.md`, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/embedding.md")]
+#[doc = include_str!("../../../docs/guide/embedding.md")]
 struct Embedding;
 
 /// Registers all formats there are, as sources and as sinks.

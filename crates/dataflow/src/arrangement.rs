@@ -1,8 +1,9 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
-use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, metrics};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::{Description, Trace, TraceReader};
+use differential_dataflow::trace::{Description, TraceReader};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
@@ -41,8 +42,9 @@ pub fn keep<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     layout: Layout,
     name: &str,
+    context: &StateContext,
 ) -> Kept<'scope> {
-    Arrangement::kept(arrange::<Epoch, Spine<Epoch>>(stream, &layout, name), layout)
+    Arrangement::kept(arrange::<Epoch, Spine<Epoch>>(stream, &layout, name, context), layout)
 }
 
 /// Sorts rows of `layout` by key into one batch per step of the frontier.
@@ -52,15 +54,16 @@ pub fn arrange<'scope, T, Tr>(
     stream: DeltaStream<'scope, T>,
     layout: &Layout,
     name: &str,
+    context: &StateContext,
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
     T: PageTime,
-    Tr: Trace<Time = T, Batch = Batch<T>> + 'static,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
-    let mut keys = Encoded::default();
-    let mut values = Encoded::default();
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
     let encoding = layout.clone();
-    arrange_encoded(stream, name, layout.key_names(), move |delta, buffer| {
+    arrange_encoded(stream, name, layout.key_names(), context, move |delta, buffer| {
         keys.clear();
         values.clear();
         encoding.encode(&delta.rows, &mut keys, &mut values);
@@ -75,25 +78,24 @@ pub(crate) fn arrange_encoded<'scope, T, Tr>(
     stream: DeltaStream<'scope, T>,
     name: &str,
     key: String,
+    context: &StateContext,
     mut encode: impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static,
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
     T: PageTime,
-    Tr: Trace<Time = T, Batch = Batch<T>> + 'static,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
     let mut reader = None;
     let reader_of = &mut reader;
-    let scope = stream.scope();
+    let context = context.for_operator(name, key);
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
-        let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
-        metrics::label(name, key);
-        let trace = Tr::new(info.clone(), None, Some(activator));
+        let trace = Tr::in_context(&context);
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);
 
         let mut held = Antichain::<Capability<T>>::new();
         let mut sealed = Antichain::from_elem(T::minimum());
-        let mut buffer = RowBuffer::new();
+        let mut buffer = RowBuffer::new(&context);
         let mut tiles = Vec::new();
 
         move |(input, frontier), output| {
@@ -176,9 +178,9 @@ impl<'scope> Arrangement<'scope, Reader> {
     }
 
     /// The changes, with the columns `columns` of the rows.
-    pub fn deltas(self, columns: &[usize]) -> DeltaStream<'scope, Epoch> {
+    pub fn deltas(self, columns: &[usize], context: &StateContext) -> DeltaStream<'scope, Epoch> {
         // The trace is dropped: a stream of deltas reads nothing from it.
-        deltas(self.arranged.stream, self.layout, columns.to_vec())
+        deltas(self.arranged.stream, self.layout, columns.to_vec(), context)
     }
 }
 
@@ -187,13 +189,14 @@ pub(crate) fn deltas<'scope>(
     batches: Stream<'scope, Epoch, Vec<Batch<Epoch>>>,
     layout: Layout,
     columns: Vec<usize>,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let mut rows = EncodedDelta::default();
+    let mut rows = EncodedDelta::new(context);
     let next = move |cursor: &mut Cursor<Epoch>| {
         rows.fill(cursor);
         rows.decode(&layout, &columns).map(Produced::from)
     };
-    fueled(batches, "Deltas", scan_each, next).0
+    fueled(batches, "Deltas", context, scan_each, next).0
 }
 
 /// Opens a cursor over each of `batches`, to be read one after the other.

@@ -1,5 +1,6 @@
 //! The contents of a table or a materialized view: an arrangement of whole rows that any thread can read.
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -20,14 +21,16 @@ use crate::weight::add;
 /// from the next. Lives on its worker's thread; clones hold compaction back on their own.
 #[derive(Clone)]
 pub struct Contents {
+    context: StateContext,
     trace: TraceAgent<Spine<Epoch>>,
     layout: Layout,
 }
 
 impl Contents {
     /// The rows behind an arrangement.
-    pub fn new(arrangement: &Kept<'_>) -> Self {
+    pub fn new(arrangement: &Kept<'_>, context: &StateContext) -> Self {
         Self {
+            context: context.clone(),
             trace: arrangement.arranged.trace.trace().clone(),
             layout: arrangement.layout.clone(),
         }
@@ -57,7 +60,7 @@ impl Contents {
     pub fn snapshot(&self) -> Snapshot {
         let mut batches = Vec::new();
         self.trace.map_batches(|batch| batches.push(batch.clone()));
-        Snapshot { batches, layout: self.layout.clone() }
+        Snapshot { batches, layout: self.layout.clone(), context: self.context.clone() }
     }
 
     /// The rows and their changes in another dataflow of the same worker, as of the end of `as_of`;
@@ -77,6 +80,7 @@ impl Contents {
 pub struct Snapshot {
     batches: Vec<Batch<Epoch>>,
     layout: Layout,
+    context: StateContext,
 }
 
 impl Snapshot {
@@ -96,7 +100,7 @@ impl Snapshot {
         Rows {
             cursors: Cursors::scan(self.batches.iter().cloned()),
             copies: 0,
-            output: EncodedDelta::default(),
+            output: EncodedDelta::new(&self.context),
             layout: self.layout.clone(),
             columns: columns.to_vec(),
             epoch,

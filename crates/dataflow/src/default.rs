@@ -1,6 +1,7 @@
 //! A default row: an aggregate without GROUP BY has one row even over no input.
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use timely::container::NoopBuilder;
@@ -42,8 +43,9 @@ pub fn or_default<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     answered: DeltaStream<'scope, Epoch>,
     as_of: Epoch,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let default = exchange(constant(stream.scope(), spec.row.clone(), as_of), &spec.key);
+    let default = exchange(constant(stream.scope(), spec.row.clone(), as_of), &spec.key, context);
     let row = spec.row.clone();
     let against = answered.unary(Pipeline, "Default", move |_, _| {
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {

@@ -1,5 +1,6 @@
 //! Errors as rows, kept while their cause exists.
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, NullTrace, Spine};
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::Layout;
 use crate::map::error_schema;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
 
 /// How errors are kept.
@@ -37,14 +38,19 @@ impl Spec {
 /// Keeps errors with the epoch in which each first appeared, as a last column `epoch`.
 ///
 /// An error is removed with its cause. Of equal errors the latest is removed first.
-pub fn keep_errors<'scope>(spec: &Spec, errors: DeltaStream<'scope, Epoch>) -> Kept<'scope> {
+pub fn keep_errors<'scope>(
+    spec: &Spec,
+    errors: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Kept<'scope> {
     let Spec { rows, layout } = spec.clone();
-    let mut keys = Encoded::default();
-    let mut values = Encoded::default();
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         errors,
         "Errors",
         String::new(),
+        context,
         move |delta, buffer| {
             keys.clear();
             values.clear();
@@ -54,9 +60,16 @@ pub fn keep_errors<'scope>(spec: &Spec, errors: DeltaStream<'scope, Epoch>) -> K
             }
         },
     );
-    let logic = FirstSeen { layout: layout.clone(), epoch: Encoded::default(), seen: Vec::new() };
-    let arranged =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, "FirstSeen", layout.key_names(), logic);
+    let logic =
+        FirstSeen { layout: layout.clone(), epoch: Encoded::counted(context), seen: Vec::new() };
+    let arranged = reduce::<_, Spine<Epoch>, _>(
+        arranged,
+        Vec::new(),
+        "FirstSeen",
+        layout.key_names(),
+        context,
+        logic,
+    );
     Arrangement::kept(arranged, layout)
 }
 
@@ -68,16 +81,16 @@ struct FirstSeen {
     seen: Vec<(Vec<u8>, i64)>,
 }
 
-impl Logic<Epoch> for FirstSeen {
-    fn fold(
+impl Logic for FirstSeen {
+    fn reduce(
         &mut self,
-        changes: &Changes<Epoch>,
+        changes: &Changes,
         key_number: usize,
-        before: &mut Before<'_, Epoch>,
-        answer: &mut Answer<Epoch>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
         self.seen.clear();
-        if let Some(rows) = before.output(changes.key(key_number)) {
+        if let Some(rows) = prior.output(changes.key(key_number)) {
             while let Some(epoch) = rows.val() {
                 self.seen.push((epoch.to_vec(), weight_of(rows)));
                 rows.step_val();
@@ -86,21 +99,21 @@ impl Logic<Epoch> for FirstSeen {
         // As bytes they are in another order.
         let (layout, key) = (&self.layout, changes.key(key_number));
         self.seen.sort_by_cached_key(|(epoch, _)| epoch_of(layout, key, epoch));
-        for moment in changes.moments(key_number) {
-            let time = changes.change(moment.start).time;
-            let mut weight = moment.fold(0, |sum, row| add(sum, changes.change(row).weight));
+        for slice in changes.time_slices(key_number) {
+            let time = changes.change(slice.start).time;
+            let mut weight = slice.fold(0, |sum, row| add(sum, changes.change(row).weight));
             if weight > 0 {
                 self.epoch.clear();
                 let column = Arc::new(UInt64Array::from(vec![time])) as _;
                 self.layout.encode_values(&[column], 1, &mut self.epoch);
-                answer.push(self.epoch.get(0), time, weight);
+                output.push(self.epoch.get(0), time, weight);
                 self.seen.push((self.epoch.get(0).to_vec(), weight));
             }
             while weight < 0 && !fault::armed(Fault::KeepErrors) {
                 let Some((epoch, count)) = self.seen.last_mut() else { break };
                 let taken = (*count).min(-weight);
                 if taken > 0 {
-                    answer.push(epoch, time, -taken);
+                    output.push(epoch, time, -taken);
                     *count -= taken;
                     weight += taken;
                 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::{MemoryBudget, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use arrow::array::{AsArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
@@ -50,16 +50,17 @@ pub fn worker_of(shard: u8, workers: usize) -> usize {
 pub fn exchange<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     key: &KeyColumns,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     if stream.scope().worker().peers() == 1 {
         return stream;
     }
     let key = key.clone();
-    let budget = context::current().budget;
+    let context = context.clone();
     let pact = DistributorPact(move |workers| ByShard {
-        budget,
         key,
-        keys: Encoded::new(),
+        keys: Encoded::counted(&context),
+        context,
         destinations: Vec::new(),
         rows: vec![Vec::new(); workers],
     });
@@ -76,7 +77,10 @@ pub fn exchange<'scope>(
 /// Sends each row to every worker.
 ///
 /// With one worker the stream stays as it is.
-pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'scope, Epoch> {
+pub fn broadcast<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
     let workers = stream.scope().worker().peers();
     if workers == 1 {
         return stream;
@@ -93,7 +97,7 @@ pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'sco
             });
         }
     });
-    let budget = context::current().budget;
+    let budget = context.budget().clone();
     let pact = DistributorPact(|_workers| ByMark { budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
@@ -148,8 +152,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
 
 /// Partitions the rows of a delta by the worker of their key.
 struct ByShard {
-    /// Accounts for rows on their way to another worker.
-    budget: MemoryBudget,
+    context: StateContext,
     key: KeyColumns,
     keys: Encoded,
     /// The worker of each row.
@@ -191,14 +194,14 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
             return;
         }
         if let Some(worker) = self.assign(delta) {
-            delta.wait(&self.budget);
+            delta.wait(self.context.budget());
             Message::push_at(delta, time.clone(), &mut pushers[worker]);
             return;
         }
         for (rows, pusher) in self.rows.iter_mut().zip(pushers) {
             if !rows.is_empty() {
                 let mut part = delta.take(&UInt32Array::from(std::mem::take(rows)));
-                part.wait(&self.budget);
+                part.wait(self.context.budget());
                 Message::push_at(&mut part, time.clone(), pusher);
             }
         }
@@ -207,7 +210,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
     fn flush<S: Clone, P: Push<Message<S, Delta<T>>>>(&mut self, _time: &S, _pushers: &mut [P]) {}
 
     fn relax(&mut self) {
-        self.keys = Encoded::new();
+        self.keys = Encoded::counted(&self.context);
         self.destinations = Vec::new();
     }
 }
@@ -279,17 +282,21 @@ mod tests {
                         }
                     }
                 });
-                exchange(stream, &key).sink(Pipeline, "Check", move |(input, _)| {
-                    input.for_each(|_, delta: &mut Delta<u64>| {
-                        let numbers = delta.rows.column(0).as_primitive::<Int64Type>();
-                        let mut seen = seen.lock().unwrap();
-                        for row in 0..delta.len() {
-                            let change = (*delta.time(row), delta.weight(row));
-                            let before = seen.insert((index, numbers.value(row)), change);
-                            assert_eq!(before, None);
-                        }
-                    });
-                });
+                exchange(stream, &key, &StateContext::default()).sink(
+                    Pipeline,
+                    "Check",
+                    move |(input, _)| {
+                        input.for_each(|_, delta: &mut Delta<u64>| {
+                            let numbers = delta.rows.column(0).as_primitive::<Int64Type>();
+                            let mut seen = seen.lock().unwrap();
+                            for row in 0..delta.len() {
+                                let change = (*delta.time(row), delta.weight(row));
+                                let before = seen.insert((index, numbers.value(row)), change);
+                                assert_eq!(before, None);
+                            }
+                        });
+                    },
+                );
             });
         })
         .unwrap();

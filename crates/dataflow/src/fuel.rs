@@ -2,19 +2,21 @@
 //!
 //! One message can stand for far more bytes than it has itself: a batch is a few pages of a file, and the pairs of two
 //! batches exist only once they are made. An operator that emitted all of it at once would fill memory with rows that
-//! wait for others. So operators keep their input as *work* that is resumed, emit at most [`OUTPUT_BYTES`] per
-//! activation, and yield; the operators downstream run before they continue.
+//! wait for others. So operators keep their input as *work* that is resumed, emit at most [`MemoryPolicy::activation`] bytes
+//! per activation, give or take one delta, and yield; the operators downstream run before they continue.
 //!
 //! Rows on their way to other workers can still pile up. While they exceed a share of the budget
 //! ([`MemoryBudget::is_congested`]), operators emit nothing. This cannot deadlock: a worker takes what was sent to it
 //! whenever it runs.
+//!
+//! [`MemoryPolicy::activation`]: alluvium_trace::memory::MemoryPolicy::activation
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::thread;
 
 use alluvium_trace::PageTime;
-use alluvium_trace::memory::{MemoryBudget, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use timely::Container;
 use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
@@ -25,12 +27,6 @@ use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
 
-/// The bytes an operator emits per activation, give or take one delta; less under a small budget.
-const OUTPUT_BYTES: usize = 1 << 20;
-
-/// The least bytes an operator emits per activation.
-const LEAST_OUTPUT_BYTES: usize = 64 << 10;
-
 /// The fuel of an operator.
 pub(crate) struct Fuel {
     budget: MemoryBudget,
@@ -39,10 +35,9 @@ pub(crate) struct Fuel {
 }
 
 impl Fuel {
-    pub(crate) fn new() -> Self {
-        let budget = context::current().budget;
-        let tank = (budget.limit() / 128).clamp(LEAST_OUTPUT_BYTES, OUTPUT_BYTES);
-        Self { budget, tank, left: 0 }
+    pub(crate) fn new(context: &StateContext) -> Self {
+        let budget = context.budget().clone();
+        Self { tank: budget.policy().activation, budget, left: 0 }
     }
 
     /// Fills the tank: the operator was activated.
@@ -91,6 +86,7 @@ impl<T> From<Delta<T>> for Produced<T> {
 pub(crate) fn fueled<'scope, T, C, W>(
     stream: Stream<'scope, T, C>,
     name: &str,
+    context: &StateContext,
     mut open: impl FnMut(&mut C, &mut dyn FnMut(W)) + 'static,
     mut advance: impl FnMut(&mut W) -> Option<Produced<T>> + 'static,
 ) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>)
@@ -107,7 +103,7 @@ where
     let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();
     let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
-    let mut fuel = Fuel::new();
+    let mut fuel = Fuel::new(context);
     builder.build(move |_capabilities| {
         let mut waiting: VecDeque<([Capability<T>; 2], W)> = VecDeque::new();
         move |_frontiers| {

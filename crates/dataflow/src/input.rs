@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use alluvium_trace::PageTime;
+use alluvium_trace::memory::StateContext;
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilderSession;
@@ -39,6 +40,7 @@ struct Queue<T> {
 pub fn input<'scope, T: PageTime>(
     scope: Scope<'scope, T>,
     name: &str,
+    context: &StateContext,
 ) -> (Input<T>, DeltaStream<'scope, T>) {
     let queue =
         Rc::new(RefCell::new(Queue { deltas: VecDeque::new(), frontier: Some(T::minimum()) }));
@@ -49,7 +51,7 @@ pub fn input<'scope, T: PageTime>(
         *activator_of = Some(scope.activator_for(Rc::clone(&info.address)));
         let again = scope.activator_for(info.address);
         let mut capability = Some(capability);
-        let mut fuel = Fuel::new();
+        let mut fuel = Fuel::new(context);
         move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
             let mut queue = shared.borrow_mut();
             let Some(held) = &mut capability else { return };

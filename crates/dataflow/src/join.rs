@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
@@ -58,14 +59,16 @@ pub fn join<'scope>(
     spec: &Spec,
     left: Kept<'scope>,
     right: Kept<'scope>,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let pairs = join_with_tactic(left.arranged, right.arranged, PairTactic);
+    let tactic = PairTactic { context: context.clone() };
+    let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
     let open = |pairs: &mut Vec<Shared<Pairs<Epoch>>>, push: &mut dyn FnMut(_)| {
         pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(push);
     };
-    let mut output = Output::new(spec.clone(), left.layout, right.layout);
+    let mut output = Output::new(spec.clone(), left.layout, right.layout, context);
     let advance = move |pairs: &mut Pairs<Epoch>| pairs.next(&mut output).map(Produced::from);
-    fueled(pairs, "Pairs", open, advance).0
+    fueled(pairs, "Pairs", context, open, advance).0
 }
 
 /// A value in a message, which must be `Clone`; the first reader takes it.
@@ -73,7 +76,9 @@ type Shared<W> = Rc<Cell<Option<W>>>;
 
 /// Pairs two lists of batches lazily: the driver gets one message, and the operator behind it makes the pairs within its
 /// fuel.
-struct PairTactic;
+struct PairTactic {
+    context: StateContext,
+}
 
 impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for PairTactic {
     fn prep(
@@ -97,8 +102,8 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for Pair
             since: meet,
             left: left_rows,
             right: right_rows,
-            right_rows: Side::default(),
-            left_rows: Side::default(),
+            right_rows: Side::new(&self.context),
+            left_rows: Side::new(&self.context),
             at: None,
         };
         Box::new(std::iter::once(vec![Rc::new(Cell::new(Some(pairs)))]))
@@ -112,13 +117,11 @@ struct Side<T> {
     updates: Vec<(usize, T, i64)>,
 }
 
-impl<T> Default for Side<T> {
-    fn default() -> Self {
-        Self { values: Encoded::default(), updates: Vec::new() }
-    }
-}
-
 impl<T: PageTime> Side<T> {
+    fn new(context: &StateContext) -> Self {
+        Self { values: Encoded::counted(context), updates: Vec::new() }
+    }
+
     /// Loads the rows of the current key, with times advanced to `since` and consolidated.
     fn load(&mut self, rows: &mut Cursors<T>, since: &T) {
         self.values.clear();
@@ -169,16 +172,16 @@ struct Output<T> {
 }
 
 impl<T: PageTime> Output<T> {
-    fn new(spec: Spec, left_layout: Layout, right_layout: Layout) -> Self {
+    fn new(spec: Spec, left_layout: Layout, right_layout: Layout, context: &StateContext) -> Self {
         Self {
             spec,
             left_layout,
             right_layout,
-            keys: Encoded::default(),
-            left: Encoded::default(),
-            right: Encoded::default(),
+            keys: Encoded::counted(context),
+            left: Encoded::counted(context),
+            right: Encoded::counted(context),
             updates: DeltaBuilder::default(),
-            full: delta_bytes(),
+            full: delta_bytes(context),
         }
     }
 

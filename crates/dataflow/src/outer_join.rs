@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
@@ -18,12 +19,12 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use crate::arrangement::{Kept, keep};
-use crate::cogroup::Shape;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::join::{self, join};
 use crate::layout::assemble;
 use crate::map::map;
+use crate::reduce::Shape;
 use crate::semijoin::{Match, Wanted, semijoin};
 
 /// What a join returns besides, or instead of, its pairs.
@@ -157,12 +158,13 @@ pub fn outer_join<'scope>(
     spec: &Spec,
     left: Kept<'scope>,
     right: Kept<'scope>,
+    context: &StateContext,
 ) -> OuterJoined<'scope> {
     let kind = spec.kind;
     let mut errors = None;
     let mut pairs = None;
     if kind.has_pairs() || spec.residual.is_some() {
-        let both = join(&spec.pairs, left.clone(), right.clone());
+        let both = join(&spec.pairs, left.clone(), right.clone(), context);
         let passed = match spec.residual.clone() {
             Some(residual) if !fault::armed(Fault::DropResidual) => {
                 let (passed, failed) = filter(both, residual, spec);
@@ -177,7 +179,7 @@ pub fn outer_join<'scope>(
     let matches = |side: &Kept<'scope>, other: &Kept<'scope>, columns: &[usize]| match &pairs {
         Some(pairs) if spec.residual.is_some() => {
             let rows = project(pairs.clone(), columns.to_vec());
-            (keep(rows, side.layout.clone(), "ArrangeMatches"), Match::SameRow)
+            (keep(rows, side.layout.clone(), "ArrangeMatches", context), Match::SameRow)
         }
         _ => (other.clone(), Match::SameKey),
     };
@@ -190,11 +192,18 @@ pub fn outer_join<'scope>(
             OuterJoinKind::Mark => Wanted::Marked,
             _ => Wanted::Unmatched,
         };
-        streams.push(semijoin(left.clone(), matches, by, wanted, spec.left_shape()));
+        streams.push(semijoin(left.clone(), matches, by, wanted, spec.left_shape(), context));
     }
     if kind.keeps_right() {
         let (matches, by) = matches(&right, &left, &spec.right.in_pairs);
-        streams.push(semijoin(right.clone(), matches, by, Wanted::Unmatched, spec.right_shape()));
+        streams.push(semijoin(
+            right.clone(),
+            matches,
+            by,
+            Wanted::Unmatched,
+            spec.right_shape(),
+            context,
+        ));
     }
     if let Some(pairs) = pairs
         && kind.has_pairs()

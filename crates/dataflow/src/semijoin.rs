@@ -1,11 +1,13 @@
 //! Rows with or without a match: the part that semi, anti, mark and outer joins share.
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::memory::context;
 
 use crate::arrangement::Kept;
-use crate::cogroup::{Answer, History, Logic, Rows, Shape, cogroup};
 use crate::delta::DeltaStream;
 use crate::fault::{self, Fault};
+use crate::reduce::{History, OutputRows, PairLogic, Rows, Shape, cogroup};
 use crate::weight::add;
 
 /// Which rows of the other side match a row.
@@ -37,8 +39,9 @@ pub(crate) fn semijoin<'scope>(
     by: Match,
     wanted: Wanted,
     shape: Shape,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let answer = Answer::new(rows.layout.clone(), shape);
+    let output = OutputRows::new(rows.layout.clone(), shape, &context::current());
     let logic = Semijoin {
         by,
         wanted,
@@ -46,7 +49,7 @@ pub(crate) fn semijoin<'scope>(
         row: Vec::new(),
         history: History::default(),
     };
-    cogroup(rows, matches, "Semijoin", logic, answer)
+    cogroup(rows, matches, "Semijoin", context, logic, output)
 }
 
 struct Semijoin {
@@ -92,17 +95,17 @@ impl Matched {
     }
 }
 
-impl Logic for Semijoin {
-    fn group(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, answer: &mut Answer) {
+impl PairLogic for Semijoin {
+    fn reduce(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
         match self.by {
-            Match::SameKey => self.by_key(key, rows, matches, answer),
-            Match::SameRow => self.by_row(key, rows, matches, answer),
+            Match::SameKey => self.by_key(key, rows, matches, output),
+            Match::SameRow => self.by_row(key, rows, matches, output),
         }
     }
 }
 
 impl Semijoin {
-    fn by_key(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, answer: &mut Answer) {
+    fn by_key(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
         let wanted = self.wanted;
         // The history of matches is read only if something changes.
         self.history.clear();
@@ -112,7 +115,7 @@ impl Semijoin {
             return;
         }
         self.matched.matches.clear();
-        if matches.steady(key, &mut self.matched.matches) {
+        if matches.is_steady(key, &mut self.matched.matches) {
             self.matched.always(true);
         } else {
             self.matched.follow();
@@ -121,17 +124,17 @@ impl Semijoin {
         if matched.turns.is_empty() {
             if wants(wanted, matched.before) {
                 rows.each_change(key, |row, time, weight| {
-                    answer.push(key, row, matched.before, time, weight);
+                    output.push(key, row, matched.before, time, weight);
                 });
             }
             return;
         }
         rows.each_history(key, &mut self.history, |row, history| {
-            replay(wanted, matched, key, row, history, answer);
+            replay(wanted, matched, key, row, history, output);
         });
     }
 
-    fn by_row(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, answer: &mut Answer) {
+    fn by_row(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
         let wanted = self.wanted;
         loop {
             let next = match (rows.fresh_row(key), matches.fresh_row(key)) {
@@ -156,7 +159,7 @@ impl Semijoin {
             if matched.turns.is_empty() {
                 if wants(wanted, matched.before) {
                     for &(time, weight) in &self.history.changes[..own] {
-                        answer.push(key, row, matched.before, time, weight);
+                        output.push(key, row, matched.before, time, weight);
                     }
                 }
                 continue;
@@ -164,7 +167,7 @@ impl Semijoin {
             self.history.clear();
             rows.history_of(key, row, &mut self.history);
             self.history.settle();
-            replay(wanted, matched, key, row, &self.history, answer);
+            replay(wanted, matched, key, row, &self.history, output);
         }
     }
 }
@@ -184,7 +187,7 @@ fn replay(
     key: &[u8],
     row: &[u8],
     history: &History,
-    answer: &mut Answer,
+    output: &mut OutputRows,
 ) {
     let (mut weight, mut mark) = (history.before, matched.before);
     let (mut changes, mut turns) = (history.changes.as_slice(), matched.turns.as_slice());
@@ -210,15 +213,15 @@ fn replay(
         }
         if mark == was_marked {
             if wants(wanted, mark) {
-                answer.push(key, row, mark, time, add(weight, -was));
+                output.push(key, row, mark, time, add(weight, -was));
             }
             continue;
         }
         if wants(wanted, was_marked) {
-            answer.push(key, row, was_marked, time, -was);
+            output.push(key, row, was_marked, time, -was);
         }
         if wants(wanted, mark) {
-            answer.push(key, row, mark, time, weight);
+            output.push(key, row, mark, time, weight);
         }
     }
 }

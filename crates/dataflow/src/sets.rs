@@ -1,16 +1,17 @@
 //! INTERSECT and EXCEPT: weights computed from the weights on both sides.
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
 
 use crate::arrangement::keep;
 use crate::codec::CodecError;
-use crate::cogroup::{Answer, History, Logic, Rows, Shape, cogroup};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns};
+use crate::reduce::{History, OutputRows, PairLogic, Rows, Shape, cogroup};
 use crate::weight::add;
 
 /// A set operation.
@@ -68,15 +69,16 @@ pub fn set_operation<'scope>(
     spec: &Spec,
     left: DeltaStream<'scope, Epoch>,
     right: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     let layout = &spec.layout;
     let shape = Shape::of_rows(layout.schema().clone());
-    let left = keep(exchange(left, &spec.key), layout.clone(), "ArrangeLeft");
-    let right = keep(exchange(right, &spec.key), layout.clone(), "ArrangeRight");
-    let answer = Answer::new(layout.clone(), shape);
+    let left = keep(exchange(left, &spec.key, context), layout.clone(), "ArrangeLeft", context);
+    let right = keep(exchange(right, &spec.key, context), layout.clone(), "ArrangeRight", context);
+    let output = OutputRows::new(layout.clone(), shape, context);
     let logic =
         Weights { operation: spec.operation, left: History::default(), right: History::default() };
-    cogroup(left, right, "SetOperation", logic, answer)
+    cogroup(left, right, "SetOperation", context, logic, output)
 }
 
 struct Weights {
@@ -85,8 +87,8 @@ struct Weights {
     right: History,
 }
 
-impl Logic for Weights {
-    fn group(&mut self, key: &[u8], left: &mut Rows, right: &mut Rows, answer: &mut Answer) {
+impl PairLogic for Weights {
+    fn reduce(&mut self, key: &[u8], left: &mut Rows, right: &mut Rows, output: &mut OutputRows) {
         for (rows, history) in [(left, &mut self.left), (right, &mut self.right)] {
             history.clear();
             // The key is the whole row, and the value is empty.
@@ -111,7 +113,7 @@ impl Logic for Weights {
                 }
             }
             let now = self.operation.weight(on_left, on_right);
-            answer.push(key, &[], false, time, add(now, -weight));
+            output.push(key, &[], false, time, add(now, -weight));
             weight = now;
         }
     }

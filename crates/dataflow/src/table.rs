@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_trace::{Epoch, NullTrace, PageTime, RowBuffer, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, RowBuffer, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
@@ -18,10 +19,10 @@ use crate::codec::{CodecError, Encoded, has_maps};
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::input::{Input, input};
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
 
 /// The worker's end of a table's input.
@@ -77,10 +78,13 @@ pub fn table<'scope>(
     scope: Scope<'scope, Epoch>,
     name: &str,
     refused: Arc<AtomicU64>,
+    context: &StateContext,
 ) -> (TableInput, Kept<'scope>) {
-    let (input, changes) = input(scope, name);
-    let contents =
-        if spec.has_primary_key { keyed(spec, changes) } else { unkeyed(spec, changes, refused) };
+    let (input, changes) = input(scope, name, context);
+    let contents = match spec.has_primary_key {
+        true => keyed(spec, changes, context),
+        false => unkeyed(spec, changes, refused, context),
+    };
     (TableInput { input, numbered: spec.numbered.clone() }, contents)
 }
 
@@ -120,16 +124,18 @@ fn unkeyed<'scope>(
     spec: &Spec,
     changes: DeltaStream<'scope, Epoch>,
     refused: Arc<AtomicU64>,
+    context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
-    let rows = exchange(changes, &spec.key);
-    let mut keys = Encoded::default();
-    let mut values = Encoded::default();
+    let rows = exchange(changes, &spec.key, context);
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
     let encoding = layout.clone();
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
         "TableChanges",
         layout.key_names(),
+        context,
         move |delta, buffer| {
             keys.clear();
             values.clear();
@@ -139,10 +145,12 @@ fn unkeyed<'scope>(
             }
         },
     );
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+    let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
+        Vec::new(),
         "Multiset",
         layout.key_names(),
+        context,
         Multiset { refused },
     );
     Arrangement::kept(arranged, layout.clone())
@@ -159,23 +167,23 @@ struct Multiset {
     refused: Arc<AtomicU64>,
 }
 
-impl<T: PageTime> Logic<T> for Multiset {
-    fn fold(
+impl Logic for Multiset {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
         // Insertions alone need not know the present weight.
         let leaves = changes.rows_of(key).any(|row| changes.change(row).weight < 0);
         let mut there = 0;
-        if leaves && let Some(rows) = before.output(changes.key(key)) {
+        if leaves && let Some(rows) = prior.output(changes.key(key)) {
             there = weight_of(rows);
         }
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            let mut weight = moment.fold(0, |sum, row| add(sum, changes.change(row).weight));
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            let mut weight = slice.fold(0, |sum, row| add(sum, changes.change(row).weight));
             let missing = -add(there, weight);
             if leaves && missing > 0 {
                 self.refused.fetch_add(missing.unsigned_abs(), Ordering::Relaxed);
@@ -183,29 +191,36 @@ impl<T: PageTime> Logic<T> for Multiset {
             }
             there = add(there, weight);
             if weight != 0 {
-                answer.push(&[], time, weight);
+                output.push(&[], time, weight);
             }
         }
     }
 }
 
-fn keyed<'scope>(spec: &Spec, changes: DeltaStream<'scope, Epoch>) -> Kept<'scope> {
+fn keyed<'scope>(
+    spec: &Spec,
+    changes: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Kept<'scope> {
     let layout = &spec.layout;
-    let rows = exchange(changes, &spec.key);
+    let rows = exchange(changes, &spec.key, context);
     let encoding = layout.clone();
-    let mut writes = Writes::default();
+    let mut writes = Writes::new(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
         "TableWrites",
         layout.key_names(),
+        context,
         move |delta, buffer| {
             writes.encode(&encoding, delta, buffer);
         },
     );
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+    let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
+        Vec::new(),
         "LastWrite",
         layout.key_names(),
+        context,
         LastWrite { row: Vec::new() },
     );
     Arrangement::kept(arranged, layout.clone())
@@ -213,7 +228,6 @@ fn keyed<'scope>(spec: &Spec, changes: DeltaStream<'scope, Epoch>) -> Kept<'scop
 
 /// Encodes writes as values: the sequence number (8 bytes, big-endian), one byte that is 1 for an insertion, and the value
 /// of an inserted row.
-#[derive(Default)]
 struct Writes {
     keys: Encoded,
     values: Encoded,
@@ -221,6 +235,11 @@ struct Writes {
 }
 
 impl Writes {
+    fn new(context: &StateContext) -> Self {
+        let (keys, values) = (Encoded::counted(context), Encoded::counted(context));
+        Self { keys, values, write: Vec::new() }
+    }
+
     fn encode(&mut self, layout: &Layout, delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>) {
         self.keys.clear();
         self.values.clear();
@@ -246,20 +265,20 @@ struct LastWrite {
     row: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for LastWrite {
-    fn fold(
+impl Logic for LastWrite {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut there = before.only_output(changes.key(key), &mut self.row);
-        for moment in changes.moments(key) {
+        let mut there = prior.only_output(changes.key(key), &mut self.row);
+        for slice in changes.time_slices(key) {
             // Values sort by sequence number, so the last write of an epoch is the last row of its time slice.
             let last = match fault::armed(Fault::FirstWriteWins) {
-                true => moment.start,
-                false => moment.end - 1,
+                true => slice.start,
+                false => slice.end - 1,
             };
             let time = changes.change(last).time;
             let (inserts, row) = (changes.value(last)[8] != 0, &changes.value(last)[9..]);
@@ -267,10 +286,10 @@ impl<T: PageTime> Logic<T> for LastWrite {
                 continue;
             }
             if there {
-                answer.push(&self.row, time, -1);
+                output.push(&self.row, time, -1);
             }
             if inserts {
-                answer.push(row, time, 1);
+                output.push(row, time, 1);
             }
             there = inserts;
             self.row.clear();

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::{SortOptions, cast, concat};
@@ -191,19 +192,24 @@ impl Spec {
 }
 
 /// The rows of `stream` with the results of window functions. Exchanges rows by partition.
-pub fn window<'scope>(spec: &Spec, stream: DeltaStream<'scope, Epoch>) -> Windowed<'scope> {
+pub fn window<'scope>(
+    spec: &Spec,
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Windowed<'scope> {
     let layout = spec.entries.layout();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
-        spec.entries.clone().encode(exchange(stream, &spec.key)),
+        spec.entries.clone().encode(exchange(stream, &spec.key, context), context),
         "ArrangePartitions",
         layout.key_names(),
+        context,
         push_entries,
     );
     let width = layout.schema().fields().len();
     let results = &spec.output.schema().fields()[width..];
     let names = results.iter().map(|result| result.name().clone()).collect();
-    let evaluator = Windows { spec: spec.clone(), values: Encoded::new() };
-    let (rows, errors) = recompute(entries, evaluator, spec.output.clone(), false, names);
+    let evaluator = Windows { spec: spec.clone(), values: Encoded::counted(context) };
+    let (rows, errors) = recompute(entries, evaluator, spec.output.clone(), false, names, context);
     Windowed { rows, errors }
 }
 

@@ -146,6 +146,6 @@ impl Builder {
             Some(_) => MemoryBudget::with_pressure(bytes, Arc::clone(&self.pressure)),
             None => MemoryBudget::unlimited(),
         };
-        Ok(StateContext { budget, storage, ..StateContext::default() })
+        Ok(StateContext::new(budget, storage))
     }
 }

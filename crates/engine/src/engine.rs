@@ -88,7 +88,7 @@ impl Engine {
     ///
     /// An epoch that has not been committed yet is waited for as well.
     pub fn wait(&self, epoch: u64) -> Result<()> {
-        self.instance.progress.wait(epoch)
+        self.instance.reader.progress.wait(epoch)
     }
 
     /// Subscribes to the changes of a view, or of a table.
@@ -109,7 +109,7 @@ impl Engine {
     ///
     /// A thread with an open transaction waits for itself.
     pub fn wait_for_sources(&self) -> Result<()> {
-        self.instance.inputs.wait()
+        self.instance.connectors.inputs.wait()
     }
 
     /// How far everything has come. Waits for nothing that takes its time.
@@ -119,13 +119,13 @@ impl Engine {
 
     /// How much state the workers hold. Waits for nothing.
     pub fn state(&self) -> State {
-        let budget = &self.instance.context.budget;
-        let metrics = self.instance.progress.metrics().iter();
+        let budget = self.instance.context.budget();
+        let metrics = self.instance.reader.progress.metrics().iter();
         let state = State {
             memory_bytes: budget.used() as u64,
             memory_peak_bytes: budget.peak() as u64,
             kept_bytes: budget.kept() as u64,
-            mapped_bytes: budget.touched() as u64,
+            mapped_bytes: budget.resident() as u64,
             disk_bytes: budget.files(),
             spilled_bytes: budget.written(),
             ..State::default()
@@ -141,7 +141,7 @@ impl Engine {
     /// begins. `None` while it does not wait. It goes on by itself once there is room; until then nothing is lost,
     /// and what is committed waits, as do inputs.
     pub fn waits_for_room(&self) -> Option<String> {
-        self.instance.context.disk_full.reason()
+        self.instance.context.disk_full().reason()
     }
 
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,
@@ -156,7 +156,7 @@ impl Engine {
         mode: OutputMode,
     ) -> Result<()> {
         let path = path.as_ref().to_owned();
-        let sink = self.instance.formats.sink(format, &path)?;
+        let sink = self.instance.connectors.formats.sink(format, &path)?;
         options.iter().try_for_each(|(name, value)| sink.check(name, value))?;
         let output = Output { path, sink, options: options.to_vec(), mode: Some(mode) };
         self.instance.add_output(relation, output)
@@ -170,6 +170,6 @@ impl Engine {
 
     /// All tables and views, by name.
     pub fn relations(&self) -> Result<Vec<RelationInfo>> {
-        self.instance.relations()
+        self.instance.reader.relations()
     }
 }

@@ -38,17 +38,17 @@
 //! State goes to temporary files where it is more than the [memory it may take](Builder::memory), and nothing is kept when
 //! the engine ends. A panic inside, or a file that cannot be read or written, ends it with [`Error::Poisoned`].
 //!
-//! Inside, from the outside in: `builder` sets an `instance` up, with its `settings`, its `clock`, and what memory is
-//! `available`; `session` reads statements; `catalog` knows what exists; `connector` ties tables to `source`s and views to
-//! `sink`s; `transaction` stages writes and `sequencer` makes epochs of them; `worker` runs the dataflows that keep the
-//! views; `query` and `subscription` read what came of it; `state` says how much there is; `poison` is what remains after a
-//! panic.
+//! Inside, `builder` starts an `instance`, which has four parts: `definitions` (over the `catalog`), the `writer`, the reader
+//! (`query`) and `connectors` (`source`s and `sink`s). A `session` runs statements on them. A `transaction` stages writes, the
+//! `sequencer` makes epochs of them, `worker`s run the dataflows, and queries and `subscription`s read their results. `poison`
+//! ends the engine after a panic.
 
 mod available;
 mod builder;
 mod catalog;
 mod clock;
-mod connector;
+mod connectors;
+mod definitions;
 mod engine;
 mod error;
 mod instance;
@@ -63,6 +63,7 @@ mod state;
 mod subscription;
 mod transaction;
 mod worker;
+mod writer;
 
 pub use alluvium_sql::error::Position;
 pub use alluvium_sql::statement::{Statement, StatementKind, Statements, parse};

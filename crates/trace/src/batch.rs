@@ -1,20 +1,20 @@
 //! An immutable run of updates.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_storage::Blob;
 use differential_dataflow::trace::{self, BatchReader, Description};
 use timely::progress::{Antichain, Timestamp};
 
-use crate::builder::{BatchBuilder, written};
+use crate::builder::written;
 use crate::cursor::Cursor;
 use crate::fences::Fences;
-use crate::file::{FileError, FilePages, FileScan, FileWriter};
+use crate::file::{FileError, FilePages, FileWriter};
 use crate::memory::{Block, MemoryBudget, StateContext};
 use crate::merge::BatchMerger;
 use crate::page::{Page, PageLimits};
+use crate::page_reader::PageReader;
 use crate::time::PageTime;
 
 /// An immutable run of updates, sorted by key, value and time, in pages on the heap or in a file.
@@ -28,9 +28,9 @@ pub struct Batch<T> {
 
 /// What a batch holds, whatever interval it is said to describe.
 struct Contents {
-    pages: Pages,
+    place: Place,
     /// Most of a search needs no more.
-    fences: Arc<Fences>,
+    fences: Fences,
     updates: usize,
     retractions: usize,
     bytes: usize,
@@ -38,39 +38,9 @@ struct Contents {
 }
 
 /// Where the pages are.
-enum Pages {
+pub(crate) enum Place {
     Heap(Vec<Page>),
     File(Arc<FilePages>),
-    /// In a file that is read once.
-    Scan(FileScan),
-}
-
-impl Pages {
-    fn len(&self) -> usize {
-        match self {
-            Pages::Heap(pages) => pages.len(),
-            Pages::File(pages) => pages.len(),
-            Pages::Scan(pages) => pages.len(),
-        }
-    }
-
-    #[inline]
-    fn get(&self, index: usize) -> Option<&Page> {
-        match self {
-            Pages::Heap(pages) => pages.get(index),
-            elsewhere => elsewhere.get_anywhere(index),
-        }
-    }
-
-    // Kept out of those who ask, so that pages on the heap are at hand in them.
-    #[inline(never)]
-    fn get_anywhere(&self, index: usize) -> Option<&Page> {
-        (index < self.len()).then(|| match self {
-            Pages::Heap(pages) => &pages[index],
-            Pages::File(pages) => pages.page(index),
-            Pages::Scan(pages) => pages.page(index),
-        })
-    }
 }
 
 impl<T> Clone for Batch<T> {
@@ -118,7 +88,10 @@ impl<T> Batch<T> {
 
     /// The number of pages.
     pub fn pages(&self) -> usize {
-        self.contents.pages.len()
+        match &self.contents.place {
+            Place::Heap(pages) => pages.len(),
+            Place::File(file) => file.len(),
+        }
     }
 
     /// A page.
@@ -128,20 +101,28 @@ impl<T> Batch<T> {
     /// If there is no such page, or if it lies in a file that is damaged there: the message says where.
     #[inline]
     pub fn page(&self, index: usize) -> &Page {
-        self.get_page(index).expect("a batch has the pages that are read")
+        match &self.contents.place {
+            Place::Heap(pages) => &pages[index],
+            Place::File(file) => file.page(index),
+        }
     }
 
-    /// The page of this number, if there is one.
+    /// Where the pages are.
     #[inline]
-    pub(crate) fn get_page(&self, index: usize) -> Option<&Page> {
-        self.contents.pages.get(index)
+    pub(crate) fn place(&self) -> &Place {
+        &self.contents.place
+    }
+
+    /// What most of a search needs.
+    pub(crate) fn fences(&self) -> &Fences {
+        &self.contents.fences
     }
 
     /// The file that the pages are in, if they are not on the heap.
     pub(crate) fn file(&self) -> Option<&FilePages> {
-        match &self.contents.pages {
-            Pages::Heap(_) | Pages::Scan(_) => None,
-            Pages::File(pages) => Some(pages),
+        match &self.contents.place {
+            Place::Heap(_) => None,
+            Place::File(pages) => Some(pages),
         }
     }
 
@@ -173,8 +154,8 @@ impl<T> Batch<T> {
             updates: pages.iter().map(Page::updates).sum(),
             retractions: pages.iter().map(Page::retractions).sum(),
             bytes: held + pages.len() * size_of::<Page>() + fences.bytes(),
-            pages: Pages::Heap(pages),
-            fences: Arc::new(fences),
+            place: Place::Heap(pages),
+            fences,
             limits,
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
@@ -187,76 +168,14 @@ impl<T> Batch<T> {
         description: Description<T>,
     ) -> Batch<T> {
         let contents = Contents {
-            fences: Arc::new(pages.fences()),
+            fences: pages.fences(),
             updates: pages.updates(),
             retractions: pages.retractions(),
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
-            pages: Pages::File(pages.shared()),
+            place: Place::File(pages.shared()),
             limits,
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
-    }
-
-    /// The same updates, to be read once, from front to back, together with other batches, `batches` in all: what is
-    /// in a mapped file is read past the mapping.
-    fn to_scan(&self, batches: usize) -> Batch<T> {
-        let Contents { pages, fences, updates, retractions, bytes, limits } = &*self.contents;
-        match pages {
-            Pages::File(file) if file.is_mapped() => {
-                let contents = Contents {
-                    pages: Pages::Scan(FileScan::new(Arc::clone(file), batches)),
-                    fences: Arc::clone(fences),
-                    updates: *updates,
-                    retractions: *retractions,
-                    bytes: *bytes,
-                    limits: *limits,
-                };
-                let description = Arc::clone(&self.description);
-                Batch { description, contents: Arc::new(contents) }
-            }
-            _ => self.clone(),
-        }
-    }
-
-    /// Lets go of pages before this one, if the batch is one [to be scanned](Batch::to_scan) that nobody shares.
-    #[inline]
-    pub(crate) fn let_go_before(&mut self, page: usize) {
-        if let Some(scan) = self.own_scan() {
-            scan.let_go_before(page);
-        }
-    }
-
-    /// As [`let_go_before`](Batch::let_go_before), of pages from `from` on, and not of `key_page`, from which the key is read.
-    #[inline]
-    pub(crate) fn let_go_between(&mut self, key_page: usize, from: usize, page: usize) {
-        if let Some(scan) = self.own_scan() {
-            scan.let_go_between(key_page, from, page);
-        }
-    }
-
-    /// The scan of its file, if it is one that nobody shares.
-    #[inline]
-    fn own_scan(&mut self) -> Option<&mut FileScan> {
-        // Most batches are not scanned, and for them a look is enough.
-        if !matches!(self.contents.pages, Pages::Scan(_)) {
-            return None;
-        }
-        match Arc::get_mut(&mut self.contents) {
-            Some(Contents { pages: Pages::Scan(scan), .. }) => Some(scan),
-            _ => None,
-        }
-    }
-
-    /// Where a key that is on no page before `from` may be, as far as fences tell: two pages at most, though there
-    /// can be more if many keys begin alike.
-    pub(crate) fn likely_pages(&self, from: usize, key: &[u8]) -> Range<usize> {
-        let (start, is_start) = self.contents.fences.approach(from, key);
-        start.saturating_sub(1).max(from)..start + usize::from(is_start)
-    }
-
-    /// The first of the pages `from..` whose first key is not below `target`, or the number of pages.
-    pub(crate) fn seek_page(&self, from: usize, target: &[u8]) -> usize {
-        self.contents.fences.seek(from, target, |page| self.page(page).key(0) < target)
     }
 }
 
@@ -266,15 +185,10 @@ impl<T: PageTime> Batch<T> {
         Cursor::new(self.clone())
     }
 
-    /// A cursor at the first key, for who reads all of the batch once: from a mapped file it reads large pieces in
-    /// sequence, past the mapping, and neither adds to what is resident of it nor takes from that.
+    /// A cursor at the first key, for a reader that goes through the batch once. It reads a mapped file sequentially,
+    /// in large pieces and past the mapping, and so does not evict what others look up.
     pub fn scan(&self) -> Cursor<T> {
-        self.scan_beside(1)
-    }
-
-    /// As [`Batch::scan`], for who reads so many batches together.
-    pub(crate) fn scan_beside(&self, batches: usize) -> Cursor<T> {
-        Cursor::new(self.to_scan(batches))
+        Cursor::scan(self.clone(), 1)
     }
 
     /// The batch in a file, which stays there when nobody reads it any more.
@@ -299,7 +213,7 @@ impl<T: PageTime> Batch<T> {
         Ok(Batch::from_file(pages, limits, description))
     }
 
-    /// The same updates in a file of the storage of these context, which have one.
+    /// The same updates in a file of the storage of this context, which has one.
     pub(crate) fn spilled(&self, context: &StateContext) -> Batch<T> {
         let mut file = written(FileWriter::new(context.clone()));
         for page in 0..self.pages() {
@@ -312,11 +226,11 @@ impl<T: PageTime> Batch<T> {
 
     /// Whether all updates are at one time; so it is if there are none.
     pub(crate) fn has_one_time(&self) -> bool {
-        let mut scan = self.to_scan(1);
+        let mut pages = PageReader::sequential(self.clone(), 1);
         let mut only = None;
         (0..self.pages()).all(|number| {
-            scan.let_go_before(number);
-            let page = scan.page(number);
+            pages.release_before(number);
+            let page = pages.page(number);
             page.layout().times == 1 && *only.get_or_insert(page.time::<T>(0)) == page.time(0)
         })
     }
@@ -339,6 +253,6 @@ impl<T: PageTime> trace::Batch for Batch<T> {
 
     fn empty(lower: Antichain<T>, upper: Antichain<T>) -> Self {
         let since = Antichain::from_elem(T::minimum());
-        BatchBuilder::new().finish(Description::new(lower, upper, since))
+        Batch::from_pages(Vec::new(), PageLimits::default(), Description::new(lower, upper, since))
     }
 }

@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::file::FileScan;
-use crate::memory::{Charge, StateContext, context};
+use crate::memory::{Charge, StateContext};
 use crate::merge::merge;
 use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
@@ -68,22 +68,16 @@ impl<T> Update<T> {
     }
 }
 
-impl<T: PageTime> Default for RowBuffer<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<T: PageTime> RowBuffer<T> {
     /// An empty buffer.
-    pub fn new() -> Self {
-        Self::with_limits(PageLimits::default())
+    pub fn new(context: &StateContext) -> Self {
+        Self::with_limits(PageLimits::default(), context)
     }
 
     /// An empty buffer that seals batches whose pages stay within these limits.
-    pub fn with_limits(limits: PageLimits) -> Self {
-        let context = context::current();
-        let charge = context.budget.charge(0);
+    pub fn with_limits(limits: PageLimits, context: &StateContext) -> Self {
+        let charge = context.budget().charge(0);
+        let context = context.clone();
         let (arena, updates, runs) = (Vec::new(), Vec::new(), Vec::new());
         RowBuffer { arena, updates, runs, limits, context, charge }
     }
@@ -127,9 +121,9 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Whether what is buffered is better sorted now than left to grow.
     fn should_run(&self) -> bool {
-        let StateContext { budget, storage, .. } = &self.context;
+        let (budget, storage) = (self.context.budget(), self.context.storage());
         let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
-        storage.is_some() && bytes >= least && budget.is_much(bytes)
+        storage.is_some() && bytes >= least && budget.is_large_buffer(bytes)
     }
 
     /// Sorts what is buffered into a run.
@@ -139,7 +133,7 @@ impl<T: PageTime> RowBuffer<T> {
         let used = self.used();
         self.arena.clear();
         self.updates.clear();
-        if self.context.budget.is_over() {
+        if self.context.budget().is_over() {
             self.shrink(used);
         }
         Run { batch, times, merges: 0 }
@@ -148,7 +142,7 @@ impl<T: PageTime> RowBuffer<T> {
     /// Merges the last runs while they are as many as may be read together, and have been through equally many
     /// merges: so none goes through more than the logarithm of how many there are.
     fn merge_runs(&mut self) {
-        let most = FileScan::most_together(&self.context.budget, self.limits.bytes);
+        let most = FileScan::most_together(self.context.budget(), self.limits.bytes);
         while let Some(merges) = self.runs.last().map(|run| run.merges) {
             let alike = self.runs.iter().rev().take_while(|run| run.merges == merges).count();
             if alike < most {
@@ -157,7 +151,7 @@ impl<T: PageTime> RowBuffer<T> {
             let runs = self.runs.split_off(self.runs.len() - alike);
             let times = ascending(runs.iter().flat_map(|run| &run.times).copied());
             let sources: Vec<_> = runs.into_iter().map(|run| run.batch).collect();
-            let batch = merge(&sources, Antichain::new().borrow(), all_times());
+            let batch = merge(&sources, Antichain::new().borrow(), all_times(), &self.context);
             self.runs.push(Run { batch, times, merges: merges + 1 });
         }
     }
@@ -169,9 +163,9 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Lets go of what is allocated but for what is worth keeping where so much was `used`.
     fn shrink(&mut self, used: (usize, usize)) {
-        let budget = &self.context.budget;
-        self.arena.shrink_to(budget.retained(used.0));
-        self.updates.shrink_to(budget.retained(used.1) / size_of::<Update<T>>());
+        let policy = self.context.budget().policy();
+        self.arena.shrink_to(policy.retained(used.0));
+        self.updates.shrink_to(policy.retained(used.1) / size_of::<Update<T>>());
         self.count();
     }
 
@@ -230,12 +224,12 @@ impl<T: PageTime> RowBuffer<T> {
     fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> (Batch<T>, usize) {
         let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
-        let _sorting = self.context.budget.charge(order.capacity() * size_of::<(u64, usize)>());
+        let _sorting = self.context.budget().charge(order.capacity() * size_of::<(u64, usize)>());
         order.extend(
             numbered.filter_map(|(index, update)| ready(&update.time).then_some((0, index))),
         );
         self.sort(&mut order);
-        let mut builder = BatchBuilder::with_limits(self.limits);
+        let mut builder = BatchBuilder::with_limits(self.limits, &self.context);
         for (_, index) in &order {
             let update = &self.updates[*index];
             let (key, val) = (update.key(&self.arena), update.val(&self.arena));
@@ -261,10 +255,10 @@ impl<T: PageTime> RowBuffer<T> {
         sources.extend(due.into_iter().map(|run| run.batch));
         let batch = if later.is_empty() {
             // Times stay what they are where none is given to advance them to.
-            merge(&sources, Antichain::new().borrow(), description)
+            merge(&sources, Antichain::new().borrow(), description, &self.context)
         } else {
-            let mut now = BatchBuilder::with_limits(self.limits);
-            let mut then = BatchBuilder::with_limits(self.limits);
+            let mut now = BatchBuilder::with_limits(self.limits, &self.context);
+            let mut then = BatchBuilder::with_limits(self.limits, &self.context);
             let mut cursors = Cursors::scan(sources);
             let mut updates = Vec::new();
             while let Some(key) = cursors.key() {

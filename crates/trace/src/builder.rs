@@ -7,7 +7,7 @@ use differential_dataflow::trace::Description;
 
 use crate::batch::Batch;
 use crate::file::{FileError, FileWriter};
-use crate::memory::{StateContext, context};
+use crate::memory::StateContext;
 use crate::page::{Page, PageBuilder, PageLimits};
 use crate::time::PageTime;
 
@@ -37,31 +37,26 @@ impl Default for Full {
     }
 }
 
-impl<T: PageTime> Default for BatchBuilder<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<T: PageTime> BatchBuilder<T> {
     /// A builder of pages of the usual size, 16 KiB at most.
-    pub fn new() -> Self {
-        Self::with_limits(PageLimits::default())
+    pub fn new(context: &StateContext) -> Self {
+        Self::with_limits(PageLimits::default(), context)
     }
 
     /// A builder of pages of about `target_bytes` bytes.
-    pub fn with_page_size(target_bytes: usize) -> Self {
-        Self::with_limits(PageLimits { bytes: target_bytes, ..PageLimits::default() })
+    pub fn with_page_size(target_bytes: usize, context: &StateContext) -> Self {
+        let limits = PageLimits { bytes: target_bytes, ..PageLimits::default() };
+        Self::with_limits(limits, context)
     }
 
     /// A builder of pages within these limits.
-    pub fn with_limits(limits: PageLimits) -> Self {
+    pub fn with_limits(limits: PageLimits, context: &StateContext) -> Self {
         BatchBuilder {
-            open: PageBuilder::new(limits),
+            open: PageBuilder::new(limits, context.budget()),
             full: Full::default(),
             limits,
             expected: 0,
-            context: context::current(),
+            context: context.clone(),
         }
     }
 
@@ -102,7 +97,7 @@ impl<T: PageTime> BatchBuilder<T> {
         }
         match &mut self.full {
             // What is on the heap must not hold on to a file.
-            Full::Heap(..) => self.place(page.on_heap(&self.context.budget)),
+            Full::Heap(..) => self.place(page.on_heap(self.context.budget())),
             Full::File(file) => written(file.push(page)),
         }
         true
@@ -123,10 +118,10 @@ impl<T: PageTime> BatchBuilder<T> {
     /// Goes on in a file if that is due.
     fn consider_file(&mut self) {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
-        let StateContext { budget, storage, .. } = &self.context;
-        let is_due = storage.is_some()
-            && budget.has_no_room_for(self.expected.saturating_sub(*bytes))
-            && *bytes >= budget.smallest_file()
+        let budget = self.context.budget();
+        let is_due = self.context.storage().is_some()
+            && budget.would_exceed(self.expected.saturating_sub(*bytes))
+            && *bytes >= budget.policy().smallest_file
             && !pages.is_empty();
         if is_due {
             let pages = std::mem::take(pages);

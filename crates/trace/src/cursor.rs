@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::batch::Batch;
 use crate::page::Page;
+use crate::page_reader::PageReader;
 use crate::time::PageTime;
 
 /// A place in a batch: a key, and one of its values.
@@ -12,11 +13,11 @@ use crate::time::PageTime;
 /// value of it. It moves forward only, but for [`rewind_vals`](Cursor::rewind_vals). A key whose values
 /// span several pages is one key, and a value whose updates span several pages is one value.
 ///
-/// Times are advanced to the `since` of the batch's description, if that is one time: who reads a batch as of a later time
-/// than it was made for [describes](Batch::described) it so.
+/// Times are advanced to the `since` of the batch's description, if that is a single time. To read a batch as of a later
+/// time, [describe](Batch::described) it with that `since`.
 pub struct Cursor<T> {
-    batch: Batch<T>,
-    /// Times before this one are read as this one: the batch's `since`.
+    pages: PageReader<T>,
+    /// Earlier times are advanced to this one: the batch's `since`.
     since: T,
     /// The first page that has the current key; the number of pages when there are no more keys.
     key_page: usize,
@@ -32,11 +33,19 @@ pub struct Cursor<T> {
 impl<T: PageTime> Cursor<T> {
     /// A cursor at the first key of the batch.
     pub fn new(batch: Batch<T>) -> Self {
-        let since = match batch.description().since().elements() {
-            [since] => *since,
-            _ => T::minimum(),
-        };
-        let mut cursor = Cursor { batch, since, key_page: 0, key: 0, page: 0, values: 0..0 };
+        let since = since(&batch);
+        Self::over(PageReader::random(batch), since)
+    }
+
+    /// A cursor at the first key of the batch, for a reader that goes through it once together with others, `batches`
+    /// in all; see [`Batch::scan`].
+    pub(crate) fn scan(batch: Batch<T>, batches: usize) -> Self {
+        let since = since(&batch);
+        Self::over(PageReader::sequential(batch, batches), since)
+    }
+
+    fn over(pages: PageReader<T>, since: T) -> Self {
+        let mut cursor = Cursor { pages, since, key_page: 0, key: 0, page: 0, values: 0..0 };
         cursor.rewind_vals();
         cursor
     }
@@ -44,7 +53,7 @@ impl<T: PageTime> Cursor<T> {
     /// The current key; `None` past the last one.
     #[inline]
     pub fn key(&self) -> Option<&[u8]> {
-        let page = self.batch.get_page(self.key_page)?;
+        let page = self.pages.get(self.key_page)?;
         Some(page.key(self.key))
     }
 
@@ -53,12 +62,12 @@ impl<T: PageTime> Cursor<T> {
         let Some(key) = self.key() else {
             return;
         };
-        let batch = &self.batch;
+        let pages = &self.pages;
         let mut page = self.page;
         let mut next = self.key_on(page) + 1;
-        while next == batch.page(page).keys() {
+        while next == pages.page(page).keys() {
             page += 1;
-            next = match batch.get_page(page) {
+            next = match pages.get(page) {
                 Some(page) if page.key(0) == key => 1,
                 _ => 0,
             };
@@ -75,18 +84,18 @@ impl<T: PageTime> Cursor<T> {
             Some(current) if current < key => {}
             _ => return,
         }
-        let batch = &self.batch;
+        let pages = &self.pages;
         let from = self.key_on(self.page);
-        let here = batch.page(self.page).seek_key(from, key);
-        if here < batch.page(self.page).keys() {
+        let here = pages.page(self.page).seek_key(from, key);
+        if here < pages.page(self.page).keys() {
             let page = self.page;
             return self.place(page, here);
         }
         // The key is on the last page that starts below it, or else it is where the page behind that starts.
-        let page = self.batch.seek_page(self.page + 1, key);
+        let page = self.pages.seek_page(self.page + 1, key);
         if page - 1 > self.page {
-            let before = batch.page(page - 1).seek_key(0, key);
-            if before < batch.page(page - 1).keys() {
+            let before = pages.page(page - 1).seek_key(0, key);
+            if before < pages.page(page - 1).keys() {
                 return self.place(page - 1, before);
             }
         }
@@ -95,31 +104,25 @@ impl<T: PageTime> Cursor<T> {
 
     /// Whether seeking keys may have to wait for a disk.
     pub(crate) fn may_wait(&self) -> bool {
-        self.batch.file().is_some_and(|file| !file.is_resident())
+        self.pages.may_wait()
     }
 
     /// Asks for the pages that these keys may be on, which ascend and are not below the current one. Whether any
     /// of them was not in memory.
     pub(crate) fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> bool {
-        let Some(file) = self.batch.file() else { return false };
-        let mut from = self.key_page;
-        file.prefetch(keys.flat_map(|key| {
-            let pages = self.batch.likely_pages(from, key);
-            from = pages.start;
-            pages
-        }))
+        self.pages.prefetch(self.key_page, keys)
     }
 
     /// The page whose first update is the current one, if its last row does not go on behind it.
     #[inline]
     pub(crate) fn page_ahead(&self) -> Option<&Page> {
-        let batch = &self.batch;
-        let page = batch.get_page(self.key_page)?;
+        let pages = &self.pages;
+        let page = pages.get(self.key_page)?;
         if self.key > 0 || self.page != self.key_page || self.values != page.values_of(0) {
             return None;
         }
         let last = |page: &Page| (page.keys() - 1, page.values() - 1);
-        let goes_on = batch.get_page(self.page + 1).is_some_and(|next| {
+        let goes_on = pages.get(self.page + 1).is_some_and(|next| {
             let (key, value) = last(page);
             next.key(0) == page.key(key) && next.value(0) == page.value(value)
         });
@@ -137,7 +140,7 @@ impl<T: PageTime> Cursor<T> {
         if self.values.is_empty() {
             return None;
         }
-        Some(self.batch.page(self.page).value(self.values.start))
+        Some(self.pages.page(self.page).value(self.values.start))
     }
 
     /// Moves to the next value of the current key.
@@ -149,11 +152,11 @@ impl<T: PageTime> Cursor<T> {
             self.values.start += 1;
             return;
         }
-        let value = self.batch.page(self.page).value(self.values.start);
+        let value = self.pages.page(self.page).value(self.values.start);
         let mut page = self.page;
         while let Some(mut values) = self.continued(page) {
             page += 1;
-            if self.batch.page(page).value(values.start) == value {
+            if self.pages.page(page).value(values.start) == value {
                 values.start += 1;
             }
             if !values.is_empty() {
@@ -172,7 +175,7 @@ impl<T: PageTime> Cursor<T> {
         let mut page = self.page;
         let mut values = self.values.clone();
         loop {
-            values.start = self.batch.page(page).seek_value(values.clone(), val);
+            values.start = self.pages.page(page).seek_value(values.clone(), val);
             if !values.is_empty() {
                 break;
             }
@@ -202,7 +205,7 @@ impl<T: PageTime> Cursor<T> {
     #[inline]
     pub(crate) fn visit_updates(&self, visit: &mut impl FnMut(T, i64)) {
         if self.values.len() > 1 {
-            let page = self.batch.page(self.page);
+            let page = self.pages.page(self.page);
             for update in page.updates_of(self.values.start) {
                 visit(self.time(page, update), page.weight(update));
             }
@@ -224,14 +227,14 @@ impl<T: PageTime> Cursor<T> {
     /// The updates of the current key and value, page by page.
     #[inline]
     fn runs(&self) -> impl Iterator<Item = (&Page, Range<usize>)> + '_ {
-        let batch = &self.batch;
+        let pages = &self.pages;
         let mut next = (!self.values.is_empty()).then(|| (self.page, self.values.clone()));
         std::iter::from_fn(move || {
             let (page, values) = next.take()?;
-            let (this, value) = (batch.page(page), values.start);
+            let (this, value) = (pages.page(page), values.start);
             if values.len() == 1
                 && let Some(more) = self.continued(page)
-                && batch.page(page + 1).value(more.start) == this.value(value)
+                && pages.page(page + 1).value(more.start) == this.value(value)
             {
                 next = Some((page + 1, more));
             }
@@ -243,12 +246,12 @@ impl<T: PageTime> Cursor<T> {
     #[inline]
     fn place(&mut self, page: usize, key: usize) {
         if page > self.key_page {
-            self.batch.let_go_before(page);
+            self.pages.release_before(page);
         }
         self.key_page = page;
         self.key = key;
         self.page = page;
-        self.values = match self.batch.get_page(page) {
+        self.values = match self.pages.get(page) {
             Some(page) => page.values_of(key),
             None => 0..0,
         };
@@ -258,7 +261,7 @@ impl<T: PageTime> Cursor<T> {
     #[inline]
     fn go_to(&mut self, page: usize, values: Range<usize>) {
         if page > self.page {
-            self.batch.let_go_between(self.key_page, self.page, page);
+            self.pages.release_between(self.key_page, self.page, page);
         }
         self.page = page;
         self.values = values;
@@ -273,11 +276,19 @@ impl<T: PageTime> Cursor<T> {
     /// The values of the current key on the page behind this one, if it goes on there.
     #[inline]
     fn continued(&self, page: usize) -> Option<Range<usize>> {
-        let batch = &self.batch;
-        if self.key_on(page) + 1 < batch.page(page).keys() {
+        let pages = &self.pages;
+        if self.key_on(page) + 1 < pages.page(page).keys() {
             return None;
         }
-        let next = batch.get_page(page + 1)?;
+        let next = pages.get(page + 1)?;
         (next.key(0) == self.key()?).then(|| next.values_of(0))
+    }
+}
+
+/// The time to which the times of a batch are advanced.
+fn since<T: PageTime>(batch: &Batch<T>) -> T {
+    match batch.description().since().elements() {
+        [since] => *since,
+        _ => T::minimum(),
     }
 }

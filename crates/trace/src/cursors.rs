@@ -44,7 +44,7 @@ impl<T: PageTime> Cursors<T> {
     pub fn scan(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
         let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
         let count = batches.len();
-        Self::over(batches, |batch| batch.scan_beside(count))
+        Self::over(batches, |batch| Cursor::scan(batch, count))
     }
 
     fn over(

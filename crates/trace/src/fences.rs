@@ -1,5 +1,7 @@
 //! Where the pages of a batch begin, in eight bytes each.
 
+use std::ops::Range;
+
 use crate::page::view::gallop;
 use crate::prefix::{common, prefix};
 
@@ -90,14 +92,15 @@ impl Fences {
         }
     }
 
-    /// The first of the pages `from..` that may begin at or above `key`, and whether it may begin with it.
-    pub(crate) fn approach(&self, from: usize, key: &[u8]) -> (usize, bool) {
-        let page = self.seek(from, key, |_| false);
-        let is_start = match self.place(key) {
-            Place::Within(target) => self.prefixes.get(page) == Some(&target),
+    /// Which pages a key may be on that is on none before `from`, as far as fences tell: two pages at most, though
+    /// there can be more if many keys begin alike.
+    pub(crate) fn likely_pages(&self, from: usize, key: &[u8]) -> Range<usize> {
+        let start = self.seek(from, key, |_| false);
+        let may_begin = match self.place(key) {
+            Place::Within(target) => self.prefixes.get(start) == Some(&target),
             _ => false,
         };
-        (page, is_start)
+        start.saturating_sub(1).max(from)..start + usize::from(may_begin)
     }
 }
 

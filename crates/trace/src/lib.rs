@@ -39,9 +39,11 @@ pub mod null_trace;
 pub mod page;
 pub mod spine;
 pub mod time;
+pub mod trace;
 
 mod ahead;
 mod fences;
+mod page_reader;
 mod prefix;
 mod weight;
 
@@ -55,3 +57,4 @@ pub use metrics::Metrics;
 pub use null_trace::NullTrace;
 pub use spine::Spine;
 pub use time::{Epoch, PageTime};
+pub use trace::StateTrace;

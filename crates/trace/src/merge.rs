@@ -17,6 +17,7 @@ use crate::batch::Batch;
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::fault::{self, Fault};
+use crate::memory::{StateContext, context};
 use crate::page::PageLimits;
 use crate::time::PageTime;
 
@@ -31,8 +32,9 @@ pub fn merge<T: PageTime>(
     sources: &[Batch<T>],
     since: AntichainRef<'_, T>,
     description: Description<T>,
+    context: &StateContext,
 ) -> Batch<T> {
-    let mut merger = BatchMerger::over(sources, since, description);
+    let mut merger = BatchMerger::over(sources, since, description, context);
     let mut fuel = isize::MAX;
     merger.advance(&mut fuel);
     merger.done()
@@ -73,6 +75,7 @@ impl<T: PageTime> BatchMerger<T> {
         sources: &[Batch<T>],
         since: AntichainRef<'_, T>,
         description: Description<T>,
+        context: &StateContext,
     ) -> BatchMerger<T> {
         let limits = sources.first().map_or_else(PageLimits::default, Batch::limits);
         let files = sources.iter().filter(|source| source.is_file());
@@ -80,7 +83,7 @@ impl<T: PageTime> BatchMerger<T> {
         BatchMerger {
             sources: Cursors::scan(sources.iter().cloned()),
             since: since.to_owned(),
-            builder: BatchBuilder::with_limits(limits).expecting(expected),
+            builder: BatchBuilder::with_limits(limits, context).expecting(expected),
             description,
             updates: Vec::new(),
         }
@@ -125,10 +128,11 @@ impl<T: PageTime> BatchMerger<T> {
 }
 
 impl<T: PageTime> Merger<Batch<T>> for BatchMerger<T> {
+    /// Only spines of differential-dataflow call this, which have no context to hand in: it is that of the thread.
     fn new(source1: &Batch<T>, source2: &Batch<T>, since: AntichainRef<'_, T>) -> Self {
         let sources = [source1.clone(), source2.clone()];
         let description = merged_description(&sources, since);
-        Self::over(&sources, since, description)
+        Self::over(&sources, since, description, &context::current())
     }
 
     fn work(&mut self, _source1: &Batch<T>, _source2: &Batch<T>, fuel: &mut isize) {

@@ -1,23 +1,15 @@
-//! What the spines of a thread hold.
+//! What each spine holds.
 //!
-//! A thread that is to be looked at from outside [attaches](Metrics::attach) a metrics before it makes spines. Each of
-//! them has an counters there, and keeps it up to date: whenever its list of batches changes, and until it is dropped.
-//! Accounts are counters: a lock is taken only where one is opened or closed, and by those who look. Batches that
-//! somebody else holds on to, when their spine has merged them, are not counted.
-//!
-//! Spines are made by operators that do not know what they are part of, so a thread says beforehand [what it
-//! builds](build) and [what is next](label).
+//! Every spine has counters in the [`Metrics`] of its [context](crate::memory::StateContext). It updates them whenever
+//! its list of batches changes, and removes them when it is dropped. Counters are atomics: a lock is taken only to
+//! open, close or list them. Batches that readers hold after their spine has merged them are not counted.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-thread_local! {
-    static ATTACHED: RefCell<Arc<Metrics>> = RefCell::default();
-    static LABEL: RefCell<Label> = RefCell::default();
-}
+use crate::memory::StateContext;
 
 /// What a spine is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,19 +20,6 @@ pub struct Label {
     pub operator: String,
     /// The columns that its rows are found by; empty where it has other keys.
     pub key: String,
-}
-
-/// What is built on this thread from now on belongs to `relation`.
-pub fn build(relation: &str) {
-    LABEL.with_borrow_mut(|label| label.relation = relation.to_owned());
-}
-
-/// The next spine of this thread is kept by `operator`, by these columns.
-pub fn label(operator: &str, key: String) {
-    LABEL.with_borrow_mut(|label| {
-        label.operator = operator.to_owned();
-        label.key = key;
-    });
 }
 
 /// What one spine holds.
@@ -60,7 +39,7 @@ pub struct SpineMetrics {
     pub merges: u64,
 }
 
-/// What the spines of a thread hold, each.
+/// The counters of the spines of one worker.
 #[derive(Debug, Default)]
 pub struct Metrics {
     spines: Mutex<Vec<Arc<Counters>>>,
@@ -77,11 +56,6 @@ struct Counters {
 }
 
 impl Metrics {
-    /// Keeps counters of the spines that are made on this thread from now on.
-    pub fn attach(self: &Arc<Self>) {
-        ATTACHED.set(Arc::clone(self));
-    }
-
     /// What each spine holds now, in the order they were made.
     pub fn spines(&self) -> Vec<SpineMetrics> {
         let counters = |counters: &Arc<Counters>| SpineMetrics {
@@ -96,17 +70,16 @@ impl Metrics {
     }
 }
 
-/// The counters of one spine, which is closed when this is dropped.
+/// The counters of one spine, removed from the metrics when this is dropped.
 pub(crate) struct Open {
     metrics: Arc<Metrics>,
     counters: Arc<Counters>,
 }
 
 impl Open {
-    /// Opens an counters with the metrics of this thread.
-    pub(crate) fn new() -> Self {
-        let metrics = ATTACHED.with_borrow(Arc::clone);
-        let label = LABEL.with_borrow(Label::clone);
+    /// Opens counters with the metrics and the label of this context.
+    pub(crate) fn new(context: &StateContext) -> Self {
+        let (metrics, label) = (Arc::clone(context.metrics()), context.label().clone());
         let counters = Arc::new(Counters { label, ..Counters::default() });
         metrics.spines.lock().push(Arc::clone(&counters));
         Self { metrics, counters }

@@ -8,7 +8,9 @@ use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
 use crate::batch::Batch;
+use crate::memory::StateContext;
 use crate::time::PageTime;
+use crate::trace::StateTrace;
 
 /// A trace that keeps nothing: for a driver that wants a trace where no one reads one.
 ///
@@ -17,6 +19,19 @@ pub struct NullTrace<T> {
     upper: Antichain<T>,
     logical: Antichain<T>,
     physical: Antichain<T>,
+}
+
+impl<T: PageTime> NullTrace<T> {
+    fn empty() -> Self {
+        let minimum = Antichain::from_elem(T::minimum());
+        NullTrace { upper: minimum.clone(), logical: minimum.clone(), physical: minimum }
+    }
+}
+
+impl<T: PageTime> StateTrace for NullTrace<T> {
+    fn in_context(_context: &StateContext) -> Self {
+        Self::empty()
+    }
 }
 
 impl<T: PageTime> TraceReader for NullTrace<T> {
@@ -52,8 +67,7 @@ impl<T: PageTime> TraceReader for NullTrace<T> {
 
 impl<T: PageTime> Trace for NullTrace<T> {
     fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
-        let minimum = Antichain::from_elem(T::minimum());
-        NullTrace { upper: minimum.clone(), logical: minimum.clone(), physical: minimum }
+        Self::empty()
     }
 
     fn exert(&mut self) {}

@@ -44,6 +44,7 @@ use crate::memory::{StateContext, context};
 use crate::merge::{merge, merged_description};
 use crate::metrics::Open;
 use crate::time::PageTime;
+use crate::trace::StateTrace;
 
 /// A trace: the history of a collection as a logarithmic number of batches.
 ///
@@ -70,8 +71,8 @@ struct Layer<T> {
     fresh: usize,
 }
 
-impl<T: PageTime> Default for Spine<T> {
-    fn default() -> Self {
+impl<T: PageTime> StateTrace for Spine<T> {
+    fn in_context(context: &StateContext) -> Self {
         let minimum = Antichain::from_elem(T::minimum());
         Spine {
             layers: Vec::new(),
@@ -79,16 +80,16 @@ impl<T: PageTime> Default for Spine<T> {
             upper: minimum.clone(),
             logical: minimum.clone(),
             physical: minimum,
-            counters: Open::new(),
-            context: context::current(),
+            counters: Open::new(context),
+            context: context.clone(),
         }
     }
 }
 
 impl<T: PageTime> Spine<T> {
-    /// Does all maintenance that the frontiers allow; none on a thread that has [left](context::leave) its state.
+    /// Does all maintenance that the frontiers allow; none while its state is only [dropped](StateContext::close).
     fn maintain(&mut self) {
-        if context::is_left() {
+        if self.context.is_closing() {
             return;
         }
         while let Some(batch) = self.waiting.front()
@@ -110,8 +111,8 @@ impl<T: PageTime> Spine<T> {
 
     /// Moves layers to files, the largest first, until there is no more on the heap than there should be.
     fn relieve(&mut self) {
-        let StateContext { budget, storage, .. } = &self.context;
-        if storage.is_none() {
+        let budget = self.context.budget();
+        if self.context.storage().is_none() {
             return;
         }
         // Others move theirs as well, so that there may soon be enough room; and who reads a layer just now holds on to
@@ -120,7 +121,9 @@ impl<T: PageTime> Spine<T> {
         while moved < excess && budget.is_over() {
             let on_heap = self.layers.iter_mut().filter(|layer| {
                 let bytes = layer.batch.bytes();
-                !layer.batch.is_empty() && !layer.batch.is_file() && bytes >= budget.smallest_file()
+                !layer.batch.is_empty()
+                    && !layer.batch.is_file()
+                    && bytes >= budget.policy().smallest_file
             });
             let Some(largest) = on_heap.max_by_key(|layer| layer.batch.bytes()) else { break };
             moved += largest.batch.bytes();
@@ -221,7 +224,8 @@ impl<T: PageTime> Spine<T> {
                 only.described(Description::new(lower, upper, since))
             }
             _ => {
-                let batch = merge(&sources, since, merged_description(&sources, since));
+                let batch =
+                    merge(&sources, since, merged_description(&sources, since), &self.context);
                 self.counters.merged();
                 if range.start == 0 && PartialOrder::less_equal(&batch.upper().borrow(), &since) {
                     fresh = 0;
@@ -299,7 +303,7 @@ impl<T: PageTime> TraceReader for Spine<T> {
 
 impl<T: PageTime> Trace for Spine<T> {
     fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
-        Self::default()
+        Self::in_context(&context::current())
     }
 
     fn exert(&mut self) {

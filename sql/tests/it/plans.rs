@@ -223,10 +223,10 @@ fn columns_have_one_string_type_whatever_a_function_gives() {
 /// What the only map of a view over constants gives for its first column.
 fn evaluate(query: &str) -> Result<String, String> {
     let planned = Definitions::flights().view(query).map_err(|error| error.message)?;
-    let Node::Map { input, project, .. } = &planned.plan.node else { panic!("a map:\n{query}") };
-    let Node::Constant { rows } = &input.node else { panic!("constants:\n{query}") };
-    let value = project[0].evaluate(rows).map_err(|error| error.strip_backtrace())?;
-    let value = value.into_array(rows.num_rows()).unwrap();
+    let Node::Map(map) = &planned.plan.node else { panic!("a map:\n{query}") };
+    let Node::Constant(constant) = &map.input.node else { panic!("constants:\n{query}") };
+    let value = map.project[0].evaluate(&constant.rows).map_err(|error| error.strip_backtrace())?;
+    let value = value.into_array(constant.rows.num_rows()).unwrap();
     Ok(arrow::util::display::array_value_to_string(&value, 0).unwrap())
 }
 

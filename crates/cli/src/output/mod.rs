@@ -1,12 +1,12 @@
 //! Results as text, in one of the formats that `--format` names.
 
-mod csv;
 mod json;
 mod table;
 
 use std::io::{self, Write};
 use std::slice;
 
+use alluvium_connect::CsvText;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -39,10 +39,15 @@ impl<W: Write> Output<W> {
 
     /// Writes the rows of a query, all of one schema, and hands them on at once.
     pub fn rows(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
+        let csv = self.csv();
         let (to, null) = (&mut self.to, self.null.as_deref());
         let written = match self.format {
             Format::Table => table::write(to, schema, batches, null.unwrap_or("NULL")),
-            Format::Csv => csv::write(to, schema, batches, null.unwrap_or("")),
+            Format::Csv => {
+                csv.write_header(schema, to)?;
+                batches.iter().try_for_each(|rows| csv.write_rows(rows, to))?;
+                Ok(())
+            }
             Format::Json => json::write_array(to, batches),
             Format::Jsonl => json::write_lines(to, batches),
         };
@@ -53,11 +58,14 @@ impl<W: Write> Output<W> {
     /// Writes some more rows of a result that goes on, the first ones with what comes before them.
     pub fn part(&mut self, schema: &SchemaRef, rows: &RecordBatch, first: bool) -> io::Result<()> {
         if self.format == Format::Csv && !first {
-            let null = self.null.as_deref().unwrap_or("");
-            csv::write_records(&mut self.to, slice::from_ref(rows), null).map_err(unwrap)?;
+            self.csv().write_rows(rows, &mut self.to)?;
             return self.to.flush();
         }
         self.rows(schema, slice::from_ref(rows))
+    }
+
+    fn csv(&self) -> CsvText {
+        CsvText::shown(self.null.as_deref().unwrap_or(""))
     }
 
     /// Writes the rows of something that has a name, which only tables show.

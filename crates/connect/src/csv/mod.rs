@@ -1,7 +1,7 @@
 //! CSV files, compressed with gzip or not.
 //!
 //! [`record`] splits a file into records, [`header`] finds the table's columns in them, [`columns`] makes
-//! typed arrays of their text, [`infer`] guesses types, and [`write`](mod@write) writes.
+//! typed arrays of their text, [`infer`] guesses types, [`text`] formats rows, and [`write`](mod@write) writes files.
 //!
 //! - With `HEADERS true` the first line names the columns, in any order. A name the table does not
 //!   have is an error; a column of the table that the file does not have gets its DEFAULT. Without
@@ -20,6 +20,7 @@ mod header;
 mod infer;
 mod options;
 mod record;
+mod text;
 mod write;
 
 use std::io::{self, BufRead};
@@ -34,6 +35,8 @@ use crate::input::{self, Counter, Files, failed};
 use columns::Columns;
 use options::Options;
 use record::{Reading, Record, Records};
+
+pub use text::CsvText;
 
 /// Files whose names end with `.csv`, or are said to be CSV.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use timely::container::NoopBuilder;
@@ -152,12 +153,13 @@ impl DistinctInputs {
         &self,
         stream: &DeltaStream<'scope, Epoch>,
         grouped: &DeltaStream<'scope, Epoch>,
+        context: &StateContext,
     ) -> DeltaStream<'scope, Epoch> {
         let mut streams = Vec::with_capacity(1 + self.values.len());
         for DistinctInput { columns, distinct: spec, widening } in &self.values {
             // Partitioned by group and value: the values of a large group are on many workers.
-            let values = distinct(spec, columns.of(stream));
-            streams.push(exchange(widening.of(values), &self.group));
+            let values = distinct(spec, columns.of(stream), context);
+            streams.push(exchange(widening.of(values), &self.group, context));
         }
         if let Some((columns, widening)) = &self.rows {
             streams.push(widening.of(columns.of(grouped)));

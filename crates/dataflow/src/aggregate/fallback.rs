@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_null_array};
 use arrow::compute::{SortOptions, cast, concat, take};
@@ -154,15 +155,16 @@ impl Spec {
 pub(super) fn fallback<'scope>(
     spec: &Spec,
     grouped: &DeltaStream<'scope, Epoch>,
+    context: &StateContext,
 ) -> Streams<'scope> {
     let rows = spec.columns.of(grouped);
-    let rows = arrange::<Epoch, Spine<Epoch>>(rows, &spec.layout, "ArrangeGroups");
+    let rows = arrange::<Epoch, Spine<Epoch>>(rows, &spec.layout, "ArrangeGroups", context);
     let names = spec.output.schema().fields()[spec.output.key_width()..]
         .iter()
         .map(|field| field.name().clone())
         .collect();
-    let evaluator = Aggregates { spec: spec.clone(), values: Encoded::new() };
-    recompute(rows, evaluator, spec.output.clone(), true, names)
+    let evaluator = Aggregates { spec: spec.clone(), values: Encoded::counted(context) };
+    recompute(rows, evaluator, spec.output.clone(), true, names, context)
 }
 
 /// Evaluates aggregates over groups.

@@ -3,7 +3,8 @@
 //! The accumulators of a group are the value of its row in the output's trace. No input is kept: a change, an insertion or a
 //! deletion, is added to the accumulators.
 
-use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, Spine};
 use arrow::datatypes::SchemaRef;
 
 use super::Aggregate;
@@ -14,10 +15,10 @@ use crate::arrangement::arrange;
 use crate::codec::{CodecError, KeyCodec};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaStream, EncodedDelta};
-use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::fuel::Produced;
 use crate::layout::{Layout, all_columns, assemble, encoded_here, types_of};
 use crate::map::ErrorRows;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
 /// Accumulated aggregates and where their inputs come from.
 #[derive(Clone, Debug)]
@@ -79,13 +80,14 @@ pub(super) fn linear<'scope>(
     spec: &Spec,
     stream: &DeltaStream<'scope, Epoch>,
     grouped: &DeltaStream<'scope, Epoch>,
+    context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let rows = match &spec.source {
         Source::Rows(columns) => columns.of(grouped),
-        Source::Distinct(inputs) => inputs.of(stream, grouped),
+        Source::Distinct(inputs) => inputs.of(stream, grouped, context),
     };
     let layout = &spec.layout;
-    let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups");
+    let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups", context);
     let logic = Linear {
         columns: all_columns(layout.schema())[spec.keys.types().len()..].to_vec(),
         layout: layout.clone(),
@@ -96,13 +98,14 @@ pub(super) fn linear<'scope>(
         after: Vec::new(),
     };
     let key = layout.key_names();
-    let states = fold::<Epoch, _, Spine<Epoch>, _>(changes, "Aggregate", key, logic);
+    let states =
+        reduce::<_, Spine<Epoch>, _>(changes, Vec::new(), "Aggregate", key, context, logic);
     let results = Results {
         keys: spec.keys.clone(),
         accumulators: spec.accumulators.clone(),
         schema: spec.schema.clone(),
     };
-    decoded_with_errors(states.stream, move |encoded| results.of(encoded))
+    decoded_with_errors(states.stream, context, move |encoded| results.of(encoded))
 }
 
 /// Adds changes to accumulators.
@@ -116,28 +119,28 @@ struct Linear {
     after: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for Linear {
-    fn prepare(&mut self, changes: &Changes<T>) {
+impl Logic for Linear {
+    fn prepare(&mut self, changes: &Changes) {
         let columns = self.layout.decode(std::iter::empty(), changes.all_values(), &self.columns);
         self.inputs = self.accumulators.inputs(&columns);
     }
 
-    fn fold(
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut present = before.only_output(changes.key(key), &mut self.before);
+        let mut present = prior.only_output(changes.key(key), &mut self.before);
         if present {
             self.accumulators.decode(&self.before, &mut self.state);
         } else {
             self.state.clear();
         }
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            for row in moment {
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            for row in slice {
                 self.accumulators.add(
                     &mut self.state,
                     &self.inputs,
@@ -152,10 +155,10 @@ impl<T: PageTime> Logic<T> for Linear {
             }
             if present != remains || self.before != self.after {
                 if present {
-                    answer.push(&self.before, time, -1);
+                    output.push(&self.before, time, -1);
                 }
                 if remains {
-                    answer.push(&self.after, time, 1);
+                    output.push(&self.after, time, 1);
                 }
             }
             std::mem::swap(&mut self.before, &mut self.after);

@@ -18,6 +18,7 @@ mod linear;
 mod spec;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use timely::dataflow::operators::Concatenate;
 
 pub use self::fallback::Fallback;
@@ -36,25 +37,29 @@ pub struct Aggregated<'scope> {
 }
 
 /// Groups the rows of `stream`. Exchanges rows by group.
-pub fn aggregate<'scope>(spec: &Spec, stream: DeltaStream<'scope, Epoch>) -> Aggregated<'scope> {
+pub fn aggregate<'scope>(
+    spec: &Spec,
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Aggregated<'scope> {
     let scope = stream.scope();
-    let grouped = exchange(stream.clone(), &spec.key);
+    let grouped = exchange(stream.clone(), &spec.key, context);
     let mut lanes = Vec::new();
     let mut errors = Vec::new();
     if let Some(linear) = &spec.linear {
-        let (rows, failed) = linear::linear(linear, &stream, &grouped);
+        let (rows, failed) = linear::linear(linear, &stream, &grouped, context);
         lanes.push(rows);
         errors.push(failed);
     }
     if let Some(fallback) = &spec.fallback {
-        let (rows, failed) = fallback::fallback(fallback, &grouped);
+        let (rows, failed) = fallback::fallback(fallback, &grouped, context);
         lanes.push(rows);
         errors.push(failed);
     }
     lanes.extend(spec.ranked.iter().map(|columns| columns.of(&grouped)));
     let errors = (!errors.is_empty()).then(|| scope.concatenate(errors));
     let rows = match &spec.lanes {
-        Some(lanes_spec) => extremes(lanes_spec, lanes),
+        Some(lanes_spec) => extremes(lanes_spec, lanes, context),
         None => scope.concatenate(lanes),
     };
     let rows = match &spec.in_order {

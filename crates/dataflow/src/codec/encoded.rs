@@ -2,32 +2,30 @@
 
 use std::ops::Range;
 
-use alluvium_trace::memory::{Charge, context};
+use alluvium_trace::memory::{Charge, StateContext};
 
 /// How many times as much as it should retain an emptied one has before it gives some back.
 const SLACK: usize = 4;
 
-/// Encoded rows in one reusable allocation, which is counted against the budget of the thread that made it, as of when it
-/// was last emptied.
-#[derive(Debug)]
+/// Encoded rows in one reusable allocation. One that is made by [`Encoded::counted`] counts its allocation, as of when it
+/// was last cleared.
+#[derive(Debug, Default)]
 pub struct Encoded {
     pub(super) bytes: Vec<u8>,
     /// Where each row ends in `bytes`; it starts where the one before it ends.
     pub(super) ends: Vec<usize>,
-    charge: Charge,
-}
-
-impl Default for Encoded {
-    fn default() -> Self {
-        let charge = context::current().budget.charge(0);
-        Self { bytes: Vec::new(), ends: Vec::new(), charge }
-    }
+    charge: Option<Charge>,
 }
 
 impl Encoded {
-    /// No rows yet.
+    /// No rows yet; for rows that are soon dropped, whose allocation nobody counts.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No rows yet; for an allocation that is cleared and filled again and again.
+    pub fn counted(context: &StateContext) -> Self {
+        Self { charge: Some(context.budget().charge(0)), ..Self::default() }
     }
 
     /// The number of rows.
@@ -40,16 +38,21 @@ impl Encoded {
         self.ends.is_empty()
     }
 
-    /// Forgets the rows and keeps the allocation, unless it is far larger than what should be kept for rows to come.
+    /// Removes the rows. The allocation stays, unless it is counted and far larger than what the budget lets one retain.
     pub fn clear(&mut self) {
-        let retained = self.charge.budget().retained(self.bytes.len());
+        let used = self.bytes.len();
         self.bytes.clear();
         self.ends.clear();
+        let Some(charge) = &self.charge else { return };
+        let retained = charge.budget().policy().retained(used);
         if self.capacity() > SLACK.saturating_mul(retained) {
             self.bytes.shrink_to(retained);
             self.ends.shrink_to(retained / size_of::<usize>());
         }
-        self.charge.set(self.capacity());
+        let capacity = self.capacity();
+        if let Some(charge) = &mut self.charge {
+            charge.set(capacity);
+        }
     }
 
     /// Row `row`; panics unless it is below [`Encoded::len`].
@@ -89,7 +92,7 @@ impl Encoded {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_trace::memory::{MemoryBudget, StateContext};
+    use alluvium_trace::memory::MemoryBudget;
 
     use super::*;
 
@@ -108,15 +111,14 @@ mod tests {
     #[test]
     fn what_is_kept_for_rows_to_come_is_counted_and_one_large_row_is_not_kept() {
         let budget = MemoryBudget::new(64 << 20);
-        context::enter(StateContext { budget: budget.clone(), ..Default::default() });
-        let mut rows = Encoded::new();
+        let mut rows = Encoded::counted(&StateContext::new(budget.clone(), None));
         (0..1000).for_each(|_| rows.push(&[7; 100]));
         rows.clear();
         let kept = budget.used();
         assert!(kept >= 108_000, "{kept}");
         rows.push(&vec![7; 50 << 20]);
         rows.clear();
-        assert!(budget.used() <= SLACK * budget.retained(usize::MAX), "{}", budget.used());
+        assert!(budget.used() <= SLACK * budget.policy().retained(usize::MAX), "{}", budget.used());
         drop(rows);
         assert_eq!(budget.used(), 0);
     }

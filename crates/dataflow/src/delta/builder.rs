@@ -1,6 +1,6 @@
 //! Building deltas row by row.
 
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursor, PageTime};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
@@ -13,8 +13,8 @@ use crate::layout::Layout;
 pub const DELTA_ROWS: usize = 8192;
 
 /// How many bytes of encoded rows an operator collects before it emits a delta.
-pub(crate) fn delta_bytes() -> usize {
-    context::current().budget.handful()
+pub(crate) fn delta_bytes(context: &StateContext) -> usize {
+    context.budget().policy().output_batch
 }
 
 /// The times and weights of the rows of a delta.
@@ -78,18 +78,16 @@ pub(crate) struct EncodedDelta<T> {
     full: usize,
 }
 
-impl<T> Default for EncodedDelta<T> {
-    fn default() -> Self {
+impl<T: PageTime> EncodedDelta<T> {
+    pub(crate) fn new(context: &StateContext) -> Self {
         Self {
-            keys: Encoded::default(),
-            values: Encoded::default(),
+            keys: Encoded::counted(context),
+            values: Encoded::counted(context),
             updates: DeltaBuilder::default(),
-            full: delta_bytes(),
+            full: delta_bytes(context),
         }
     }
-}
 
-impl<T: PageTime> EncodedDelta<T> {
     /// The number of rows so far.
     pub(crate) fn len(&self) -> usize {
         self.updates.len()

@@ -6,11 +6,12 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use alluvium_trace::{Cursors, PageTime};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Cursors, Epoch};
 
 use super::selection::{Selecting, Selection, difference};
 use super::top::{NUMBER, Numbering, Top};
-use crate::fold::{Answer, Before, Changes, Logic};
+use crate::reduce::{Changes, Logic, Output, Prior};
 use crate::weight::{add, weight_of};
 
 /// Maintains the first rows of append-only groups.
@@ -23,13 +24,13 @@ pub(super) struct AppendOnly {
 
 impl AppendOnly {
     /// Selects `which` rows, of which none is skipped.
-    pub(super) fn new(which: Top) -> Self {
-        let (old, new) = (Selection::default(), Selection::default());
+    pub(super) fn new(which: Top, context: &StateContext) -> Self {
+        let (old, new) = (Selection::new(context), Selection::new(context));
         Self { which, old, new, value: Vec::new() }
     }
 
     /// Loads the previous selection.
-    fn load<T: PageTime>(&mut self, held: Option<&mut Cursors<T>>) {
+    fn load(&mut self, held: Option<&mut Cursors<Epoch>>) {
         self.old.clear();
         let Some(held) = held else { return };
         while let Some(value) = held.val() {
@@ -55,22 +56,22 @@ impl AppendOnly {
     }
 }
 
-impl<T: PageTime> Logic<T> for AppendOnly {
-    fn fold(
+impl Logic for AppendOnly {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        self.load(before.output(changes.key(key)));
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            if self.is_behind(changes.value(moment.start)) {
+        self.load(prior.output(changes.key(key)));
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            if self.is_behind(changes.value(slice.start)) {
                 continue;
             }
             let mut selecting = self.new.select(self.which);
-            merge(&self.old, changes, moment, &mut selecting);
+            merge(&self.old, changes, slice, &mut selecting);
             let numbered = self.which.numbered;
             let value = &mut self.value;
             difference(&self.old, &self.new, |entry, number, weight| {
@@ -79,7 +80,7 @@ impl<T: PageTime> Logic<T> for AppendOnly {
                 if numbered {
                     value.extend_from_slice(&number.to_be_bytes());
                 }
-                answer.push(value, time, weight);
+                output.push(value, time, weight);
             });
             std::mem::swap(&mut self.old, &mut self.new);
         }
@@ -87,14 +88,9 @@ impl<T: PageTime> Logic<T> for AppendOnly {
 }
 
 /// Selects from the previous selection and the inserted rows, both in order.
-fn merge<T: PageTime>(
-    old: &Selection,
-    changes: &Changes<T>,
-    moment: Range<usize>,
-    selecting: &mut Selecting<'_>,
-) {
+fn merge(old: &Selection, changes: &Changes, slice: Range<usize>, selecting: &mut Selecting<'_>) {
     let mut kept = old.rows().peekable();
-    let mut come = moment.peekable();
+    let mut come = slice.peekable();
     loop {
         let (entry, mut copies) = match (kept.peek(), come.peek()) {
             (None, None) => return,

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{PageTime, RowBuffer};
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow::compute::SortOptions;
@@ -46,14 +47,18 @@ impl EntryEncoder {
     }
 
     /// Encodes `rows`, for [`push_entries`].
-    pub(crate) fn encode<T: PageTime>(self, rows: DeltaStream<'_, T>) -> DeltaStream<'_, T> {
+    pub(crate) fn encode<'scope, T: PageTime>(
+        self,
+        rows: DeltaStream<'scope, T>,
+        context: &StateContext,
+    ) -> DeltaStream<'scope, T> {
         let schema: SchemaRef = Arc::new(Schema::new(vec![
             Field::new("group", DataType::Binary, false),
             Field::new("entry", DataType::Binary, false),
         ]));
-        let mut groups = Encoded::default();
-        let mut orders = Encoded::default();
-        let mut outputs = Encoded::default();
+        let mut groups = Encoded::counted(context);
+        let mut orders = Encoded::counted(context);
+        let mut outputs = Encoded::counted(context);
         rows.unary(Pipeline, "Entries", move |_, _| {
             move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
                 input.for_each(|capability, delta: &mut Delta<T>| {

@@ -7,7 +7,8 @@
 
 use std::ops::ControlFlow;
 
-use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, Spine};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
@@ -18,9 +19,9 @@ use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
 use crate::decoded::decoded;
 use crate::delta::DeltaStream;
-use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
 /// The columns of a lane and their order.
 #[derive(Clone, Debug)]
@@ -63,16 +64,19 @@ impl Spec {
 pub fn extremes<'scope>(
     spec: &Spec,
     lanes: Vec<DeltaStream<'scope, Epoch>>,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     let scope = lanes[0].scope();
     let layouts: Vec<Layout> = spec.lanes.iter().map(|lane| lane.layout().clone()).collect();
-    let entries = spec.lanes.iter().zip(lanes).map(|(lane, rows)| lane.clone().encode(rows));
+    let entries =
+        spec.lanes.iter().zip(lanes).map(|(lane, rows)| lane.clone().encode(rows, context));
     let entries = scope.concatenate(entries);
     let key = layouts[0].key_names();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
         entries,
         "ArrangeEntries",
         key.clone(),
+        context,
         push_entries,
     );
     let logic = Extremes {
@@ -81,9 +85,10 @@ pub fn extremes<'scope>(
         old: Vec::new(),
         new: Vec::new(),
     };
-    let first_rows = fold::<Epoch, _, NullTrace<Epoch>, _>(entries, "Extremes", key, logic);
+    let first_rows =
+        reduce::<_, NullTrace<Epoch>, _>(entries, Vec::new(), "Extremes", key, context, logic);
     let (keys, schema) = (spec.keys, spec.schema.clone());
-    decoded(first_rows.stream, move |encoded| {
+    decoded(first_rows.stream, context, move |encoded| {
         encoded.finish(|groups, rows| {
             let columns = decode(&layouts, keys, groups, rows);
             assemble(schema.clone(), columns, rows.len())
@@ -122,16 +127,16 @@ struct Extremes {
     new: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for Extremes {
-    fn fold(
+impl Logic for Extremes {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
         let Self { lanes, overlay, old, new } = self;
-        let mut history = before.input(changes.key(key));
+        let mut history = prior.input(changes.key(key));
         // The first rows of all lanes; nothing unless there is one in each.
         let mut first_rows = |overlay: &Overlay, rows: &mut Vec<u8>| {
             rows.clear();
@@ -155,16 +160,16 @@ impl<T: PageTime> Logic<T> for Extremes {
         };
         overlay.clear();
         first_rows(overlay, old);
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            overlay.apply(changes, moment);
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            overlay.apply(changes, slice);
             first_rows(overlay, new);
             if old != new {
                 if !old.is_empty() {
-                    answer.push(old, time, -1);
+                    output.push(old, time, -1);
                 }
                 if !new.is_empty() {
-                    answer.push(new, time, 1);
+                    output.push(new, time, 1);
                 }
                 std::mem::swap(old, new);
             }

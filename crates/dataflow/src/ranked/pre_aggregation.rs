@@ -15,6 +15,7 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use alluvium_trace::PageTime;
+use alluvium_trace::memory::StateContext;
 
 use crate::codec::{CodecError, Encoded};
 use crate::delta::{Delta, DeltaStream, Times};
@@ -45,8 +46,9 @@ impl PreAggregation {
 pub(super) fn pre_aggregate<'scope, T: PageTime>(
     spec: &PreAggregation,
     rows: DeltaStream<'scope, T>,
+    context: &StateContext,
 ) -> DeltaStream<'scope, T> {
-    let mut firsts = Firsts::new(spec.clone());
+    let mut firsts = Firsts::new(spec.clone(), context);
     rows.unary(Pipeline, "PreAggregate", move |_, _| {
         move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
             input.for_each(|capability, delta: &mut Delta<T>| {
@@ -68,8 +70,8 @@ struct Firsts {
 }
 
 impl Firsts {
-    fn new(spec: PreAggregation) -> Self {
-        Self { spec, keys: Encoded::default(), orders: Encoded::default() }
+    fn new(spec: PreAggregation, context: &StateContext) -> Self {
+        Self { spec, keys: Encoded::counted(context), orders: Encoded::counted(context) }
     }
 
     /// The rows to keep; `None` if the rows have different times, or nearly all are kept.
@@ -114,7 +116,7 @@ mod tests {
         let mut delta = Delta::insertions(rows.unwrap(), 4_u64);
         let ascending = SortOptions { descending: false, nulls_first: true };
         let spec = PreAggregation::compile(delta.rows.schema_ref(), &[0], &[(1, ascending)]);
-        let mut firsts = Firsts::new(spec.unwrap());
+        let mut firsts = Firsts::new(spec.unwrap(), &StateContext::default());
         let kept = firsts.select(&delta).unwrap();
         assert_eq!(kept.values().set_indices().collect::<Vec<_>>(), [1, 2, 5]);
 

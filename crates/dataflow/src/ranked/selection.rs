@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
+use alluvium_trace::memory::StateContext;
+
 use super::entry::split;
 use super::top::{Numbering, Top};
 use crate::codec::Encoded;
 use crate::fault::{self, Fault};
 
 /// The entries of a group that come out, in order.
-#[derive(Default)]
 pub(super) struct Selection {
     entries: Encoded,
     /// Which entry, its number (zero if it is not asked for), and how often it comes out.
@@ -32,6 +33,11 @@ pub(super) struct Selecting<'a> {
 }
 
 impl Selection {
+    pub(super) fn new(context: &StateContext) -> Self {
+        let entries = Encoded::counted(context);
+        Self { entries, items: Vec::new(), rejected: Vec::new(), order: Vec::new() }
+    }
+
     /// Starts to select.
     pub(super) fn select(&mut self, which: Top) -> Selecting<'_> {
         self.clear();

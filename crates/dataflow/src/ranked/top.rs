@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
@@ -20,10 +21,10 @@ use crate::codec::{CodecError, Encoded, has_maps};
 use crate::decoded::decoded;
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
-use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
 /// How the rows of a group are numbered, from one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,19 +119,23 @@ impl Spec {
 }
 
 /// The rows of each group that the spec selects. Exchanges rows by group.
-pub fn top<'scope>(spec: &Spec, rows: DeltaStream<'scope, Epoch>) -> DeltaStream<'scope, Epoch> {
+pub fn top<'scope>(
+    spec: &Spec,
+    rows: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
     let rows = match &spec.pre_aggregation {
-        Some(pre_aggregation) => pre_aggregate(pre_aggregation, rows),
+        Some(pre_aggregation) => pre_aggregate(pre_aggregation, rows, context),
         None => rows,
     };
     match &spec.local {
         // The first rows of all are among the first rows of each worker, so that no worker has to keep all rows.
         Some(local) if rows.scope().peers() > 1 => {
-            let rows = select_on_worker(local, rows);
+            let rows = select_on_worker(local, rows, context);
             // A selection changes by deletions too.
-            select_on_worker(&Stage { append_only: false, ..spec.stage.clone() }, rows)
+            select_on_worker(&Stage { append_only: false, ..spec.stage.clone() }, rows, context)
         }
-        _ => select_on_worker(&spec.stage, rows),
+        _ => select_on_worker(&spec.stage, rows, context),
     }
 }
 
@@ -138,37 +143,41 @@ pub fn top<'scope>(spec: &Spec, rows: DeltaStream<'scope, Epoch>) -> DeltaStream
 fn select_on_worker<'scope>(
     stage: &Stage,
     rows: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     let Stage { key, entries, which, append_only, output } = stage.clone();
     let layout = entries.layout().clone();
-    let encoded = entries.encode(exchange(rows, &key));
+    let encoded = entries.encode(exchange(rows, &key, context), context);
     let key = layout.key_names();
     let selected = if append_only {
         let entries = arrange_encoded::<Epoch, NullTrace<Epoch>>(
             encoded,
             "ArrangeEntries",
             key.clone(),
+            context,
             push_entries,
         );
-        fold::<Epoch, _, Spine<Epoch>, _>(entries, "AppendOnlyTop", key, AppendOnly::new(which))
+        let logic = AppendOnly::new(which, context);
+        reduce::<_, Spine<Epoch>, _>(entries, Vec::new(), "AppendOnlyTop", key, context, logic)
             .stream
     } else {
         let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
             encoded,
             "ArrangeEntries",
             key.clone(),
+            context,
             push_entries,
         );
         let logic = First {
             which,
             overlay: Overlay::default(),
-            old: Selection::default(),
-            new: Selection::default(),
+            old: Selection::new(context),
+            new: Selection::new(context),
             value: Vec::new(),
         };
-        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, "Top", key, logic).stream
+        reduce::<_, NullTrace<Epoch>, _>(entries, Vec::new(), "Top", key, context, logic).stream
     };
-    decoded(selected, move |encoded| {
+    decoded(selected, context, move |encoded| {
         encoded.finish(|groups, rows| {
             let columns = decode(&layout, which.numbered, append_only, groups, rows);
             assemble(output.clone(), columns, rows.len())
@@ -212,25 +221,25 @@ struct First {
     value: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for First {
-    fn fold(
+impl Logic for First {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut history = before.input(changes.key(key));
+        let mut history = prior.input(changes.key(key));
         self.overlay.clear();
         select(&mut self.old, self.which, &self.overlay, changes, history.as_deref_mut());
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
             // Rows of a time slice are in order: if the first is behind the selection, all are.
             let behind = match self.old.rejected() {
-                Some(rejected) => changes.value(moment.start) >= rejected,
+                Some(rejected) => changes.value(slice.start) >= rejected,
                 None => false,
             };
-            self.overlay.apply(changes, moment);
+            self.overlay.apply(changes, slice);
             if behind {
                 continue;
             }
@@ -243,7 +252,7 @@ impl<T: PageTime> Logic<T> for First {
                 if numbered {
                     value.extend_from_slice(&number.to_be_bytes());
                 }
-                answer.push(value, time, weight);
+                output.push(value, time, weight);
             });
             std::mem::swap(&mut self.old, &mut self.new);
         }
@@ -251,12 +260,12 @@ impl<T: PageTime> Logic<T> for First {
 }
 
 /// Selects from the history of a group with the overlay applied.
-fn select<T: PageTime>(
+fn select(
     selection: &mut Selection,
     which: Top,
     overlay: &Overlay,
-    changes: &Changes<T>,
-    history: Option<&mut Cursors<T>>,
+    changes: &Changes,
+    history: Option<&mut Cursors<Epoch>>,
 ) {
     let mut selecting = selection.select(which);
     overlay.visit(changes, history, &[], |entry, weight| selecting.take(entry, weight));

@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use alluvium_trace::memory::StateContext;
+
 use crate::codec::Encoded;
 use crate::weight::add;
 
 /// The rows of several groups, one group after the other. A group may occur several times, as of several times.
-#[derive(Default)]
 pub(crate) struct Groups {
     keys: Encoded,
     values: Encoded,
@@ -17,6 +18,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    pub(super) fn new(context: &StateContext) -> Self {
+        let (keys, values) = (Encoded::counted(context), Encoded::counted(context));
+        Self { keys, values, weights: Vec::new(), ends: Vec::new() }
+    }
+
     /// The number of groups.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
@@ -73,7 +79,6 @@ impl Groups {
 }
 
 /// What comes of groups: rows, or an error in their stead.
-#[derive(Default)]
 pub(crate) struct Results {
     values: Encoded,
     /// Which value, and how often; within a group in order.
@@ -96,6 +101,11 @@ pub(super) enum Answered<'a> {
 }
 
 impl Results {
+    pub(super) fn new(context: &StateContext) -> Self {
+        let values = Encoded::counted(context);
+        Self { values, items: Vec::new(), ends: Vec::new(), bytes: Vec::new() }
+    }
+
     /// Adds a row to the group in hand.
     pub(crate) fn row(&mut self, value: &[u8]) {
         self.bytes.clear();

@@ -12,7 +12,8 @@ mod groups;
 
 use std::ops::Range;
 
-use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -22,11 +23,11 @@ pub(crate) use self::groups::{Groups, Results};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaBuilder, DeltaStream, EncodedDelta};
 use crate::fault::{self, Fault};
-use crate::fold::{Answers, Before, Changes, Logic, fold};
 use crate::fuel::Produced;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::ErrorRows;
 use crate::overlay::Overlay;
+use crate::reduce::{Changes, Output, Prior, Reduction, reduce};
 use crate::weight::weight_of;
 
 /// How many rows are evaluated at once, or more if one group has more.
@@ -48,29 +49,30 @@ pub(crate) fn recompute<'scope>(
     layout: Layout,
     remember: bool,
     names: Vec<String>,
+    context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let logic = Recompute {
         evaluator,
         remember,
         overlay: Overlay::default(),
-        groups: Groups::default(),
-        results: Results::default(),
-        kept: Results::default(),
+        groups: Groups::new(context),
+        results: Results::new(context),
+        kept: Results::new(context),
         pending: Vec::new(),
-        moments: Vec::new(),
+        slices: Vec::new(),
     };
     let key = layout.key_names();
     let stream = if remember {
-        fold::<Epoch, _, Spine<Epoch>, _>(input, "Recompute", key, logic).stream
+        reduce::<_, Spine<Epoch>, _>(input, Vec::new(), "Recompute", key, context, logic).stream
     } else {
-        fold::<Epoch, _, NullTrace<Epoch>, _>(input, "Recompute", key, logic).stream
+        reduce::<_, NullTrace<Epoch>, _>(input, Vec::new(), "Recompute", key, context, logic).stream
     };
     let decoder = Decoder { layout, names };
-    decoded_with_errors(stream, move |encoded| decoder.decode(encoded))
+    decoded_with_errors(stream, context, move |encoded| decoder.decode(encoded))
 }
 
 /// Recomputes groups.
-struct Recompute<E, T> {
+struct Recompute<E> {
     evaluator: E,
     remember: bool,
     overlay: Overlay,
@@ -80,7 +82,7 @@ struct Recompute<E, T> {
     kept: Results,
     pending: Vec<Pending>,
     /// The time slices of the pending keys: a time, and the group's number if it has rows at that time.
-    moments: Vec<(T, Option<usize>)>,
+    slices: Vec<(Epoch, Option<usize>)>,
 }
 
 /// A key whose groups are not evaluated yet.
@@ -92,19 +94,14 @@ struct Pending {
     end: usize,
 }
 
-impl<E: Evaluator, T: PageTime> Logic<T> for Recompute<E, T> {
-    fn fold_all(
-        &mut self,
-        changes: &Changes<T>,
-        before: &mut Before<'_, T>,
-        answers: &mut Answers<'_, T>,
-    ) {
+impl<E: Evaluator> Reduction for Recompute<E> {
+    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output) {
         for number in 0..changes.len() {
             let key = changes.key(number);
             self.overlay.clear();
             let mut of_before = None;
             if self.remember {
-                if let Some(held) = before.output(key) {
+                if let Some(held) = prior.output(key) {
                     while let Some(answer) = held.val() {
                         let weight = weight_of(held);
                         if weight != 0 {
@@ -116,33 +113,33 @@ impl<E: Evaluator, T: PageTime> Logic<T> for Recompute<E, T> {
                 self.kept.end();
                 of_before = Some(self.kept.len() - 1);
             }
-            let mut history = before.input(key);
+            let mut history = prior.input(key);
             if !self.remember {
                 of_before = self.gather(changes, key, history.as_deref_mut());
             }
-            for moment in changes.moments(number) {
-                let time = changes.change(moment.start).time;
-                self.overlay.apply(changes, moment);
+            for slice in changes.time_slices(number) {
+                let time = changes.change(slice.start).time;
+                self.overlay.apply(changes, slice);
                 let group = self.gather(changes, key, history.as_deref_mut());
-                self.moments.push((time, group));
+                self.slices.push((time, group));
             }
-            let end = self.moments.len();
+            let end = self.slices.len();
             self.pending.push(Pending { key: number, before: of_before, end });
             if self.groups.rows() >= TOGETHER {
-                self.answer(changes, answers);
+                self.emit(changes, output);
             }
         }
-        self.answer(changes, answers);
+        self.emit(changes, output);
     }
 }
 
-impl<E: Evaluator, T: PageTime> Recompute<E, T> {
+impl<E: Evaluator> Recompute<E> {
     /// Makes the rows of a key, with the overlay applied, a group.
     fn gather(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: &[u8],
-        history: Option<&mut Cursors<T>>,
+        history: Option<&mut Cursors<Epoch>>,
     ) -> Option<usize> {
         let groups = &mut self.groups;
         self.overlay.visit(changes, history, &[], |value, weight| {
@@ -153,7 +150,7 @@ impl<E: Evaluator, T: PageTime> Recompute<E, T> {
     }
 
     /// Evaluates all groups, and emits the changes of the pending keys.
-    fn answer(&mut self, changes: &Changes<T>, answers: &mut Answers<'_, T>) {
+    fn emit(&mut self, changes: &Changes, output: &mut Output) {
         if self.groups.len() > 0 {
             self.evaluator.evaluate(&self.groups, &mut self.results);
         }
@@ -162,20 +159,20 @@ impl<E: Evaluator, T: PageTime> Recompute<E, T> {
         for pending in self.pending.drain(..) {
             let mut last = pending.before;
             let mut in_kept = self.remember;
-            for &(time, group) in &self.moments[start..pending.end] {
+            for &(time, group) in &self.slices[start..pending.end] {
                 let old = if in_kept { &self.kept } else { &self.results };
                 let skipped = fault::armed(Fault::ForgetOldResults);
                 difference(
                     old.of(last.filter(|_| !skipped)),
                     self.results.of(group),
-                    |answer, weight| answers.push(answer, time, weight),
+                    |answer, weight| output.push(answer, time, weight),
                 );
                 (last, in_kept) = (group, false);
             }
             start = pending.end;
-            answers.give(changes.key(pending.key));
+            output.finish_key(changes.key(pending.key));
         }
-        self.moments.clear();
+        self.slices.clear();
         self.groups.clear();
         self.results.clear();
         self.kept.clear();

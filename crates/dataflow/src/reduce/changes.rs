@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use alluvium_trace::memory::{Charge, context};
+use alluvium_trace::memory::{Charge, StateContext};
 use alluvium_trace::{Cursors, Epoch};
 
 use crate::codec::Encoded;
@@ -32,14 +32,14 @@ pub(crate) struct Change {
 }
 
 impl Changes {
-    pub(super) fn new() -> Self {
-        let budget = context::current().budget;
+    pub(super) fn new(context: &StateContext) -> Self {
+        let budget = context.budget();
         Self {
-            keys: Encoded::default(),
+            keys: Encoded::counted(context),
             ends: Vec::new(),
-            values: Encoded::default(),
+            values: Encoded::counted(context),
             rows: Vec::new(),
-            full: budget.handful(),
+            full: budget.policy().output_batch,
             charge: budget.charge(0),
         }
     }

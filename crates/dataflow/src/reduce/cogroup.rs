@@ -1,5 +1,6 @@
 //! Reductions of two inputs.
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursors, Epoch};
 
 use super::driver::{Reducer, drive};
@@ -25,11 +26,12 @@ pub(crate) fn cogroup<'scope>(
     left: Kept<'scope>,
     right: Kept<'scope>,
     name: &str,
+    context: &StateContext,
     logic: impl PairLogic,
     output: OutputRows,
 ) -> DeltaStream<'scope, Epoch> {
     let inputs = vec![left.arranged, right.arranged];
-    drive(inputs, name, |_info| Pair { logic, output, running: None })
+    drive(inputs, name, context, |_info| Pair { logic, output, running: None })
 }
 
 struct Pair<L> {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Epoch};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::TraceReader;
@@ -10,7 +11,9 @@ use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
-use timely::dataflow::operators::generic::{OperatorInfo, OutputBuilder, builder_rc::OperatorBuilder};
+use timely::dataflow::operators::generic::{
+    OperatorInfo, OutputBuilder, builder_rc::OperatorBuilder,
+};
 
 use super::input::Input;
 use super::interval::{Interval, earlier};
@@ -42,6 +45,7 @@ pub(super) trait Reducer<Tr>: 'static {
 pub(super) fn drive<'scope, Tr, R>(
     inputs: Vec<Arranged<'scope, Tr>>,
     name: &str,
+    context: &StateContext,
     reducer: impl FnOnce(OperatorInfo) -> R,
 ) -> Stream<'scope, Epoch, R::Message>
 where
@@ -63,7 +67,7 @@ where
     }
     let (output, stream) = builder.new_output();
     let mut output = OutputBuilder::<Epoch, NoopBuilder<R::Message>>::from(output);
-    let mut fuel = Fuel::new();
+    let mut fuel = Fuel::new(context);
     let mut driver = Driver { inputs: sides, reducer, lower, running: None, held: None };
     builder.build(move |_capabilities| {
         move |frontiers| {

@@ -1,7 +1,7 @@
 //! An input of a reduction.
 
 use alluvium_trace::{Batch, Epoch};
-use differential_dataflow::trace::TraceReader;
+use differential_dataflow::trace::{BatchReader, TraceReader};
 
 use super::interval::{frontier, later};
 use crate::fault::{self, Fault};
@@ -28,7 +28,11 @@ impl<Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>> Input<Tr> {
 
     /// Takes batches from the stream. Drops those that end at or before `lower`, whose changes are processed already.
     /// Returns whether any are left.
-    pub(super) fn receive(&mut self, batches: &mut Vec<Batch<Epoch>>, lower: Option<Epoch>) -> bool {
+    pub(super) fn receive(
+        &mut self,
+        batches: &mut Vec<Batch<Epoch>>,
+        lower: Option<Epoch>,
+    ) -> bool {
         let waiting = self.waiting.len();
         for batch in batches.drain(..) {
             let upper = batch.upper().elements().first().copied();

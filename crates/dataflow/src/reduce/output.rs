@@ -1,5 +1,6 @@
 //! The output of a reduction with one input.
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, BatchBuilder, Epoch};
 use differential_dataflow::trace::Description;
 
@@ -15,15 +16,17 @@ pub(crate) struct Output {
     builder: BatchBuilder<Epoch>,
     /// The bytes pushed since they were last asked for.
     bytes: usize,
+    context: StateContext,
 }
 
 impl Output {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(context: &StateContext) -> Self {
         Self {
-            values: Encoded::default(),
+            values: Encoded::counted(context),
             rows: Vec::new(),
-            builder: BatchBuilder::new(),
+            builder: BatchBuilder::new(context),
             bytes: 0,
+            context: context.clone(),
         }
     }
 
@@ -58,6 +61,6 @@ impl Output {
 
     /// The batch of all changes.
     pub(super) fn finish(&mut self, description: Description<Epoch>) -> Batch<Epoch> {
-        std::mem::replace(&mut self.builder, BatchBuilder::new()).finish(description)
+        std::mem::replace(&mut self.builder, BatchBuilder::new(&self.context)).finish(description)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::array::{ArrayRef, BooleanArray, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 
@@ -54,16 +55,16 @@ pub(crate) struct OutputRows {
 
 impl OutputRows {
     /// For rows that `layout` encodes.
-    pub(crate) fn new(layout: Layout, shape: Shape) -> Self {
+    pub(crate) fn new(layout: Layout, shape: Shape, context: &StateContext) -> Self {
         Self {
             layout,
             shape,
-            keys: Encoded::default(),
-            values: Encoded::default(),
+            keys: Encoded::counted(context),
+            values: Encoded::counted(context),
             marks: Vec::new(),
             updates: DeltaBuilder::default(),
             full: Vec::new(),
-            most: delta_bytes(),
+            most: delta_bytes(context),
         }
     }
 

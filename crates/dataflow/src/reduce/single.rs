@@ -1,8 +1,9 @@
 //! Reductions of one input.
 
-use alluvium_trace::{Batch, Cursors, Epoch, metrics};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, Cursors, Epoch, StateTrace};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
-use differential_dataflow::trace::{Trace, TraceReader};
+use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
 use timely::dataflow::operators::generic::OperatorInfo;
 
 use super::changes::Changes;
@@ -14,16 +15,24 @@ use super::prior::Prior;
 use crate::arrangement::describe;
 use crate::fuel::Fuel;
 
-/// A reduction of one input.
+/// A reduction that processes one key at a time.
 pub(crate) trait Logic: 'static {
     /// Looks at the changes of several keys before they are processed one by one.
     fn prepare(&mut self, _changes: &Changes) {}
 
     /// Emits the changes of the output under key number `key`.
     fn reduce(&mut self, changes: &Changes, key: usize, prior: &mut Prior<'_>, output: &mut Output);
+}
 
-    /// Processes all keys in order.
+/// A reduction of one input.
+pub(crate) trait Reduction: 'static {
+    /// Emits the changes of the output under all these keys, in order, and finishes each key.
+    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output);
+}
+
+impl<L: Logic> Reduction for L {
     fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output) {
+        self.prepare(changes);
         for key in 0..changes.len() {
             self.reduce(changes, key, prior, output);
             output.finish_key(changes.key(key));
@@ -31,33 +40,28 @@ pub(crate) trait Logic: 'static {
     }
 }
 
-/// The output of a reduction and its trace.
-pub(crate) type Reduced<'scope, Out> = Arranged<'scope, TraceAgent<Out>>;
-
 /// Reduces the rows under each key of `input`. `key` names the key columns in metrics.
 ///
 /// `restored` are batches that an earlier run of the same reduction has put into its output, from the first epoch on without
 /// gaps. They become the contents of the output's trace, and are not emitted. Their end must be where a batch of the input
 /// ends.
-pub(crate) fn reduce<'scope, In, Out, L>(
+pub(crate) fn reduce<'scope, In, Out, R>(
     input: Arranged<'scope, In>,
     restored: Vec<Batch<Epoch>>,
     name: &str,
     key: String,
-    logic: L,
-) -> Reduced<'scope, Out>
+    context: &StateContext,
+    reduction: R,
+) -> Arranged<'scope, TraceAgent<Out>>
 where
     In: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
-    Out: Trace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
-    L: Logic,
+    Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+    R: Reduction,
 {
     let mut trace = None;
-    let scope = input.stream.scope();
-    let stream = drive(vec![input], name, |info: OperatorInfo| {
-        let activator = scope.activator_for(std::rc::Rc::clone(&info.address));
-        metrics::label(name, key);
-        let out = Out::new(info.clone(), None, Some(activator));
-        let (mut reader, mut writer) = TraceAgent::new(out, info, None);
+    let context = context.for_operator(name, key);
+    let stream = drive(vec![input], name, &context, |info: OperatorInfo| {
+        let (mut reader, mut writer) = TraceAgent::new(Out::in_context(&context), info, None);
         let mut lower = Some(0);
         for batch in restored {
             lower = batch.upper().elements().first().copied();
@@ -66,9 +70,9 @@ where
         compact(&mut reader, lower);
         trace = Some(reader.clone());
         Single {
-            logic,
-            changes: Changes::new(),
-            output: Output::new(),
+            reduction,
+            changes: Changes::new(&context),
+            output: Output::new(&context),
             reader,
             writer,
             lower,
@@ -84,8 +88,8 @@ fn compact<Tr: TraceReader<Time = Epoch>>(trace: &mut Tr, upper: Option<Epoch>) 
     trace.set_physical_compaction(frontier(upper).borrow());
 }
 
-struct Single<L, Out: Trace> {
-    logic: L,
+struct Single<R, Out: Trace> {
+    reduction: R,
     changes: Changes,
     output: Output,
     reader: TraceAgent<Out>,
@@ -104,11 +108,11 @@ struct Running {
     prior_output: Cursors<Epoch>,
 }
 
-impl<Tr, Out, L> Reducer<Tr> for Single<L, Out>
+impl<Tr, Out, R> Reducer<Tr> for Single<R, Out>
 where
     Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>,
     Out: Trace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
-    L: Logic,
+    R: Reduction,
 {
     type Message = Vec<Batch<Epoch>>;
 
@@ -136,8 +140,7 @@ where
         let mut prior =
             Prior { input: &mut running.prior_input, output: &mut running.prior_output };
         while self.changes.load(&mut running.changes) {
-            self.logic.prepare(&self.changes);
-            self.logic.reduce_all(&self.changes, &mut prior, &mut self.output);
+            self.reduction.reduce_all(&self.changes, &mut prior, &mut self.output);
             fuel.consume(self.changes.bytes() + self.output.take_bytes());
             if !fuel.is_left() && running.changes.key().is_some() {
                 return false;

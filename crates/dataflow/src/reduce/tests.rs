@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use alluvium_trace::memory::{MemoryBudget, StateContext, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -30,7 +30,13 @@ impl Logic for Count {
         self.0.set(self.0.get() + 1);
     }
 
-    fn reduce(&mut self, changes: &Changes, key: usize, prior: &mut Prior<'_>, output: &mut Output) {
+    fn reduce(
+        &mut self,
+        changes: &Changes,
+        key: usize,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
+    ) {
         let mut held = Vec::new();
         let mut count = match prior.only_output(changes.key(key), &mut held) {
             true => i64::from_be_bytes(held[..].try_into().unwrap()),
@@ -89,6 +95,7 @@ type Emitted = Rc<RefCell<Vec<Batch<Epoch>>>>;
 #[expect(clippy::type_complexity, reason = "all that a test may look at")]
 fn counted(
     worker: &mut Worker,
+    context: &StateContext,
     contents: &Contents,
     as_of: Epoch,
     restored: Vec<Batch<Epoch>>,
@@ -103,6 +110,7 @@ fn counted(
             restored,
             "Count",
             String::new(),
+            context,
             Count(Rc::clone(&calls)),
         );
         let seen = Rc::clone(&emitted);
@@ -123,19 +131,20 @@ fn batches(trace: &Reader) -> Vec<Batch<Epoch>> {
     batches
 }
 
-fn table(worker: &mut Worker) -> (Input<Epoch>, Contents) {
+fn table(worker: &mut Worker, context: &StateContext) -> (Input<Epoch>, Contents) {
     worker.dataflow(|scope| {
-        let (end, stream) = input(scope, "rows");
+        let (end, stream) = input(scope, "rows", context);
         let layout = Layout::keyed(schema(), &[0]).unwrap();
-        (end, Contents::new(&keep(stream, layout, "Rows")))
+        (end, Contents::new(&keep(stream, layout, "Rows", context), context))
     })
 }
 
 #[test]
 fn a_restored_output_is_continued_and_not_emitted_again() {
     timely::execute_directly(|worker| {
-        let (mut rows, contents) = table(worker);
-        let (_imports, first, ..) = counted(worker, &contents, 0, Vec::new());
+        let context = StateContext::default();
+        let (mut rows, contents) = table(worker, &context);
+        let (_imports, first, ..) = counted(worker, &context, &contents, 0, Vec::new());
         send(&mut rows, 1, vec![(1, 10, 1), (2, 20, 1)]);
         send(&mut rows, 2, vec![(1, 11, 2), (3, 30, 1)]);
         send(&mut rows, 3, vec![(2, 20, -1)]);
@@ -148,7 +157,7 @@ fn a_restored_output_is_continued_and_not_emitted_again() {
 
         // What was counted is known; only later changes are counted, and lead to the same output.
         let (_imports, second, emitted, calls, probe) =
-            counted(worker, &contents, 3, restored.clone());
+            counted(worker, &context, &contents, 3, restored.clone());
         while probe.less_than(&4) {
             worker.step();
         }
@@ -188,9 +197,10 @@ fn a_restored_output_is_continued_and_not_emitted_again() {
 fn a_large_interval_takes_several_activations_and_is_one_batch() {
     timely::execute_directly(|worker| {
         let budget = MemoryBudget::new(4 << 20);
-        context::enter(StateContext { budget, ..Default::default() });
-        let (mut rows, contents) = table(worker);
-        let (_imports, trace, emitted, calls, probe) = counted(worker, &contents, 0, Vec::new());
+        let context = StateContext::new(budget, None);
+        let (mut rows, contents) = table(worker, &context);
+        let (_imports, trace, emitted, calls, probe) =
+            counted(worker, &context, &contents, 0, Vec::new());
         send(&mut rows, 1, (0..20_000).map(|key| (key, key, 1)).collect());
         let (mut seen, mut activations) = (0, 0);
         while probe.less_than(&2) {

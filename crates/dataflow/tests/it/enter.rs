@@ -9,6 +9,7 @@ use alluvium_dataflow::arrangement::arrange;
 use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
+use alluvium_trace::memory::context;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
@@ -195,7 +196,7 @@ fn paths<'scope>(
     let schema = numbers(&["start", "end"]);
     let by_start = Layout::keyed(schema.clone(), &[0]).unwrap();
     let by_end = Layout::keyed(schema, &[1]).unwrap();
-    let kept = arrange::<_, Spine<Epoch>>(edges.clone(), &by_start, "Edges");
+    let kept = arrange::<_, Spine<Epoch>>(edges.clone(), &by_start, "Edges", &context::current());
     scope.iterative::<u64, _, _>(|inner| {
         let entered = Arranged {
             stream: kept.stream.enter(inner).map(EnteredBatch::new),
@@ -210,7 +211,7 @@ fn paths<'scope>(
         // A row that goes round once more changes one round later.
         let longer = with_times(longer, |time: &Round| Product::new(time.outer, time.inner + 1));
         let all = first.concat(longer);
-        let ended = arrange::<_, Spine<Round>>(all.clone(), &by_end, "Paths");
+        let ended = arrange::<_, Spine<Round>>(all.clone(), &by_end, "Paths", &context::current());
         let tactic = Follow { paths: by_end, edges: by_start };
         join_with_tactic(ended, entered, tactic).connect_loop(handle);
         with_times(all, |time: &Round| time.outer).leave(scope)
@@ -259,7 +260,7 @@ fn check(seed: u64) {
     timely::execute_directly(move |worker| {
         let probe = Handle::new();
         let mut end = worker.dataflow(|scope| {
-            let (end, edges) = input(scope, "edges");
+            let (end, edges) = input(scope, "edges", &context::current());
             collect(paths(scope, edges), shared).probe_with(&probe);
             end
         });

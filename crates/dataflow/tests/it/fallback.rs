@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_dataflow::aggregate::{self, Aggregate, Fallback, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::window::Argument;
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
 
@@ -78,7 +79,7 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         move |rows, schema| {
             let output = numbers(&names);
             let spec = aggregate::Spec::compile(schema, &[0], &own, &evaluated, false, &output);
-            aggregate(&spec.unwrap(), rows).rows
+            aggregate(&spec.unwrap(), rows, &context::current()).rows
         },
         |rows| {
             let all = model(rows).into_iter();

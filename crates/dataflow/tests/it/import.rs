@@ -13,6 +13,7 @@ use alluvium_dataflow::input::input;
 use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::Layout;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::DataType;
 use timely::dataflow::operators::probe::{Handle, Probe};
 
@@ -74,12 +75,13 @@ fn check(seed: u64) {
         let schema = numbers(&["key", "value"]);
         let (mut rows, mut contents, probe) = worker.dataflow(|scope| {
             let probe = Handle::new();
-            let (end, stream) = input(scope, "rows");
-            let stream = exchange(stream, &KeyColumns::new(&schema, &[0]).unwrap());
+            let (end, stream) = input(scope, "rows", &context::current());
+            let stream =
+                exchange(stream, &KeyColumns::new(&schema, &[0]).unwrap(), &context::current());
             let layout = Layout::keyed(numbers(&["key", "value"]), &[0]).unwrap();
-            let kept = keep(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows", &context::current());
             kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept), probe)
+            (end, Contents::new(&kept, &context::current()), probe)
         });
         let mut views = Vec::new();
         for epoch in 1..=epochs {
@@ -106,7 +108,7 @@ fn check(seed: u64) {
                 let (pairs, sums) = shared[&epoch].clone();
                 let all = [0, 1];
                 let spec = join::Spec::new((&schema, &all), (&schema, &all));
-                let joined = join(&spec, imported.clone(), imported.clone());
+                let joined = join(&spec, imported.clone(), imported.clone(), &context::current());
                 collect(joined, pairs).probe_with(&done);
                 let count = Aggregate {
                     function: Function::Count,
@@ -121,10 +123,10 @@ fn check(seed: u64) {
                     result: DataType::Int64,
                 };
                 let output = numbers(&["key", "count", "sum"]);
-                let stream = imported.deltas(&all);
+                let stream = imported.deltas(&all, &context::current());
                 let spec =
                     aggregate::Spec::compile(&schema, &[0], &[count, sum], &[], false, &output);
-                let groups = aggregate(&spec.unwrap(), stream);
+                let groups = aggregate(&spec.unwrap(), stream, &context::current());
                 collect(groups.rows, sums).probe_with(&done);
                 (imports, done)
             });
@@ -179,11 +181,11 @@ fn a_snapshot_reads_every_epoch_that_compaction_has_not_passed() {
         let schema = numbers(&["key", "value"]);
         let probe = Handle::new();
         let (mut rows, contents) = worker.dataflow(|scope| {
-            let (end, stream) = input(scope, "rows");
+            let (end, stream) = input(scope, "rows", &context::current());
             let layout = Layout::rows(numbers(&["key", "value"])).unwrap();
-            let kept = keep(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows", &context::current());
             kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept))
+            (end, Contents::new(&kept, &context::current()))
         });
         let row = |value| vec![Some(1), Some(value)];
         let sent = delta(&schema, &[(row(10), 2)], 1);

@@ -20,6 +20,7 @@ use alluvium_dataflow::map::map;
 use alluvium_dataflow::outer_join::{self, OuterJoinKind, outer_join};
 use alluvium_dataflow::sets::{self, SetOperation, set_operation};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
@@ -155,8 +156,8 @@ fn keyed<'scope>(
     schema: &SchemaRef,
     keys: &[usize],
 ) -> Kept<'scope> {
-    let stream = exchange(stream, &KeyColumns::new(schema, keys).unwrap());
-    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test")
+    let stream = exchange(stream, &KeyColumns::new(schema, keys).unwrap(), &context::current());
+    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test", &context::current())
 }
 
 fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
@@ -175,8 +176,8 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             let watch = |view: View, stream: DeltaStream<'_, Epoch>| {
                 collect(stream, shared[&view].clone()).probe_with(&probe);
             };
-            let (left_input, left) = input(scope, "left");
-            let (right_input, right) = input(scope, "right");
+            let (left_input, left) = input(scope, "left", &context::current());
+            let (right_input, right) = input(scope, "right", &context::current());
             let left = with_null_keys(left, &schema);
             let right = with_null_keys(right, &schema);
             let left_keyed = keyed(left.clone(), &schema, &[0]);
@@ -192,7 +193,12 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                         expression(residual),
                         output(kind),
                     );
-                    let joined = outer_join(&spec, left_keyed.clone(), right_keyed.clone());
+                    let joined = outer_join(
+                        &spec,
+                        left_keyed.clone(),
+                        right_keyed.clone(),
+                        &context::current(),
+                    );
                     watch(View::Join(kind, residual), with_numbers(joined.rows.clone(), kind));
                     kept.insert((kind, residual), joined.rows);
                     if let (OuterJoinKind::Full, Residual::Quotient, Some(errors)) =
@@ -206,11 +212,17 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             // One row, or none, on all workers.
             let some = map(right.clone(), None, vec![number(1)], numbers(&["one"])).0;
             let spec = distinct::Spec::compile(numbers(&["one"])).unwrap();
-            let some = distinct(&spec, some);
+            let some = distinct(&spec, some, &context::current());
             let none = &[];
-            let here = keep(left.clone(), Layout::keyed(schema.clone(), none).unwrap(), "Here");
+            let here = keep(
+                left.clone(),
+                Layout::keyed(schema.clone(), none).unwrap(),
+                "Here",
+                &context::current(),
+            );
             let there = Layout::keyed(numbers(&["one"]), none).unwrap();
-            let there = keep(broadcast(some), there, "There");
+            let there =
+                keep(broadcast(some, &context::current()), there, "There", &context::current());
             let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
                 (&schema, &[0, 1]),
@@ -218,7 +230,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                 None,
                 numbers(&["key", "value", "one"]),
             );
-            let joined = outer_join(&spec, here, there);
+            let joined = outer_join(&spec, here, there, &context::current());
             watch(View::Semijoin, joined.rows);
 
             let anti = kept[&(OuterJoinKind::Anti, Residual::Less)].clone();
@@ -232,13 +244,14 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                 numbers(&["a", "b", "c", "d", "e", "f"]),
             );
             let anti = keyed(anti, &schema, &[1]);
-            let chain = outer_join(&spec, anti, keyed(outer, &left_output, &[3]));
+            let chain =
+                outer_join(&spec, anti, keyed(outer, &left_output, &[3]), &context::current());
             watch(View::Chain, chain.rows);
 
             for operation in SETS {
                 let (left, right) = (left.clone(), right.clone());
                 let spec = sets::Spec::compile(operation, schema.clone()).unwrap();
-                let rows = set_operation(&spec, left, right);
+                let rows = set_operation(&spec, left, right, &context::current());
                 watch(View::Set(operation), rows);
             }
             (left_input, right_input, holder)

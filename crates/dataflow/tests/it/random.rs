@@ -23,6 +23,7 @@ use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::ranked::top;
 use alluvium_dataflow::ranked::{Numbering, Top};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
 use timely::dataflow::operators::probe::{Handle, Probe};
@@ -40,8 +41,8 @@ fn keyed<'scope>(
     schema: &SchemaRef,
     key: usize,
 ) -> Kept<'scope> {
-    let stream = exchange(stream, &KeyColumns::new(schema, &[key]).unwrap());
-    keep(stream, Layout::keyed(schema.clone(), &[key]).unwrap(), "Test")
+    let stream = exchange(stream, &KeyColumns::new(schema, &[key]).unwrap(), &context::current());
+    keep(stream, Layout::keyed(schema.clone(), &[key]).unwrap(), "Test", &context::current())
 }
 
 /// Runs the dataflow of all views over the script and gives back what each put out.
@@ -61,8 +62,8 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
         let (left_input, right_input, holder) = worker.dataflow(|scope| {
             let schema = numbers(&["key", "value"]);
             let pair = numbers(&["key", "left", "key2", "right"]);
-            let (left_input, left) = input(scope, "left");
-            let (right_input, right) = input(scope, "right");
+            let (left_input, left) = input(scope, "left", &context::current());
+            let (right_input, right) = input(scope, "right", &context::current());
             let watch = |name: &'static str, stream: DeltaStream<'_, Epoch>| {
                 collect(stream, shared[name].clone()).probe_with(&probe);
             };
@@ -70,9 +71,9 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
             let holder = run.hold_compaction.then(|| left_keyed.arranged.trace.clone());
             let right_keyed = keyed(right, &schema, 0);
             let spec = join::Spec::new((&schema, &[0, 1]), (&schema, &[0, 1]));
-            let pairs = join(&spec, left_keyed.clone(), right_keyed);
+            let pairs = join(&spec, left_keyed.clone(), right_keyed, &context::current());
             watch("join", pairs.clone());
-            watch("self join", join(&spec, left_keyed.clone(), left_keyed));
+            watch("self join", join(&spec, left_keyed.clone(), left_keyed, &context::current()));
 
             let count = Aggregate {
                 function: Function::Count,
@@ -91,7 +92,7 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
                     (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
                 let output = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
                 let spec = aggregate::Spec::compile(schema, keys, aggregates, &[], false, &output);
-                let groups = aggregate(&spec.unwrap(), stream);
+                let groups = aggregate(&spec.unwrap(), stream, &context::current());
                 (groups.rows, output)
             };
             let (totals, totals_schema) =
@@ -114,15 +115,19 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
             ];
             let which = Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
             let spec = top::Spec::compile(&pair, &[1], &order, which, false, pair.clone()).unwrap();
-            let best = top::top(&spec, pairs.clone());
+            let best = top::top(&spec, pairs.clone(), &context::current());
             watch("top", best.clone());
-            let unique = distinct(&distinct::Spec::compile(pair.clone()).unwrap(), best);
+            let unique = distinct(
+                &distinct::Spec::compile(pair.clone()).unwrap(),
+                best,
+                &context::current(),
+            );
             watch("distinct", unique.clone());
             let unique_keyed = keyed(unique, &pair, 0);
             let regrouped_keyed = keyed(regrouped, &regrouped_schema, 3);
             let four = [0, 1, 2, 3];
             let spec = join::Spec::new((&pair, &four), (&regrouped_schema, &four));
-            watch("everything", join(&spec, unique_keyed, regrouped_keyed));
+            watch("everything", join(&spec, unique_keyed, regrouped_keyed, &context::current()));
             (left_input, right_input, holder)
         });
 

@@ -61,7 +61,7 @@ pub fn surround(seed: u64) {
     let memory = [usize::MAX, 1, 20_000][(seed % 3) as usize];
     let storage = Arc::new(MemoryStorage::new());
     let budget = MemoryBudget::new(memory);
-    context::enter(StateContext { budget, storage: Some(storage), ..StateContext::default() });
+    context::enter(StateContext::new(budget, Some(storage)));
 }
 
 /// Draws changes: rows come, come again, and go, but never more often than they came.

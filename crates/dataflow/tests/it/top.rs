@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::ranked::top;
 use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
@@ -53,7 +54,7 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         move |rows, schema| {
             let output = if which.numbered { numbered(schema) } else { schema.clone() };
             let spec = top::Spec::compile(schema, keys, &order, which, grows, output).unwrap();
-            top::top(&spec, rows)
+            top::top(&spec, rows, &context::current())
         },
         |rows| model(rows, grouped, &columns, which),
     )

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::window::{self, Argument, WindowFunction, window};
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::ScalarValue;
@@ -57,7 +58,7 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
             let output = numbers(&["group", "value", "other", "running", "whole"]);
             let spec =
                 window::Spec::compile(schema, keys, &order, &ties, &functions, &output).unwrap();
-            window(&spec, rows).rows
+            window(&spec, rows, &context::current()).rows
         },
         |rows| model(rows, partitioned, all_ordered),
     )

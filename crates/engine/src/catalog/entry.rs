@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_sql::catalog::{KEEPING, Relation};
-use alluvium_sql::plan::{IncrementalPlan, Node};
+use alluvium_sql::plan::IncrementalPlan;
 use alluvium_sql::statement::ViewKind;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -177,13 +177,11 @@ impl Entry {
         }
         let columns = (0..self.schema.fields().len()).collect();
         let relation = self.name.clone();
-        let append_only = self.is_stream();
-        let node = match append_only {
-            true => Node::Stream { relation, columns },
-            false => Node::Scan { relation, columns },
+        let plan = match self.is_stream() {
+            true => IncrementalPlan::stream(relation, &self.schema, columns),
+            false => IncrementalPlan::scan(relation, &self.schema, columns, &[], false),
         };
-        let schema = self.schema.clone();
-        Ok(Arc::new(IncrementalPlan { node, schema, unique: Vec::new(), append_only }))
+        plan.map(Arc::new).map_err(|error| Error::sql(error.to_string()))
     }
 
     /// What it is to the planner.

@@ -33,7 +33,7 @@ pub(crate) struct QueryEngine {
 }
 
 impl QueryEngine {
-    pub(super) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
+    pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
         let state = self.state();
         block_on(async {
             let plan = state.create_physical_plan(&plan).await?;
@@ -43,7 +43,7 @@ impl QueryEngine {
         })
     }
 
-    /// Gives what a plan answers to `take`, batch by batch; ends at its first error.
+    /// Passes the result of a plan to `take`, batch by batch; ends at its first error.
     pub(super) fn run_each(
         &self,
         plan: LogicalPlan,

@@ -18,7 +18,7 @@ use datafusion::physical_plan::memory::{LazyBatchGenerator, LazyMemoryExec};
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::Error;
-use crate::source::{Inferred, Reader, Registry, Source, SourceRequest};
+use crate::source::{Inferred, InputReader, Registry, Source, SourceRequest};
 
 /// A file that a query reads; every scan of it opens it again.
 #[derive(Clone)]
@@ -93,7 +93,7 @@ struct FileRows {
     file: File,
     formats: Arc<Registry>,
     /// Opened when the first row is asked for.
-    reader: Mutex<Option<Reader>>,
+    reader: Mutex<Option<InputReader>>,
 }
 
 impl fmt::Debug for FileRows {

@@ -1,15 +1,15 @@
-//! Engines for which an error of a view is an error of theirs.
+//! Strict engines: an error of a view is an error of the engine.
 
 use arrow::array::{Array, AsArray};
 
+use super::Reader;
 use crate::error::{Error, Result};
-use crate::instance::Instance;
 
-impl Instance {
+impl Reader {
     /// Fails if the engine is strict and an expression of a view fails for a row, as of the last committed
     /// epoch. Waits for that epoch, if the engine is strict.
     pub(crate) fn check_views(&self) -> Result<()> {
-        if !self.settings.strict {
+        if !self.strict {
             return Ok(());
         }
         let errors =

@@ -1,10 +1,10 @@
-//! The order of everything: which changes make which epoch, and which dataflows exist from which epoch on.
+//! The sequencer: the one order of epochs, and of the dataflows that come and go between them.
 //!
 //! A commit makes one epoch; epochs are numbered from 1 without gaps. Up to [`IN_FLIGHT`] epochs may be on
 //! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
 //! the one before it.
 
-mod deal;
+mod partition;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::worker::{Command, Dataflow, DataflowId, Pool, Portion, Progress};
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
 
-/// Numbers epochs, and tells the workers in which order things happen.
+/// Numbers epochs, and broadcasts commands to the workers in one order.
 pub(crate) struct Sequencer {
     /// The last epoch that was committed; changes under the lock of the state.
     last: AtomicU64,
@@ -90,7 +90,7 @@ impl Sequencer {
     /// epochs are in flight, while there is no memory left that those in flight could give back, and while a
     /// subscription is congested. Does not wait until the epoch is complete.
     ///
-    /// Only the writer whose turn it is commits, so that nobody takes the place waited for.
+    /// The caller holds the write lock, so that no other commit takes the place waited for.
     pub(crate) fn commit(
         &self,
         changes: Vec<(DataflowId, Vec<Write>)>,
@@ -101,7 +101,7 @@ impl Sequencer {
             false => IN_FLIGHT,
         })?;
         let changed: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
-        let mut shares = deal::deal(changes, self.workers());
+        let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
         state.changed.extend(changed);
         if let Some(clock) = &mut state.clock {
@@ -156,7 +156,7 @@ impl Sequencer {
     /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
     /// `dataflow` makes each worker's part.
     ///
-    /// Fails if rows have passed through one of the `streams` that it reads: nobody can tell it which.
+    /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
     /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
     pub(crate) fn install(
         &self,

@@ -11,13 +11,14 @@ use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
 use crate::catalog::Entry;
-use crate::connector::{self, FormatOption};
+use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
+use crate::instance::Instance;
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Refusal, Source, SourceRequest};
 
-/// How many refused rows are told of.
-const TOLD: usize = 10;
+/// How many refused rows an outcome lists.
+const REPORTED: usize = 10;
 
 /// A file to be read.
 struct Origin {
@@ -35,7 +36,7 @@ impl Session {
         path: &str,
         options: &[Setting],
     ) -> Result<Outcome> {
-        let entry = self.instance().catalog.entries().get(table).cloned();
+        let entry = self.instance().definitions.catalog.entries().get(table).cloned();
         let entry = entry.ok_or_else(|| Error::sql(format!("there is no table \"{table}\"")))?;
         entry.as_table()?;
         let columns = columns_of(&entry, columns)?;
@@ -51,19 +52,21 @@ impl Session {
         path: &str,
         options: &[Setting],
     ) -> Result<Outcome> {
-        let free = self.instance().taken(name, IfTaken::Fail, Entry::is_table);
+        let free = self.instance().definitions.taken(name, IfTaken::Fail, Entry::is_table);
         free.map_err(|error| error.at(position))?;
         let mut origin = self.origin(path, options)?;
         let Origin { path, source, options } = &origin;
-        let inferred = self.instance().formats.infer(&**source, path, options)?;
+        let inferred = self.instance().connectors.formats.infer(&**source, path, options)?;
         let definition = TableDefinition::with_columns(name, position, &inferred.schema)?;
         origin.options = inferred.options;
-        self.instance().create_table(&definition, &self.base)?;
-        let created = self.instance().catalog.get(name)?;
+        let Instance { definitions, writer, connectors, .. } = self.instance();
+        definitions.create_table(&definition, &self.base, writer, connectors)?;
+        let created = definitions.catalog.get(name)?;
         let columns: Vec<usize> = (0..created.schema.fields().len()).collect();
         let loaded = self.load(&created, &columns, &origin);
         if loaded.is_err() {
-            self.instance().undo(name)?;
+            let Instance { definitions, writer, connectors, .. } = self.instance();
+            definitions.undo(name, writer, connectors)?;
         }
         loaded
     }
@@ -75,18 +78,19 @@ impl Session {
         path: &str,
         options: &[Setting],
     ) -> Result<Outcome> {
-        let (format, options) = connector::format(options);
+        let (format, options) = connectors::format(options);
         let path = self.base.join(path);
         let sink = self
             .instance()
+            .connectors
             .formats
             .sink(format.map(|format| format.value.as_str()), &path)
             .map_err(|error| at(error, format))?;
-        let options = connector::checked(&options, |name, value| sink.check(name, value))?;
+        let options = connectors::checked(&options, |name, value| sink.check(name, value))?;
         let answer = self.answer(query, &[])?;
         let visibility = Visibility::WhenFinished;
         let request = SinkRequest { path, options, schema: answer.schema, visibility };
-        let mut writer = self.instance().formats.create(&*sink, &request)?;
+        let mut writer = self.instance().connectors.formats.create(&*sink, &request)?;
         let mut rows = 0;
         for batch in &answer.batches {
             writer.write(batch)?;
@@ -97,14 +101,15 @@ impl Session {
     }
 
     fn origin(&self, path: &str, options: &[Setting]) -> Result<Origin> {
-        let (format, options) = connector::format(options);
+        let (format, options) = connectors::format(options);
         let path = self.base.join(path);
         let source = self
             .instance()
+            .connectors
             .formats
             .source(format.map(|format| format.value.as_str()), &path)
             .map_err(|error| at(error, format))?;
-        let options = connector::checked(&options, |name, value| source.check(name, value))?;
+        let options = connectors::checked(&options, |name, value| source.check(name, value))?;
         Ok(Origin { path, source, options })
     }
 
@@ -114,8 +119,8 @@ impl Session {
         let (rows, epoch) = self.in_one_transaction(|session| {
             let instance = session.instance();
             let transaction = session.transaction.as_ref();
-            let time = transaction.map_or_else(|| instance.clock.now(), |open| Ok(open.time()))?;
-            let defaults = instance.defaults(entry, time)?;
+            let time = transaction.map_or_else(|| instance.writer.now(), |open| Ok(open.time()))?;
+            let defaults = instance.writer.defaults(entry, time)?;
             let request = SourceRequest {
                 path: origin.path.clone(),
                 options: origin.options.clone(),
@@ -126,13 +131,13 @@ impl Session {
             let Some(transaction) = transaction else { return Ok(0) };
             let mut staging = transaction.begin_staging(entry);
             let mut refusals = Vec::new();
-            let mut reader = instance.formats.open(&*origin.source, &request)?;
+            let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
             while let Some(portion) = reader.next()? {
                 staging.enter(&complete(entry, columns, &defaults, portion.rows)?)?;
                 refused += portion.refused.len() as u64;
                 refusals.extend(portion.refused);
             }
-            messages = refusals.iter().take(TOLD).cloned().collect();
+            messages = refusals.iter().take(REPORTED).cloned().collect();
             transaction.check_refused(&refusals)?;
             let rows = session.finish_staging(staging)?;
             if let Some(transaction) = &mut session.transaction {

@@ -1,7 +1,7 @@
 //! Sessions: what a client asks for in SQL, statement by statement.
 //!
-//! [`Session::run`] tells statements apart; [`definition`] makes and drops relations, [`copy`] reads and
-//! writes files, and what changes rows is in [`write`](mod@write).
+//! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
+//! with outputs through [`definition`]), COPY is in [`copy`], and INSERT, UPDATE and DELETE are in [`write`](mod@write).
 
 mod copy;
 mod definition;
@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{self, Visit};
 pub use outcome::Outcome;
 
 use crate::catalog::{Entries, FileScope};
+use crate::definitions::Definitions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -91,7 +92,7 @@ impl Session {
         check_parameters(&statement.kind, parameters.len())
             .map_err(Error::from)
             .and_then(|()| self.dispatch(&statement.kind, parameters))
-            .and_then(|outcome| self.instance().check_views().map(|()| outcome))
+            .and_then(|outcome| self.instance().reader.check_views().map(|()| outcome))
             .map_err(|error| error.at(statement.position))
     }
 
@@ -100,23 +101,28 @@ impl Session {
         statement: &StatementKind,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
+        let engine = self.engine.clone();
+        let Instance { definitions, writer, connectors, .. } = &*engine.instance;
         match statement {
             StatementKind::CreateTable(table) => {
                 self.outside("CREATE TABLE")?;
-                self.instance().create_table(table, &self.base)
+                definitions.create_table(table, &self.base, writer, connectors)?;
+                Ok(Outcome::Done)
             }
             StatementKind::CreateView(view) => {
                 self.outside("CREATE VIEW")?;
-                let base = self.base.clone();
-                self.engine.instance.create_view(view, &base)
+                self.create_view(view)?;
+                Ok(Outcome::Done)
             }
             StatementKind::DropTable(table) => {
                 self.outside("DROP TABLE")?;
-                self.instance().drop_table(table).map_err(|error| error.at(table.position))
+                let dropped = definitions.drop_table(table, writer, connectors);
+                dropped.map(|()| Outcome::Done).map_err(|error| error.at(table.position))
             }
             StatementKind::DropView(view) => {
                 self.outside("DROP VIEW")?;
-                self.instance().drop_view(view).map_err(|error| error.at(view.position))
+                let dropped = definitions.drop_view(view, connectors);
+                dropped.map(|()| Outcome::Done).map_err(|error| error.at(view.position))
             }
             StatementKind::Insert(insert) => {
                 // Its own table is one of them.
@@ -161,18 +167,12 @@ impl Session {
                 Ok(Outcome::Subscribed(subscription))
             }
             StatementKind::ExplainSelect(query) => {
-                let entries = self.instance().catalog.entries();
-                let files = self.files(&**query)?;
-                let scope = FileScope { entries: &entries, files: &files };
-                let plan = self.instance().planner.query(query, &scope)?;
-                let plan = bind(plan, parameters)?;
-                Ok(Outcome::Text(self.instance().explain(plan, self.reading(&entries, &files))?))
+                Ok(Outcome::Text(self.explain(query, parameters)?))
             }
             StatementKind::ExplainView { name, position } => {
-                let entry =
-                    self.instance().catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
-                Ok(Outcome::Text(self.instance().planner.explain(&view.plan)))
+                Ok(Outcome::Text(definitions.planner.explain(&view.plan)))
             }
         }
     }
@@ -206,24 +206,35 @@ impl Session {
         }
     }
 
-    /// What a query answers, once inputs have started or, if the session awaits them, come to their ends.
+    /// The physical plan of a query, as text.
+    fn explain(&self, query: &ast::Query, parameters: &[ScalarValue]) -> Result<String> {
+        let Definitions { catalog, planner, .. } = &self.instance().definitions;
+        let entries = catalog.entries();
+        let files = self.files(query)?;
+        let scope = FileScope { entries: &entries, files: &files };
+        let plan = bind(planner.query(query, &scope)?, parameters)?;
+        self.instance().reader.explain(plan, self.reading(&entries, &files))
+    }
+
+    /// The result of a query, once inputs have started or, if the session awaits them, come to their ends.
     fn answer(&self, query: &ast::Query, parameters: &[ScalarValue]) -> Result<Answer> {
         let files = self.files(query)?;
-        let entries = self.instance().catalog.entries();
+        let Definitions { catalog, planner, .. } = &self.instance().definitions;
+        let entries = catalog.entries();
         let scope = FileScope { entries: &entries, files: &files };
-        let plan = self.instance().planner.query(query, &scope)?;
+        let plan = planner.query(query, &scope)?;
         let plan = bind(plan, parameters)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
-        self.instance().evaluate(plan, self.reading(&entries, &files))
+        self.instance().reader.evaluate(plan, self.reading(&entries, &files))
     }
 
     /// The files that a part of a statement reads, with their columns.
     fn files(&self, statement: &impl Visit) -> Result<Files> {
         let file = |name: String| {
             let path = self.base.join(&name);
-            let source = self.instance().formats.source(None, &path)?;
-            let inferred = self.instance().formats.infer(&*source, &path, &[])?;
+            let source = self.instance().connectors.formats.source(None, &path)?;
+            let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
             let schema = TableDefinition::columns(&inferred.schema)?;
             let rows = self.instance().settings.batch_rows;
             Ok((name, File::new(source, path, schema, inferred, rows)?))
@@ -245,7 +256,7 @@ impl Session {
 
     fn reading<'a>(&'a self, entries: &'a Entries, files: &'a Files) -> Reading<'a> {
         // Strictly serializable: whatever anyone committed before this read began is in it.
-        let at_least = self.instance().sequencer.last();
+        let at_least = self.instance().reader.last();
         Reading { entries, files, at_least, transaction: self.transaction.as_ref() }
     }
 

@@ -21,7 +21,7 @@ impl Session {
         let plan = |session: &Self, entries: &Entries| {
             let files = session.files(insert)?;
             let scope = FileScope { entries, files: &files };
-            let mut planned = session.instance().planner.insert(insert, &scope)?;
+            let mut planned = session.instance().definitions.planner.insert(insert, &scope)?;
             planned.plan = allow_nulls(bind(planned.plan, parameters)?)?;
             Ok((planned, files))
         };
@@ -34,7 +34,8 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
-            let mut planned = session.instance().planner.delete(delete, &Scope(entries))?;
+            let mut planned =
+                session.instance().definitions.planner.delete(delete, &Scope(entries))?;
             planned.plan = bind(planned.plan, parameters)?;
             Ok((planned, Files::new()))
         };
@@ -48,7 +49,8 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
-            let mut planned = session.instance().planner.update(update, &Scope(entries))?;
+            let mut planned =
+                session.instance().definitions.planner.update(update, &Scope(entries))?;
             planned.plan = bind(planned.plan, parameters)?;
             Ok((planned, Files::new()))
         };
@@ -73,14 +75,14 @@ impl Session {
         mut stage: impl FnMut(&mut Staging<'_>, RecordBatch) -> Result<()> + Send,
     ) -> Result<Outcome> {
         let (rows, epoch) = self.in_one_transaction(|session| {
-            let entries = session.instance().catalog.entries();
+            let entries = session.instance().definitions.catalog.entries();
             let (planned, files) = plan(session, &entries)?;
             let table = entries.get(&planned.table);
             let (Some(table), Some(transaction)) = (table, &session.transaction) else {
                 return Ok(0);
             };
             let mut staging = transaction.begin_staging(table);
-            session.instance().evaluate_each(
+            session.instance().reader.evaluate_each(
                 planned.plan,
                 session.reading(&entries, &files),
                 &mut |rows| stage(&mut staging, rows),

@@ -1,8 +1,8 @@
 //! The outputs of all views.
 //!
-//! An output of *changes* is a subscription with a thread of its own, which writes every change as it comes;
-//! views wait for a writer that is far behind. An output of *contents* is written when the engine is told to
-//! finish. A view that is dropped ends its outputs of changes, which keep what they have written.
+//! An output of *changes* is a subscription with a thread of its own, which writes every change as it comes. A writer
+//! that falls far behind holds up commits, as any subscriber does. An output of *contents* is written when the engine
+//! finishes. Dropping a view ends its outputs of changes; what they have written stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::{Sink, SinkRequest, Visibility, changes};
 use crate::catalog::{Entry, RelationKind};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::source::Writer;
+use crate::source::OutputWriter;
 use crate::subscription::Subscription;
 use crate::worker::DataflowId;
 
-/// What is written of a view.
+/// Which rows of a view an output writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputMode {
     /// Every change, as a row with its epoch and weight in front.
@@ -96,12 +96,12 @@ impl Outputs {
         ended.into_iter().map(Running::join).fold(Ok(()), Result::and)
     }
 
-    /// As [`Outputs::remove`], for all. On the thread of an output itself nothing is waited for.
+    /// As [`Outputs::remove`], for all relations. The thread of an output does not wait for itself.
     pub(crate) fn close(&mut self) {
         let here: ThreadId = thread::current().id();
         for running in self.changes.get_mut().drain(..) {
             if running.thread.thread().id() != here {
-                // Nobody is left to be told.
+                // No handle is left that could return the error.
                 let _ = running.join();
             }
         }
@@ -112,12 +112,13 @@ impl Instance {
     /// Writes what a relation holds, or its changes from now on. If there is an output of it to the same path,
     /// that one stays instead.
     pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<()> {
-        let entry = self.catalog.get(relation)?;
-        if self.outputs.has(relation, &output.path) {
+        let outputs = &self.connectors.outputs;
+        let entry = self.definitions.catalog.get(relation)?;
+        if outputs.has(relation, &output.path) {
             return Ok(());
         }
         if output.mode(&entry)? == OutputMode::Contents {
-            self.outputs.contents.lock().push((relation.to_owned(), output));
+            outputs.contents.lock().push((relation.to_owned(), output));
             return Ok(());
         }
         let schema = changes::schema(relation, &entry.schema)?;
@@ -128,7 +129,7 @@ impl Instance {
             schema: schema.clone(),
             visibility: Visibility::WhenFlushed,
         };
-        let mut writer = self.formats.create(&*sink, &request)?;
+        let mut writer = self.connectors.formats.create(&*sink, &request)?;
         let mut subscription = self.subscribe(relation)?;
         let id = subscription.id();
         let thread = thread::Builder::new()
@@ -140,7 +141,7 @@ impl Instance {
             })
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
         let relation = relation.to_owned();
-        self.outputs.changes.lock().push(Running { relation, path, subscription: id, thread });
+        outputs.changes.lock().push(Running { relation, path, subscription: id, thread });
         Ok(())
     }
 
@@ -148,28 +149,29 @@ impl Instance {
     /// writes the contents of views, and ends the outputs of changes.
     pub(crate) fn finish(self: &Arc<Self>) -> Result<()> {
         self.start_inputs()?;
-        self.inputs.wait()?;
-        self.progress.wait(self.sequencer.last())?;
-        self.check_views()?;
-        let contents = std::mem::take(&mut *self.outputs.contents.lock());
+        self.connectors.inputs.wait()?;
+        self.reader.progress.wait(self.writer.last())?;
+        self.reader.check_views()?;
+        let outputs = &self.connectors.outputs;
+        let contents = std::mem::take(&mut *outputs.contents.lock());
         let written = contents.iter().map(|(name, output)| self.write_contents(name, output));
         let written = written.fold(Ok(()), Result::and);
-        self.outputs.contents.lock().extend(contents);
-        let changes = std::mem::take(&mut *self.outputs.changes.lock());
-        changes.iter().for_each(|running| self.cut(running.subscription));
+        outputs.contents.lock().extend(contents);
+        let changes = std::mem::take(&mut *outputs.changes.lock());
+        changes.iter().for_each(|running| self.definitions.cut(running.subscription));
         let ended = changes.into_iter().map(Running::join).fold(Ok(()), Result::and);
         written.and(ended)
     }
 
     fn write_contents(&self, relation: &str, output: &Output) -> Result<()> {
-        let answer = self.contents(relation)?;
+        let answer = self.reader.contents(relation)?;
         let request = SinkRequest {
             path: output.path.clone(),
             options: output.options.clone(),
             schema: answer.schema,
             visibility: Visibility::WhenFinished,
         };
-        let mut writer = self.formats.create(&*output.sink, &request)?;
+        let mut writer = self.connectors.formats.create(&*output.sink, &request)?;
         answer.batches.iter().try_for_each(|rows| writer.write(rows))?;
         writer.finish()
     }
@@ -177,7 +179,7 @@ impl Instance {
 
 fn write(
     subscription: &mut Subscription,
-    writer: &mut Writer,
+    writer: &mut OutputWriter,
     schema: &arrow::datatypes::SchemaRef,
 ) -> Result<()> {
     for change in subscription {

@@ -13,7 +13,7 @@ use arrow::array::{RecordBatch, Scalar};
 use arrow::compute::kernels::zip::zip;
 
 use super::inputs::Input;
-use super::{Defaulted, Reader, SourceRequest};
+use super::{Defaulted, InputReader, SourceRequest};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
@@ -22,19 +22,20 @@ use crate::transaction::Transaction;
 const IN_FLIGHT: usize = 4;
 
 /// The inputs of one table, ready to be read.
-type Opened = Vec<(Arc<Input>, Reader)>;
+type Opened = Vec<(Arc<Input>, InputReader)>;
 
 impl Instance {
-    /// Starts all inputs that have not started, or none of them if one cannot be opened. Where all have, it does not wait
-    /// for definitions, which may take long.
+    /// Starts all inputs that have not started, or none of them if one cannot be opened. If all have started it returns at
+    /// once, without the definitions' lock, which CREATE may hold for long.
     pub(crate) fn start_inputs(self: &Arc<Self>) -> Result<()> {
         self.poison.check()?;
-        if self.inputs.waiting().is_empty() {
+        let all_inputs = &self.connectors.inputs;
+        if all_inputs.waiting().is_empty() {
             return Ok(());
         }
         let _definitions = self.definitions.lock();
         let mut tables: Vec<(String, Opened)> = Vec::new();
-        for input in self.inputs.waiting() {
+        for input in all_inputs.waiting() {
             let reader = self.open(&input)?;
             match tables.iter_mut().find(|(table, _)| *table == input.table) {
                 Some((_, inputs)) => inputs.push((input, reader)),
@@ -43,30 +44,30 @@ impl Instance {
         }
         for (table, inputs) in tables {
             let all: Vec<Arc<Input>> = inputs.iter().map(|(input, _)| input.clone()).collect();
-            all.iter().for_each(|input| self.inputs.started(input));
+            all.iter().for_each(|input| all_inputs.started(input));
             let instance = Arc::downgrade(self);
             let spawned = thread::Builder::new()
                 .name(format!("source-{table}"))
                 .spawn(move || run(&instance, inputs));
             if let Err(error) = spawned {
-                // They count as read, with an error: who waits for them is told.
+                // They have ended, with an error that `wait_for_sources` returns.
                 let error = Error::source(format!("no thread for a source: {error}"));
-                all.iter().for_each(|input| self.inputs.ended(input, Err(error.clone())));
+                all.iter().for_each(|input| all_inputs.ended(input, Err(error.clone())));
             }
         }
         Ok(())
     }
 
-    fn open(&self, input: &Input) -> Result<Reader> {
-        let entry = self.catalog.get(&input.table)?;
+    fn open(&self, input: &Input) -> Result<InputReader> {
+        let entry = self.writer.catalog.get(&input.table)?;
         let request = SourceRequest {
             path: input.path.clone(),
             options: input.options.clone(),
             schema: entry.schema.clone(),
-            defaults: self.defaults(&entry, self.clock.now()?)?,
+            defaults: self.writer.defaults(&entry, self.writer.now()?)?,
             batch_rows: self.settings.batch_rows,
         };
-        let opened = self.formats.open(&*input.source, &request);
+        let opened = self.connectors.formats.open(&*input.source, &request);
         opened.map_err(|error| named(input, error))
     }
 }
@@ -97,12 +98,12 @@ fn run(instance: &Weak<Instance>, inputs: Opened) {
         };
         failed = result.clone().err();
         let Some(instance) = instance.upgrade() else { return };
-        instance.inputs.ended(&input, result.map_err(|error| named(&input, error)));
+        instance.connectors.inputs.ended(&input, result.map_err(|error| named(&input, error)));
     }
 }
 
 /// Reads an input to its end, until its table is dropped, or until the engine is.
-fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Result<()> {
+fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) -> Result<()> {
     let mut in_flight = VecDeque::with_capacity(IN_FLIGHT + 1);
     while let Some(portion) = reader.next()? {
         let Some(instance) = instance.upgrade() else { return Ok(()) };
@@ -114,8 +115,8 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Re
         let inserted = match portion.defaulted.is_empty() {
             true => portion.rows,
             false => {
-                let entry = instance.catalog.get(&input.table)?;
-                let defaults = instance.defaults(&entry, transaction.time())?;
+                let entry = instance.writer.catalog.get(&input.table)?;
+                let defaults = instance.writer.defaults(&entry, transaction.time())?;
                 with_defaults(&portion.rows, &portion.defaulted, &defaults)?
             }
         };
@@ -127,14 +128,14 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: Reader) -> Re
         if in_flight.len() > IN_FLIGHT
             && let Some(epoch) = in_flight.pop_front()
         {
-            instance.progress.wait(epoch)?;
-            instance.check_views()?;
+            instance.reader.progress.wait(epoch)?;
+            instance.reader.check_views()?;
         }
     }
     match (instance.upgrade(), in_flight.pop_back()) {
         (Some(instance), Some(epoch)) => {
-            instance.progress.wait(epoch)?;
-            instance.check_views()
+            instance.reader.progress.wait(epoch)?;
+            instance.reader.check_views()
         }
         _ => Ok(()),
     }

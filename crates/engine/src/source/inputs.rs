@@ -11,8 +11,8 @@ use super::{Refusal, Source, SourceProgress, SourceState};
 use crate::error::{Error, Result};
 use crate::poison::{Poison, Waited};
 
-/// How many refused rows are told of.
-const TOLD: usize = 10;
+/// How many refused rows an input lists in its progress.
+const REPORTED: usize = 10;
 
 /// Where rows of a table come from: a connector, ready to be started.
 pub(crate) struct Input {
@@ -56,7 +56,7 @@ impl Input {
         self.counters.add(rows, refused.len() as u64, bytes);
         if !refused.is_empty() {
             let mut messages = self.messages.lock();
-            let room = TOLD - messages.len();
+            let room = REPORTED - messages.len();
             messages.extend(refused.into_iter().take(room));
         }
     }
@@ -119,7 +119,7 @@ impl Inputs {
         self.changed.notify_all();
     }
 
-    /// A table is gone, and its inputs with it. Whoever calls has the turn to write.
+    /// Ends the inputs of a table that is dropped. The caller holds the write lock.
     pub(crate) fn remove(&self, table: &str) {
         let mut inputs = self.state.lock();
         inputs.retain(|(input, _)| {

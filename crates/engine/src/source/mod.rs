@@ -26,7 +26,7 @@ use arrow::datatypes::SchemaRef;
 pub(crate) use inputs::{Input, Inputs};
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::Refusals;
-pub(crate) use registry::{Reader, Registry, Writer};
+pub(crate) use registry::{InputReader, OutputWriter, Registry};
 
 use crate::error::{Error, Result};
 

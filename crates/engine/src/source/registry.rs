@@ -50,10 +50,10 @@ impl Registry {
     }
 
     /// Begins to read.
-    pub(crate) fn open(&self, source: &dyn Source, request: &SourceRequest) -> Result<Reader> {
+    pub(crate) fn open(&self, source: &dyn Source, request: &SourceRequest) -> Result<InputReader> {
         let guard = self.guard("source", source.name());
         let reader = guard.call(|| source.open(request))?;
-        Ok(Reader { reader, guard })
+        Ok(InputReader { reader, guard })
     }
 
     /// Tells what columns a path has.
@@ -67,10 +67,10 @@ impl Registry {
     }
 
     /// Begins to write.
-    pub(crate) fn create(&self, sink: &dyn Sink, request: &SinkRequest) -> Result<Writer> {
+    pub(crate) fn create(&self, sink: &dyn Sink, request: &SinkRequest) -> Result<OutputWriter> {
         let guard = self.guard("sink", sink.name());
         let writer = guard.call(|| sink.create(request))?;
-        Ok(Writer { writer, guard })
+        Ok(OutputWriter { writer, guard })
     }
 
     fn guard(&self, kind: &str, name: &str) -> Guard {
@@ -112,12 +112,12 @@ impl Guard {
 }
 
 /// A reader whose panics poison the engine.
-pub(crate) struct Reader {
+pub(crate) struct InputReader {
     reader: Box<dyn SourceReader>,
     guard: Guard,
 }
 
-impl Reader {
+impl InputReader {
     /// The next rows, as [`SourceReader::next`].
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
         self.guard.call(|| self.reader.next())
@@ -125,12 +125,12 @@ impl Reader {
 }
 
 /// A writer whose panics poison the engine.
-pub(crate) struct Writer {
+pub(crate) struct OutputWriter {
     writer: Box<dyn SinkWriter>,
     guard: Guard,
 }
 
-impl Writer {
+impl OutputWriter {
     /// As [`SinkWriter::write`].
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         self.guard.call(|| self.writer.write(rows))

@@ -111,7 +111,7 @@ impl Drop for Subscription {
             if std::thread::panicking() {
                 instance.poison.spread("a subscriber panicked".to_owned());
             }
-            instance.unsubscribe(self.id);
+            instance.definitions.unsubscribe(self.id);
         }
     }
 }

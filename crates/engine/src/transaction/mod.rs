@@ -1,16 +1,14 @@
 //! Transactions: changes to tables that become visible together, or not at all.
 //!
-//! Writers are serialised: a transaction has its [`Turn`] from BEGIN, or from the statement that makes it,
-//! until it ends, and others wait. So what it reads stays as it is until it commits. Its [`Write`]s are
-//! staged, in statement order, and reach the dataflows when it commits; what it reads meanwhile is the last
-//! complete epoch with its writes laid over it ([`Overlay`]).
+//! A transaction holds the [write lock](WriteGuard) from BEGIN, or from the statement that makes it, until it ends, so
+//! that what it reads does not change before it commits. Its [`Write`]s are staged in statement order and reach the
+//! dataflows when it commits. Until then it reads the last complete epoch with its own writes applied ([`Overlay`]).
 
 mod counted;
 mod fit;
 mod overlay;
 mod rows;
 mod staged;
-mod turn;
 mod write;
 
 use std::collections::BTreeMap;
@@ -22,15 +20,15 @@ use arrow::array::RecordBatch;
 pub(crate) use overlay::Overlay;
 pub(crate) use rows::Rows;
 pub(crate) use staged::{Staged, Staging};
-pub(crate) use turn::{Turn, Turns};
 pub(crate) use write::{Direction, Write};
 
 use crate::catalog::{Entry, Table};
-use crate::clock::{Moment, moment};
+use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::source::Refusal;
 use crate::worker::DataflowId;
+use crate::writer::{WriteGuard, Writer};
 
 /// Rows that a source refused to bring into a table.
 struct Refused {
@@ -44,34 +42,28 @@ struct Refused {
 /// While it is open, other writers wait: a thread that begins a second one, or executes SQL that writes
 /// outside of it, waits for itself.
 pub struct Transaction {
+    /// Keeps the engine running, and is otherwise used through its writer.
     instance: Arc<Instance>,
     writes: BTreeMap<DataflowId, Staged>,
     time: Moment,
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
     refused: Vec<Refused>,
-    _turn: Turn,
+    _lock: WriteGuard,
 }
 
 impl Transaction {
-    /// Waits for the turn to write.
+    /// Waits for the write lock.
     pub(crate) fn begin(instance: &Arc<Instance>, at: Option<SystemTime>) -> Result<Self> {
-        let turn = Turns::take(&instance.turns)?;
-        let last = instance.sequencer.time();
-        let time = match at.map(moment).transpose()? {
-            Some(time) if last.is_some_and(|last| time < last) => {
-                return Err(Error::data("the time is before that of the last epoch"));
-            }
-            Some(time) => time,
-            None => instance.clock.now()?.max(last.unwrap_or(Moment::MIN)),
-        };
+        let lock = instance.writer.lock()?;
+        let time = instance.writer.next_time(at)?;
         Ok(Self {
             instance: instance.clone(),
             writes: BTreeMap::new(),
             time,
             is_time_given: at.is_some(),
             refused: Vec::new(),
-            _turn: turn,
+            _lock: lock,
         })
     }
 
@@ -93,9 +85,8 @@ impl Transaction {
         columns: &[&str],
         rows: RecordBatch,
     ) -> Result<()> {
-        self.instance.poison.check()?;
-        let entry = self.instance.catalog.get(table)?;
-        let defaults = self.instance.defaults(&entry, self.time)?;
+        let entry = self.writer().entry(table)?;
+        let defaults = self.writer().defaults(&entry, self.time)?;
         let columns = fit::complete(&entry, columns, &rows, &defaults)?;
         let rows = fit::fit(&entry, &columns)?;
         self.stage(entry.as_table()?.id, Write::enter(rows))
@@ -117,25 +108,26 @@ impl Transaction {
     ///
     /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind.
     pub fn commit(self) -> Result<u64> {
-        self.instance.poison.check()?;
+        let writer = &self.instance.writer;
+        writer.poison.check()?;
         let is_empty = self.writes.values().all(|staged| staged.writes().is_empty());
         let epoch = if is_empty && !self.is_time_given {
-            self.instance.sequencer.last()
+            writer.last()
         } else {
-            let budget = &self.instance.context.budget;
+            let budget = writer.context.budget();
             let writes = self
                 .writes
                 .into_iter()
                 .map(|(table, staged)| Ok((table, Write::coalesce(staged.into_writes(), budget)?)));
-            self.instance.sequencer.commit(writes.collect::<Result<_>>()?, self.time)?
+            writer.commit(writes.collect::<Result<_>>()?, self.time)?
         };
         for Refused { table, source, refusals } in &self.refused {
-            self.instance.refusals.add(table, source, epoch, refusals)?;
+            self.instance.connectors.refusals.add(table, source, epoch, refusals)?;
         }
         Ok(epoch)
     }
 
-    /// Whether rows may be refused: fails with the first of them if the engine is strict.
+    /// Fails with the first refusal if the engine is strict.
     pub(crate) fn check_refused(&self, refusals: &[Refusal]) -> Result<()> {
         match refusals.first() {
             Some(first) if self.instance.settings.strict => Err(Error::source(first.to_string())),
@@ -143,7 +135,8 @@ impl Transaction {
         }
     }
 
-    /// Tells what a source refused to bring into a table; it is known once the transaction is committed.
+    /// Adds rows that a source refused to bring into a table; `alluvium.errors` shows them once the transaction has
+    /// committed.
     pub(crate) fn refuse(&mut self, table: &str, source: &str, refusals: Vec<Refusal>) {
         if !refusals.is_empty() {
             let (table, source) = (table.to_owned(), source.to_owned());
@@ -152,8 +145,7 @@ impl Transaction {
     }
 
     fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {
-        self.instance.poison.check()?;
-        let entry = self.instance.catalog.get(table)?;
+        let entry = self.writer().entry(table)?;
         let table = entry.as_table()?;
         if direction == Direction::Leave {
             table.check_leave(&entry.name)?;
@@ -164,7 +156,7 @@ impl Transaction {
 
     /// Begins to work out what a statement does to a table.
     pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
-        Staging::new(table, &self.instance.context)
+        Staging::new(table, &self.writer().context)
     }
 
     /// Makes what a statement does a part of the transaction. Returns how many rows enter or leave.
@@ -180,11 +172,11 @@ impl Transaction {
     }
 
     fn staged(&mut self, table: DataflowId) -> &mut Staged {
-        let context = &self.instance.context;
+        let context = &self.instance.writer.context;
         self.writes.entry(table).or_insert_with(|| Staged::new(context))
     }
 
-    /// What the transaction has written to a table, to be laid over what it held before; `None` if nothing.
+    /// The transaction's writes to a table, to be applied to the rows it held before; `None` without writes.
     pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
         match self.writes.get(&table.id).map(Staged::writes) {
             Some(writes) if !writes.is_empty() => {
@@ -194,7 +186,11 @@ impl Transaction {
         }
     }
 
-    /// What `NOW()` is in it.
+    fn writer(&self) -> &Writer {
+        &self.instance.writer
+    }
+
+    /// The value of `NOW()` in it.
     pub(crate) fn time(&self) -> Moment {
         self.time
     }

@@ -30,7 +30,7 @@ impl Staged {
         if write.rows.len() == 0 {
             return Ok(());
         }
-        let bytes = write.rows.count(&self.context.budget);
+        let bytes = write.rows.count(self.context.budget());
         self.add(|staged| {
             staged.bytes += bytes;
             staged.writes.push(write);
@@ -77,10 +77,11 @@ impl Staged {
 
     /// Moves what is in memory to a file if it takes too much; on an error all stays where it is.
     fn relieve(&mut self) -> Result<()> {
-        let StateContext { budget, storage: Some(storage), disk_full } = &self.context else {
+        let (budget, disk_full) = (self.context.budget(), self.context.disk_full());
+        let Some(storage) = self.context.storage() else {
             return Ok(());
         };
-        if !budget.is_much(self.bytes) || self.bytes < budget.smallest_file() {
+        if !budget.is_large_buffer(self.bytes) || self.bytes < budget.policy().smallest_file {
             return Ok(());
         }
         let late = &self.writes[self.in_files..];

@@ -33,7 +33,7 @@ fn panic_with(workers: usize, arm: fn()) {
     std::thread::spawn(move || {
         failed.send(subscription.next().expect("an error is an item").map(drop))
     });
-    engine.instance.sequencer.run_on_workers(arm);
+    engine.instance.definitions.run_on_workers(arm);
     let rows: Vec<String> = (0..100).map(|row| format!("({row}, {row})")).collect();
     // The commit may still succeed: it does not wait for the dataflows.
     let _ = engine.execute(&format!("INSERT INTO t VALUES {}", rows.join(", ")));

@@ -41,7 +41,7 @@ impl Waited for Alarm {
 }
 
 impl Pool {
-    /// Starts `workers` threads, which must be at least one, whose state has these context.
+    /// Starts `workers` threads, which must be at least one, whose state has this context.
     pub(crate) fn start(
         workers: usize,
         context: &StateContext,
@@ -54,13 +54,13 @@ impl Pool {
             workers => CommunicationConfig::Process(workers),
         };
         let (allocators, _) = communication.try_build().map_err(start)?;
-        let disk_full = context.disk_full.clone();
+        let disk_full = context.disk_full().clone();
         let alarm = Arc::new(Alarm { threads: Vec::new(), disk_full: disk_full.clone() });
         let mut pool = Self { workers: Vec::with_capacity(workers), alarm };
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
-            let context = context.clone();
+            let context = context.for_worker(Arc::clone(&progress.metrics()[index]));
             let run = move || {
                 context::enter(context);
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));

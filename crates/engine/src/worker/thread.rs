@@ -28,7 +28,6 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 ) {
-    progress.metrics()[index].attach();
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
@@ -187,7 +186,7 @@ impl Worker {
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.
     fn take_down(&mut self) {
-        context::leave();
+        context::current().close();
         while let Some(installed) = self.installed.pop() {
             self.contain(|_| drop(installed));
         }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A file is written once, from front to back, and ends in its trailer, so that one that was torn has none.
-//! Pages are the same bytes as in memory and are read in place. `docs/file-format.md` draws all of it.
+//! Pages are the same bytes as in memory and are read in place. `docs/reference/file-format.md` draws all of it.
 //!
 //! Nothing in a file is trusted: header, metadata and trailer are checked when it is opened, a page against its
 //! checksum when it is touched for the first time, and again when it was given back since.

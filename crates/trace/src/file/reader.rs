@@ -23,7 +23,7 @@ use crate::time::MAXIMUM_LANES;
 
 /// The pages of a batch file.
 ///
-/// A page is checked when it is touched, and then stays in memory until it is [given back](Mapping::give_back).
+/// A page is checked when it is touched, and then stays in memory until it is [evicted](Mapping::evict).
 pub(crate) struct FilePages {
     blob: Arc<dyn Blob>,
     /// Deletes the file with its last reader, if it is one that nobody else knows.
@@ -42,8 +42,8 @@ pub(crate) struct FilePages {
     known: AtomicUsize,
     /// The generation in which each part of the mapping, of [`FAULT_AROUND`] bytes, was last touched.
     windows: Box<[AtomicU32]>,
-    /// The bytes of those that were touched in this one.
-    touched: AtomicUsize,
+    /// The bytes of the windows that were touched in this generation.
+    resident: AtomicUsize,
     /// Of what is held beside the mapping.
     charge: Mutex<Charge>,
 }
@@ -70,9 +70,6 @@ fn touched(generation: u32) -> u32 {
     generation << 1 | 1
 }
 
-/// The most bytes that are asked for at once.
-const MOST_ASKED: u64 = 8 << 20;
-
 impl fmt::Debug for FilePages {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("FilePages").field("blob", &self.blob).finish_non_exhaustive()
@@ -81,11 +78,16 @@ impl fmt::Debug for FilePages {
 
 impl FilePages {
     /// The pages of a file just written, which goes with its last reader.
-    pub(super) fn written(blob: Arc<dyn Blob>, context: StateContext, metadata: &Metadata) -> Self {
-        let temporary =
-            context.storage.map(|storage| TemporaryBlob::new(storage, Arc::clone(&blob)));
-        context.budget.add_file(blob.len());
-        Self::new(blob, temporary, &context.budget, metadata)
+    pub(super) fn written(
+        blob: Arc<dyn Blob>,
+        context: &StateContext,
+        metadata: &Metadata,
+    ) -> Self {
+        let temporary = context
+            .storage()
+            .map(|storage| TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)));
+        context.budget().add_file(blob.len());
+        Self::new(blob, temporary, context.budget(), metadata)
     }
 
     /// The pages of a file, and what its metadata says.
@@ -185,7 +187,7 @@ impl FilePages {
             retractions: metadata.retractions as usize,
             budget: budget.clone(),
             windows,
-            touched: AtomicUsize::new(0),
+            resident: AtomicUsize::new(0),
             charge: Mutex::new(budget.charge(held)),
         }
     }
@@ -265,7 +267,7 @@ impl FilePages {
             let fresh =
                 |window: &&AtomicU32| window.swap(generation, Ordering::Relaxed) != generation;
             let more = self.windows[around].iter().filter(fresh).count() * FAULT_AROUND;
-            self.budget.mappings().touch(more, &self.touched);
+            self.budget.mappings().add_resident(more, &self.resident);
         }
         page
     }
@@ -276,13 +278,13 @@ impl FilePages {
     }
 
     /// Asks for those of these pages, which ascend, that are not in memory, and does not wait for them. Neighbours
-    /// are asked for at once; what is more than a small part of the budget, or than [`MOST_ASKED`], is left.
+    /// are asked for at once; what exceeds [`MemoryPolicy::prefetch`] is left.
     /// Whether there was anything to ask for.
     pub(crate) fn prefetch(&self, pages: impl IntoIterator<Item = usize>) -> bool {
         if !self.blob.is_mapped() {
             return false;
         }
-        let most = MOST_ASKED.min(self.budget.limit() as u64 / 16);
+        let most = self.budget.policy().prefetch as u64;
         let asked = asked(self.generation.load(Ordering::Relaxed));
         let (mut bytes, mut run) = (0, 0..0);
         for page in pages {
@@ -359,13 +361,13 @@ impl FilePages {
 }
 
 impl Mapping for FilePages {
-    fn touched(&self) -> usize {
-        self.touched.load(Ordering::Relaxed)
+    fn resident(&self) -> usize {
+        self.resident.load(Ordering::Relaxed)
     }
 
     /// Who touches a page again has it read and checked again.
-    fn give_back(&self) {
-        self.budget.mappings().give_back(&self.touched);
+    fn evict(&self) {
+        self.budget.mappings().subtract_resident(&self.resident);
         self.generation.fetch_add(1, Ordering::AcqRel);
         // Advice: without it the pages stay a little longer.
         let all = 0..self.blob.len();
@@ -378,7 +380,7 @@ impl Mapping for FilePages {
 
 impl Drop for FilePages {
     fn drop(&mut self) {
-        self.budget.mappings().give_back(&self.touched);
+        self.budget.mappings().subtract_resident(&self.resident);
         if self.temporary.is_some() {
             self.budget.remove_file(self.blob.len());
         }

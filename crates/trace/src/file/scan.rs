@@ -29,10 +29,6 @@ struct Window {
 /// The most bytes of a window: small beside the caches of a processor, large beside the cost of a system call.
 const WINDOW: usize = 256 << 10;
 
-/// The windows of all files that are read together take no more than this part of the budget, if that is room
-/// for a page of each.
-const PART: usize = 32;
-
 /// So many files may be read together in any case.
 const FEW: usize = 8;
 
@@ -40,12 +36,13 @@ impl FileScan {
     /// How many files whose pages are of so many bytes may be read together: as many as there is room for a page of
     /// each in that part of the budget.
     pub(crate) fn most_together(budget: &MemoryBudget, page_bytes: usize) -> usize {
-        (budget.limit() / PART / page_bytes.max(1)).max(FEW)
+        (budget.policy().scan_windows / page_bytes.max(1)).max(FEW)
     }
 
     /// The pages of a file that is read together with others, `files` in all.
-    pub(crate) fn new(file: Arc<FilePages>, files: usize) -> Self {
-        let bytes = WINDOW.min(file.budget().limit() / PART / files.max(1));
+    pub(crate) fn new(file: &Arc<FilePages>, files: usize) -> Self {
+        let file = Arc::clone(file);
+        let bytes = WINDOW.min(file.budget().policy().scan_windows / files.max(1));
         let length = usize::try_from(file.file_bytes()).unwrap_or(usize::MAX) / file.len().max(1);
         let pages = (bytes / length.max(1)).max(1).ilog2();
         let windows: Box<[_]> =
@@ -86,7 +83,7 @@ impl FileScan {
     /// Lets go of the windows from the one that has the page `from` up to the one that has `page`, but for that of
     /// `key_page`. What is read of them again comes again.
     #[inline]
-    pub(crate) fn let_go_between(&mut self, key_page: usize, from: usize, page: usize) {
+    pub(crate) fn release_between(&mut self, key_page: usize, from: usize, page: usize) {
         let window = |page: usize| page >> self.pages;
         for number in window(from).max(window(key_page) + 1)..window(page).min(self.windows.len()) {
             self.windows[number].take();
@@ -95,7 +92,7 @@ impl FileScan {
 
     /// Lets go of the windows before the one that has this page, for good.
     #[inline]
-    pub(crate) fn let_go_before(&mut self, page: usize) {
+    pub(crate) fn release_before(&mut self, page: usize) {
         let end = (page >> self.pages).min(self.windows.len());
         while self.first < end {
             self.windows[self.first].take();

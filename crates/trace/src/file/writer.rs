@@ -33,11 +33,11 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 impl FileWriter {
     /// A file of its own name in the storage of these context, which have one.
     pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
-        let storage = context.storage.as_ref().expect("batches go to files where there is storage");
+        let storage = context.storage().expect("batches go to files where there is storage");
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut writer = context.disk_full.wait_for(|| storage.create(&name))?;
-        context.disk_full.wait_for(|| writer.append(&format::header()))?;
-        let charge = context.budget.charge(0);
+        let mut writer = context.disk_full().wait_for(|| storage.create(&name))?;
+        context.disk_full().wait_for(|| writer.append(&format::header()))?;
+        let charge = context.budget().charge(0);
         Ok(Self {
             writer,
             context,
@@ -63,7 +63,7 @@ impl FileWriter {
         self.fences.push(page.key(0));
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
-        self.context.disk_full.wait_for(|| self.writer.append(bytes))?;
+        self.context.disk_full().wait_for(|| self.writer.append(bytes))?;
         let entries = self.entries.capacity() * size_of::<PageEntry>();
         self.charge.set(self.writer.held() + entries);
         Ok(())
@@ -97,11 +97,11 @@ impl FileWriter {
             length: bytes.len() as u64,
             checksum: xxh3_64(&bytes),
         };
-        let (disk_full, writer) = (&self.context.disk_full, &mut self.writer);
+        let (disk_full, writer) = (self.context.disk_full(), &mut self.writer);
         disk_full.wait_for(|| writer.append(&bytes))?;
         disk_full.wait_for(|| writer.append(&trailer.bytes()))?;
         let blob = disk_full.wait_for(|| writer.seal())?;
-        Ok(FilePages::written(blob, self.context, &metadata))
+        Ok(FilePages::written(blob, &self.context, &metadata))
     }
 }
 

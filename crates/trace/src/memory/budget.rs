@@ -1,13 +1,14 @@
-//! One limit for all state of a process.
+//! The memory budget of an engine: an account that counts, and a policy that says what is too much.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::account::Account;
 use super::mappings::Mappings;
+use super::policy::MemoryPolicy;
 use super::pressure::Pressure;
 use super::slots::Slots;
 
-/// A count of bytes, and the most it should be. Clones are of the same count.
+/// Counts the memory of an engine's state and compares it with a limit. Clones share the count.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     shared: Arc<Shared>,
@@ -15,32 +16,13 @@ pub struct MemoryBudget {
 
 #[derive(Debug)]
 struct Shared {
-    limit: usize,
-    /// Bytes on the heap.
-    used: AtomicUsize,
-    /// The most bytes there were on the heap.
-    peak: AtomicUsize,
-    /// Those of them that wait to be taken from one thread to another.
-    queued: AtomicUsize,
-    /// What was touched of mapped files.
+    policy: MemoryPolicy,
+    account: Account,
     mappings: Mappings,
-    /// Bytes of files that hold state.
-    files: AtomicU64,
-    /// Bytes ever written to such files.
-    written: AtomicU64,
-    /// Where full pages are.
+    /// The memory of full pages.
     slots: Arc<Slots>,
     pressure: Pressure,
 }
-
-/// Batches smaller than this are not worth a file, where the limit leaves room for them.
-const SMALL: usize = 64 << 10;
-
-/// A handful is no more than this, and less where there is little.
-const HANDFUL: usize = 1 << 20;
-
-/// As much it is in any case.
-const LEAST_HANDFUL: usize = 4 << 10;
 
 impl MemoryBudget {
     /// A budget of `limit` bytes.
@@ -48,20 +30,17 @@ impl MemoryBudget {
         Self::with_pressure(limit, Arc::new(|_| ()))
     }
 
-    /// A budget of `limit` bytes; once there is more than a third of it on the heap, `act` is done, with the limit, by
-    /// the thread that first sees it.
+    /// A budget of `limit` bytes that calls `act`, with the limit, when [a third](MemoryPolicy::pressure) of it is
+    /// first in use. The thread that passes this threshold makes the call.
     pub fn with_pressure(limit: usize, act: Arc<dyn Fn(usize) + Send + Sync>) -> Self {
+        let policy = MemoryPolicy::new(limit);
         Self {
             shared: Arc::new(Shared {
-                limit,
-                used: AtomicUsize::new(0),
-                peak: AtomicUsize::new(0),
-                queued: AtomicUsize::new(0),
-                mappings: Mappings::new(limit / 8),
-                files: AtomicU64::new(0),
-                written: AtomicU64::new(0),
-                slots: Arc::new(Slots::new(limit)),
-                pressure: Pressure::new(limit, act),
+                policy,
+                account: Account::default(),
+                mappings: Mappings::new(&policy),
+                slots: Arc::new(Slots::new(policy.free_slots)),
+                pressure: Pressure::new(&policy, act),
             }),
         }
     }
@@ -71,119 +50,99 @@ impl MemoryBudget {
         Self::new(usize::MAX)
     }
 
-    /// The most bytes there should be; `usize::MAX` for no limit.
-    pub fn limit(&self) -> usize {
-        self.shared.limit
+    /// The thresholds that follow from the limit.
+    #[inline]
+    pub fn policy(&self) -> &MemoryPolicy {
+        &self.shared.policy
     }
 
-    /// The bytes on the heap now.
+    /// The counted bytes in use now.
     pub fn used(&self) -> usize {
-        self.shared.used.load(Ordering::Relaxed)
+        self.shared.account.used()
     }
 
-    /// The most bytes there were on the heap.
+    /// The most counted bytes that were ever in use.
     pub fn peak(&self) -> usize {
-        self.shared.peak.load(Ordering::Relaxed)
+        self.shared.account.peak()
     }
 
-    /// The bytes of mapped files that were touched since they were last given back.
-    pub fn touched(&self) -> usize {
-        self.shared.mappings.touched()
+    /// The bytes of mapped files that are resident, as far as readers touched them since the last eviction.
+    pub fn resident(&self) -> usize {
+        self.shared.mappings.resident()
     }
 
-    /// The bytes that are kept for pages to come, which are not counted as being on the heap.
+    /// The bytes of freed pages that are kept for new ones. They do not count as used.
     pub fn kept(&self) -> usize {
         self.shared.slots.kept()
     }
 
     /// The bytes of the files that hold state now.
     pub fn files(&self) -> u64 {
-        self.shared.files.load(Ordering::Relaxed)
+        self.shared.account.files()
     }
 
-    /// The bytes that were ever written to files.
+    /// The bytes that were ever written to such files.
     pub fn written(&self) -> u64 {
-        self.shared.written.load(Ordering::Relaxed)
+        self.shared.account.written()
     }
 
-    /// Whether there is more on the heap than there should be. Of the limit an eighth is left to mapped files, and an
-    /// eighth to what is not counted: columns that single operators decode, and holes in the allocator's heap.
+    /// Whether more is in use than [`MemoryPolicy::counted`].
     pub fn is_over(&self) -> bool {
         self.excess() > 0
     }
 
-    /// Whether there is more on the heap than there may be.
+    /// Whether more is in use than the limit.
     pub fn is_exceeded(&self) -> bool {
-        self.used() > self.limit()
+        self.used() > self.policy().limit
     }
 
-    /// By how much there is more on the heap than there should be.
+    /// By how much the bytes in use exceed [`MemoryPolicy::counted`].
     pub(crate) fn excess(&self) -> usize {
-        self.used().saturating_sub(self.most_on_heap())
+        self.used().saturating_sub(self.policy().counted)
     }
 
-    /// Whether there would be more on the heap than there should be with `bytes` more.
-    pub(crate) fn has_no_room_for(&self, bytes: usize) -> bool {
-        self.used().saturating_add(bytes) > self.most_on_heap()
+    /// Whether `bytes` more would exceed [`MemoryPolicy::counted`].
+    pub(crate) fn would_exceed(&self, bytes: usize) -> bool {
+        self.used().saturating_add(bytes) > self.policy().counted
     }
 
-    fn most_on_heap(&self) -> usize {
-        self.limit() - self.limit() / 4
+    /// Whether a buffer of this size, which could be in a file as well, should be moved there.
+    pub fn is_large_buffer(&self, bytes: usize) -> bool {
+        let policy = self.policy();
+        bytes >= policy.large_buffer || self.is_over() && bytes >= policy.large_buffer_when_over
     }
 
-    /// Whether so much in one place, which could wait in a file as well, is better moved there.
-    pub fn is_much(&self, bytes: usize) -> bool {
-        bytes >= self.limit() / 16 || self.is_over() && bytes >= self.limit() / 64
-    }
-
-    /// Whether so much waits to be taken from one thread to another that no more should be sent.
+    /// Whether so much waits between workers that producers should stop.
     pub fn is_congested(&self) -> bool {
-        self.shared.queued.load(Ordering::Relaxed) > SMALL.max(self.limit() / 16)
+        self.shared.account.queued() > self.policy().queued
     }
 
-    /// How many bytes of rows an operator should have in hand at a time.
-    pub fn handful(&self) -> usize {
-        (self.limit() / 256).clamp(LEAST_HANDFUL, HANDFUL)
-    }
-
-    /// How many bytes something that is filled again and again, this time with `used`, may keep allocated when it is
-    /// emptied: what it needs each time, unless there is too little memory for that.
-    pub fn retained(&self, used: usize) -> usize {
-        used.min(self.limit() / 64).max(self.handful())
-    }
-
-    /// The fewest bytes that are worth a file.
-    pub fn smallest_file(&self) -> usize {
-        SMALL.min(self.limit() / 256)
-    }
-
-    /// Counts `bytes` until what is returned is dropped.
+    /// Counts `bytes` until the charge is dropped.
     pub fn charge(&self, bytes: usize) -> Charge {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
         charge.set(bytes);
         charge
     }
 
-    /// Counts `bytes` on their way from one thread to another until what is returned is dropped.
+    /// Counts `bytes` that wait between workers until the result is dropped.
     pub fn queue(&self, bytes: usize) -> Queued {
-        self.shared.queued.fetch_add(bytes, Ordering::Relaxed);
+        self.shared.account.enqueue(bytes);
         Queued { charge: self.charge(bytes) }
     }
 
-    /// The memory for full pages.
+    /// The memory of full pages.
     pub(super) fn slots(&self) -> &Arc<Slots> {
         &self.shared.slots
     }
 
     /// Counts a file that was written.
     pub(crate) fn add_file(&self, bytes: u64) {
-        self.shared.files.fetch_add(bytes, Ordering::Relaxed);
-        self.shared.written.fetch_add(bytes, Ordering::Relaxed);
+        self.shared.account.add_file(bytes);
     }
 
     /// No longer counts a file.
     pub(crate) fn remove_file(&self, bytes: u64) {
-        self.shared.files.fetch_sub(bytes, Ordering::Relaxed);
+        self.shared.account.remove_file(bytes);
     }
 
     /// The mapped files.
@@ -192,7 +151,7 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes that are counted.
+/// Counted bytes: they leave the account when this is dropped.
 #[derive(Debug)]
 pub struct Charge {
     budget: MemoryBudget,
@@ -200,7 +159,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What they are counted in.
+    /// The budget that counts the bytes.
     pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
@@ -210,17 +169,12 @@ impl Charge {
         if bytes == self.bytes {
             return;
         }
-        let Shared { used, peak, pressure, .. } = &*self.budget.shared;
+        let Shared { account, pressure, .. } = &*self.budget.shared;
         let before = std::mem::replace(&mut self.bytes, bytes);
-        if bytes >= before {
-            let more = bytes - before;
-            let now = used.fetch_add(more, Ordering::Relaxed) + more;
-            if now > peak.load(Ordering::Relaxed) {
-                peak.fetch_max(now, Ordering::Relaxed);
-                pressure.rises_to(now);
-            }
-        } else {
-            used.fetch_sub(before - bytes, Ordering::Relaxed);
+        if bytes < before {
+            account.subtract(before - bytes);
+        } else if let Some(peak) = account.add(bytes - before) {
+            pressure.rises_to(peak);
         }
     }
 
@@ -236,7 +190,7 @@ impl Drop for Charge {
     }
 }
 
-/// Bytes on their way from one thread to another.
+/// Counted bytes that wait between workers.
 #[derive(Debug)]
 pub struct Queued {
     charge: Charge,
@@ -244,6 +198,6 @@ pub struct Queued {
 
 impl Drop for Queued {
     fn drop(&mut self) {
-        self.charge.budget.shared.queued.fetch_sub(self.charge.bytes, Ordering::Relaxed);
+        self.charge.budget.shared.account.dequeue(self.charge.bytes);
     }
 }

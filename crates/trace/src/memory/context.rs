@@ -1,58 +1,149 @@
-//! What the state of a thread is surrounded by.
+//! What the state of a worker shares: the budget, the storage, the metrics.
 //!
-//! Traces are made by operators that know nothing of budgets and files, so each thread is told once, before
-//! its first dataflow is built.
+//! A [`StateContext`] is handed to everything that makes state: builders, row buffers, merges and spines. Only
+//! differential-dataflow makes traces without a way to hand one in: [`Trace::new`] uses the context that the thread
+//! has [entered](StateContext::scope).
+//!
+//! [`Trace::new`]: differential_dataflow::trace::Trace::new
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_storage::Storage;
 
 use super::{DiskFullGate, MemoryBudget};
+use crate::metrics::{Label, Metrics};
 
-/// The budget of a thread's state, and where it puts what goes beyond.
-#[derive(Clone, Debug)]
+/// What state is counted in, where it goes beyond its budget, and how it is labelled.
+///
+/// A clone is the same context. Contexts derived with [`for_worker`](Self::for_worker),
+/// [`for_relation`](Self::for_relation) and [`for_operator`](Self::for_operator) share the budget, the storage and
+/// the gate.
+#[derive(Clone, Debug, Default)]
 pub struct StateContext {
-    /// What all state is counted in.
-    pub budget: MemoryBudget,
-    /// Where batches are kept that are not kept in memory. Without it all are, whatever the limit.
-    pub storage: Option<Arc<dyn Storage>>,
-    /// Where it waits while the storage is full.
-    pub disk_full: DiskFullGate,
+    shared: Arc<Shared>,
 }
 
-impl Default for StateContext {
+#[derive(Clone, Debug)]
+struct Shared {
+    budget: MemoryBudget,
+    storage: Option<Arc<dyn Storage>>,
+    disk_full: DiskFullGate,
+    metrics: Arc<Metrics>,
+    label: Label,
+    is_closing: Arc<AtomicBool>,
+}
+
+impl Default for Shared {
     fn default() -> Self {
-        Self {
+        Shared {
             budget: MemoryBudget::unlimited(),
             storage: None,
             disk_full: DiskFullGate::default(),
+            metrics: Arc::default(),
+            label: Label::default(),
+            is_closing: Arc::default(),
         }
+    }
+}
+
+impl StateContext {
+    /// A context with this budget. Batches that exceed it go to `storage`; without storage everything stays in
+    /// memory, whatever the limit.
+    pub fn new(budget: MemoryBudget, storage: Option<Arc<dyn Storage>>) -> Self {
+        StateContext { shared: Arc::new(Shared { budget, storage, ..Shared::default() }) }
+    }
+
+    /// The context of one worker: its spines report to `metrics`, and it is [closed](Self::close) on its own.
+    pub fn for_worker(&self, metrics: Arc<Metrics>) -> Self {
+        self.with(|shared| {
+            shared.metrics = metrics;
+            shared.is_closing = Arc::default();
+        })
+    }
+
+    /// The context of the state of a table, view or index.
+    pub fn for_relation(&self, relation: &str) -> Self {
+        self.with(|shared| shared.label.relation = relation.to_owned())
+    }
+
+    /// The context of the state of an operator; `key` names the columns that its rows are found by.
+    pub fn for_operator(&self, operator: &str, key: String) -> Self {
+        self.with(|shared| {
+            shared.label.operator = operator.to_owned();
+            shared.label.key = key;
+        })
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Shared)) -> Self {
+        let mut shared = Shared::clone(&self.shared);
+        change(&mut shared);
+        StateContext { shared: Arc::new(shared) }
+    }
+
+    /// The budget that counts all state.
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.shared.budget
+    }
+
+    /// The storage of batches that are not kept in memory.
+    pub fn storage(&self) -> Option<&Arc<dyn Storage>> {
+        self.shared.storage.as_ref()
+    }
+
+    /// Where writers wait while the storage is full.
+    pub fn disk_full(&self) -> &DiskFullGate {
+        &self.shared.disk_full
+    }
+
+    /// The metrics that spines report to.
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
+    }
+
+    /// What the state is for.
+    pub(crate) fn label(&self) -> &Label {
+        &self.shared.label
+    }
+
+    /// From now on the worker only drops its state: spines neither merge nor spill. The work would be wasted, and
+    /// where a file cannot be written a thread that unwinds would panic a second time.
+    pub fn close(&self) {
+        self.shared.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether spines should leave their state as it is: the context is closed, or this thread unwinds.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.shared.is_closing.load(Ordering::Relaxed) || std::thread::panicking()
+    }
+
+    /// Runs `act` with this as the context of traces that differential-dataflow makes on this thread.
+    pub fn scope<R>(&self, act: impl FnOnce() -> R) -> R {
+        let _restored = Restored(CURRENT.replace(self.clone()));
+        act()
     }
 }
 
 thread_local! {
     static CURRENT: RefCell<StateContext> = RefCell::default();
-    static IS_LEFT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes these the context of all state that this thread makes from now on.
+/// The context to go back to when a [scope](StateContext::scope) ends.
+struct Restored(StateContext);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        CURRENT.set(std::mem::take(&mut self.0));
+    }
+}
+
+/// Makes this the context of traces that differential-dataflow makes on this thread from now on.
 pub fn enter(context: StateContext) {
-    CURRENT.with(|current| *current.borrow_mut() = context);
+    CURRENT.set(context);
 }
 
-/// The context of this thread's state: unlimited and without storage until it [`enter`]s others.
+/// The context that this thread has entered; unlimited and without storage if it has entered none.
 pub fn current() -> StateContext {
-    CURRENT.with(|current| current.borrow().clone())
-}
-
-/// From now on this thread only drops its state: nothing of it is merged or moved to files any more. That would be in vain,
-/// and where a file cannot be written the thread would panic once more, while it ends because of a panic.
-pub fn leave() {
-    IS_LEFT.set(true);
-}
-
-/// Whether the thread only drops its state, or is unwinding.
-pub(crate) fn is_left() -> bool {
-    IS_LEFT.get() || std::thread::panicking()
+    CURRENT.with_borrow(StateContext::clone)
 }

@@ -1,20 +1,22 @@
 //! How much memory state takes, and how much it may.
 //!
-//! Bytes of state are counted where they are held: a [`Charge`] lives as long as the memory it stands for. The
-//! count is one for an engine, and so is the limit: a [`MemoryBudget`] is shared by all its workers. What a
-//! spine or a builder does when the limit is passed it decides by itself, with the [`context`] of its
-//! thread: the budget, and the storage that batches go to.
+//! The budget tracks resident memory. One [`MemoryBudget`] serves all workers of an engine: its account counts, and
+//! its [`policy`] says what is too much. A [`Charge`] counts bytes for as long as their owner lives. Builders, buffers
+//! and spines react by themselves when a threshold is passed; the [`context`] that they are made with has the budget,
+//! and the storage that batches go to.
 //!
-//! What is counted should be what the system sees, and most of it is full pages. So these have memory of their own,
-//! `slots`, of which what is free is given back to the system, and a page is a `block` there. What is touched of mapped files
-//! is in memory, too: `mappings` sees to it that it is not too much. What else there is in memory is the allocator's:
-//! `pressure` says when it is time to give some of that back.
+//! Most memory is full pages. These have memory of their own, in `slots`, so that freed pages return to the system;
+//! `block` holds the bytes of one page. `mappings` bounds the resident pages of mapped files by evicting whole files.
+//! Other memory is the allocator's, and `pressure` is where it is asked to release early. Writers wait at the
+//! [`disk_full`] gate while the storage has no space left.
 
+mod account;
 mod block;
 pub mod budget;
 pub mod context;
 pub mod disk_full;
 mod mappings;
+pub mod policy;
 mod pressure;
 mod slots;
 
@@ -25,3 +27,4 @@ pub(crate) use slots::SLOT;
 pub use budget::{Charge, MemoryBudget, Queued};
 pub use context::StateContext;
 pub use disk_full::DiskFullGate;
+pub use policy::MemoryPolicy;

@@ -1,36 +1,39 @@
-//! Who is told when memory gets scarce.
+//! A call when memory gets scarce for the first time.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is done when there is first more than a third of the limit on the heap.
+use super::policy::MemoryPolicy;
+
+/// Calls a function once, when the counted memory first passes [`MemoryPolicy::pressure`].
 pub(super) struct Pressure {
-    limit: usize,
-    told: AtomicBool,
+    policy: MemoryPolicy,
+    was_called: AtomicBool,
     act: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
 impl Pressure {
-    /// Does `act`, with the limit in bytes.
-    pub(super) fn new(limit: usize, act: Arc<dyn Fn(usize) + Send + Sync>) -> Self {
-        Self { limit, told: AtomicBool::new(false), act }
+    /// Calls `act` with the limit in bytes.
+    pub(super) fn new(policy: &MemoryPolicy, act: Arc<dyn Fn(usize) + Send + Sync>) -> Self {
+        Self { policy: *policy, was_called: AtomicBool::new(false), act }
     }
 
-    /// There are so many bytes on the heap now.
+    /// Reports that so many bytes are in use now.
     pub(super) fn rises_to(&self, bytes: usize) {
-        if bytes > self.limit / 3
-            && !self.told.load(Ordering::Relaxed)
-            && !self.told.swap(true, Ordering::Relaxed)
+        if bytes > self.policy.pressure
+            && !self.was_called.load(Ordering::Relaxed)
+            && !self.was_called.swap(true, Ordering::Relaxed)
         {
-            (self.act)(self.limit);
+            (self.act)(self.policy.limit);
         }
     }
 }
 
 impl fmt::Debug for Pressure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Pressure").field("told", &self.told).finish_non_exhaustive()
+        let mut debug = formatter.debug_struct("Pressure");
+        debug.field("was_called", &self.was_called).finish_non_exhaustive()
     }
 }
 
@@ -43,19 +46,19 @@ mod tests {
     use crate::memory::MemoryBudget;
 
     #[test]
-    fn it_is_told_once_and_only_when_much_is_taken() {
-        let told = Arc::new(AtomicUsize::new(0));
-        let sum = Arc::clone(&told);
+    fn the_call_is_made_once_and_above_the_threshold() {
+        let sum = Arc::new(AtomicUsize::new(0));
+        let calls = Arc::clone(&sum);
         let act = move |limit| {
-            sum.fetch_add(limit, Ordering::Relaxed);
+            calls.fetch_add(limit, Ordering::Relaxed);
         };
         let budget = MemoryBudget::with_pressure(3000, Arc::new(act));
         let some = budget.charge(1000);
-        assert_eq!(told.load(Ordering::Relaxed), 0);
+        assert_eq!(sum.load(Ordering::Relaxed), 0);
         let more = budget.charge(1);
-        assert_eq!(told.load(Ordering::Relaxed), 3000);
+        assert_eq!(sum.load(Ordering::Relaxed), 3000);
         drop((some, more));
         let _again = budget.charge(5000);
-        assert_eq!(told.load(Ordering::Relaxed), 3000);
+        assert_eq!(sum.load(Ordering::Relaxed), 3000);
     }
 }

@@ -19,10 +19,6 @@ pub const SLOT: usize = 16 << 10;
 /// The slots of a region, which is mapped as a whole: of a few huge pages, wherever these begin.
 const REGION: usize = 1024;
 
-/// So many free slots keep their memory in any case, and no more than that.
-const LEAST_WARM: usize = 16;
-const MOST_WARM: usize = 1 << 16;
-
 /// So many at most are given back at once: others wait meanwhile.
 const MOST_COOLED: usize = 2048;
 
@@ -85,9 +81,9 @@ struct State {
 }
 
 impl Slots {
-    /// No slots yet, for a budget of `limit` bytes.
-    pub(super) fn new(limit: usize) -> Self {
-        let warm = (limit / 64 / SLOT).clamp(LEAST_WARM, MOST_WARM);
+    /// No slots yet. Of those that are freed later, so many bytes keep their memory.
+    pub(super) fn new(free: usize) -> Self {
+        let warm = free / SLOT;
         // A slot that is less than a page of the system cannot be given back without its neighbours.
         let warm = if SLOT.is_multiple_of(system_page()) { warm } else { usize::MAX };
         Slots { state: Mutex::default(), warm }
@@ -188,7 +184,7 @@ mod tests {
 
     #[test]
     fn no_two_have_the_same_memory() {
-        let slots = Arc::new(Slots::new(usize::MAX));
+        let slots = Arc::new(Slots::new(1 << 30));
         let mut held: Vec<Slot> = (0..3 * REGION).map(|_| slots.take().expect("memory")).collect();
         for round in 0..3 {
             for (number, slot) in held.iter_mut().enumerate() {
@@ -206,7 +202,8 @@ mod tests {
 
     #[test]
     fn free_ones_give_their_memory_back_and_others_keep_it() {
-        let slots = Arc::new(Slots::new(1));
+        const KEPT: usize = 16 * SLOT;
+        let slots = Arc::new(Slots::new(KEPT));
         let mut held: Vec<Slot> = (0..2 * REGION).map(|_| slots.take().expect("memory")).collect();
         held.iter_mut().for_each(|slot| slot.fill(7));
         let mut number = 0;
@@ -215,13 +212,13 @@ mod tests {
             number % 3 == 0
         });
         let free = 2 * REGION - held.len();
-        assert!(slots.kept() <= LEAST_WARM * SLOT);
+        assert!(slots.kept() <= KEPT);
         assert!(held.iter().all(|slot| slot.iter().all(|byte| *byte == 7)));
         // Mapped memory that was given back reads as zeros.
         let again: Vec<Slot> = (0..free).map(|_| slots.take().expect("memory")).collect();
         let warm = again.iter().filter(|slot| slot.iter().all(|byte| *byte == 7)).count();
         let cold = again.iter().filter(|slot| slot.iter().all(|byte| *byte == 0)).count();
-        assert!(warm <= LEAST_WARM && warm + cold == free, "{warm} warm, {cold} cold of {free}");
+        assert!(warm <= KEPT / SLOT && warm + cold == free, "{warm} warm, {cold} cold of {free}");
         assert_eq!(slots.state.lock().regions.len(), 2);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::layout::{HEADER, Layout, PageLimits};
 use super::view::Page;
-use crate::memory::{Block, context};
+use crate::memory::{Block, MemoryBudget};
 use crate::time::{MAXIMUM_LANES, PageTime};
 use crate::weight;
 
@@ -17,8 +17,8 @@ use crate::weight;
 /// in becomes the page. All else is put behind them when the page is closed, from memory that the builder keeps.
 pub struct PageBuilder<T> {
     limits: PageLimits,
-    /// The limits of the page in hand.
-    disk_full: PageLimits,
+    /// The limits of the open page.
+    open_limits: PageLimits,
     keys: Strings<Vec<u8>>,
     values: Strings<Block>,
     /// For each key, the number of values before it.
@@ -84,8 +84,8 @@ enum Shared {
 }
 
 impl<T: PageTime> PageBuilder<T> {
-    /// A builder with an empty page. Pages are counted by the budget of the thread's context.
-    pub fn new(limits: PageLimits) -> Self {
+    /// A builder with an empty page. `budget` counts the pages.
+    pub fn new(limits: PageLimits, budget: &MemoryBudget) -> Self {
         assert!(
             (1..=MAXIMUM_LANES).contains(&T::LANES),
             "a time has between one and {MAXIMUM_LANES} lanes"
@@ -94,9 +94,9 @@ impl<T: PageTime> PageBuilder<T> {
         let limits = PageLimits { updates, ..limits };
         PageBuilder {
             limits,
-            disk_full: limits,
+            open_limits: limits,
             keys: Strings::new(Vec::new(), 0),
-            values: Strings::new(Block::new(&context::current().budget), HEADER),
+            values: Strings::new(Block::new(budget), HEADER),
             value_starts: Vec::new(),
             update_starts: Vec::new(),
             times: Vec::new(),
@@ -163,7 +163,7 @@ impl<T: PageTime> PageBuilder<T> {
         let PageLimits { bytes, updates } = self.limits;
         let held = self.keys.size() + self.values.size();
         if held + page.bytes().len() > bytes || self.times.len() + page.updates() > updates {
-            self.disk_full = PageLimits { bytes: bytes / 2, updates: updates.div_ceil(2) };
+            self.open_limits = PageLimits { bytes: bytes / 2, updates: updates.div_ceil(2) };
         }
     }
 
@@ -222,7 +222,7 @@ impl<T: PageTime> PageBuilder<T> {
 
     /// Whether one more update has room on the page.
     fn fits(&self, key: &[u8], value: &[u8], shared: Shared) -> bool {
-        if self.times.len() >= self.disk_full.updates {
+        if self.times.len() >= self.open_limits.updates {
             return false;
         }
         let mut size = HEADER + self.keys.size() + self.values.size();
@@ -246,7 +246,7 @@ impl<T: PageTime> PageBuilder<T> {
         if shared <= Shared::Key {
             size += value.len() + 8;
         }
-        size <= self.disk_full.bytes
+        size <= self.open_limits.bytes
     }
 
     /// Writes the page out, its last update being final, and starts an empty one.
@@ -275,7 +275,7 @@ impl<T: PageTime> PageBuilder<T> {
         self.weights.clear();
         self.one_time = true;
         self.unit_weights = true;
-        self.disk_full = self.limits;
+        self.open_limits = self.limits;
         let retractions = std::mem::take(&mut self.retractions);
         Some(Page::built(bytes, layout, retractions))
     }

@@ -15,7 +15,7 @@
 //! What can be said once is said once: one length of all keys, one value per key, one update per value, one
 //! time of all updates, a weight of +1 everywhere. All numbers are little-endian and aligned, and columns are
 //! found by offsets from the start of the page, so that the bytes mean the same wherever they lie.
-//! `docs/page-format.md` draws them.
+//! `docs/reference/page-format.md` draws them.
 //!
 //! A page says nothing about its neighbours. A key whose values do not fit one page goes on in the next,
 //! which repeats the key, and a value whose updates do not fit goes on likewise; it is for the reader of

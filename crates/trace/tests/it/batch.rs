@@ -1,3 +1,4 @@
+use alluvium_trace::memory::context;
 use alluvium_trace::page::{Page, PageLimits};
 use alluvium_trace::{BatchBuilder, PageTime};
 use proptest::prelude::*;
@@ -33,7 +34,7 @@ proptest! {
 
 #[test]
 fn full_pages_are_about_as_large_as_asked() {
-    let mut builder = BatchBuilder::with_page_size(4096);
+    let mut builder = BatchBuilder::with_page_size(4096, &context::current());
     for number in 0..10_000u64 {
         let key = (number / 3).to_be_bytes();
         builder.push(&key, &number.to_be_bytes(), &(number % 2), 1 + (number as i64 % 2));
@@ -79,7 +80,7 @@ fn times_are_numbered_in_one_byte_or_in_two() {
 #[test]
 #[should_panic(expected = "left the range of a 64-bit integer")]
 fn a_weight_that_overflows_is_an_error() {
-    let mut builder = BatchBuilder::new();
+    let mut builder = BatchBuilder::new(&context::current());
     builder.push(b"key", b"val", &0u64, i64::MAX);
     builder.push(b"key", b"val", &0u64, 1);
 }

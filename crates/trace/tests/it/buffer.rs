@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::RowBuffer;
+use alluvium_trace::memory::context;
 use alluvium_trace::page::PageLimits;
 use differential_dataflow::trace::Description;
 use proptest::prelude::*;
@@ -24,7 +25,7 @@ fn seals_take_what_is_before_their_upper<T: TestTime>(
     rounds: Vec<(Vec<Update<T>>, Antichain<T>)>,
     limits: PageLimits,
 ) {
-    let mut buffer = RowBuffer::with_limits(limits);
+    let mut buffer = RowBuffer::with_limits(limits, &context::current());
     let mut inside: Vec<Update<T>> = Vec::new();
     let end = (Vec::new(), Antichain::new());
     for (updates, upper) in rounds.into_iter().chain([end]) {
@@ -65,7 +66,7 @@ proptest! {
 #[test]
 fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
     let keys: [&[u8]; 5] = [b"", b"\0", b"\0\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0"];
-    let mut buffer = RowBuffer::new();
+    let mut buffer = RowBuffer::new(&context::current());
     for key in keys.iter().rev() {
         buffer.push(key, b"", &0u64, 1);
     }
@@ -78,7 +79,7 @@ fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
 fn far_more_rows_than_memory_are_sorted_with_few_runs_at_a_time() {
     const MEMORY: usize = 4 << 20;
     let around = surround_with(MEMORY, Arc::new(MappedMemory::default()));
-    let mut buffer = RowBuffer::new();
+    let mut buffer = RowBuffer::new(&context::current());
     let rows: u64 = 200_000;
     for row in 0..rows {
         // A permutation, and the sum of two halves.
@@ -87,9 +88,9 @@ fn far_more_rows_than_memory_are_sorted_with_few_runs_at_a_time() {
         buffer.push(&key, &[7; 200], &0u64, 1);
     }
     let batch = buffer.seal(all_times());
-    let peak = around.budget.peak();
+    let peak = around.budget().peak();
     assert!(peak < MEMORY, "{peak}");
     let expected = (0..rows).map(|row| ((row.to_be_bytes().to_vec(), vec![7; 200], 0), 2));
     assert!(contents(&batch).into_iter().eq(expected));
-    assert!(around.budget.written() as usize > 20 * MEMORY);
+    assert!(around.budget().written() as usize > 20 * MEMORY);
 }

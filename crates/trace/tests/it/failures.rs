@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use alluvium_storage::{Failing, LocalStorage, MemoryStorage, Storage};
+use alluvium_trace::StateTrace;
 use alluvium_trace::memory::MemoryBudget;
+use alluvium_trace::memory::context;
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Spine, merge};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -28,7 +30,8 @@ fn rows(epoch: u64) -> Vec<Update<u64>> {
 }
 
 fn build(epoch: u64) -> Batch<u64> {
-    let mut builder = BatchBuilder::with_limits(PageLimits { bytes: 400, updates: 1 << 16 });
+    let mut builder =
+        BatchBuilder::with_limits(PageLimits { bytes: 400, updates: 1 << 16 }, &context::current());
     for (key, value, time, weight) in rows(epoch) {
         builder.push(&key, &value, &time, weight);
     }
@@ -66,7 +69,7 @@ fn shows(spine: &mut Spine<u64>, epochs: u64) {
 
 /// Fills a spine epoch by epoch. How often something failed.
 fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
-    let mut spine = Spine::<u64>::default();
+    let mut spine = Spine::<u64>::in_context(&context::current());
     let mut failures = 0;
     for epoch in 0..EPOCHS {
         let (batch, failed) = twice(storage, || build(epoch));
@@ -96,8 +99,9 @@ fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
         }
     }
     let batches = batches_of(&spine);
-    let (merged, failed) =
-        twice(storage, || merge(&batches, Antichain::from_elem(EPOCHS).borrow(), all_times()));
+    let (merged, failed) = twice(storage, || {
+        merge(&batches, Antichain::from_elem(EPOCHS).borrow(), all_times(), &context::current())
+    });
     failures += usize::from(failed);
     let all: Vec<_> = (0..EPOCHS).flat_map(rows).collect();
     assert_eq!(at(&contents(&merged), &EPOCHS), at(&reference(&all), &EPOCHS));
@@ -110,8 +114,8 @@ fn every_call_fails_once<S: Storage + Clone + 'static>(new: impl Fn() -> S) {
         let storage = Failing::new(new());
         storage.fail_from(call);
         let around = surround_with(MEMORY, Arc::new(storage.clone()));
-        let failures = run(&storage, &around.budget);
-        assert_eq!((around.budget.used(), around.budget.files()), (0, 0), "all is given back");
+        let failures = run(&storage, &around.budget());
+        assert_eq!((around.budget().used(), around.budget().files()), (0, 0), "all is given back");
         (failures, storage)
     };
     let (failures, whole) = attempt(u64::MAX);
@@ -160,7 +164,8 @@ fn a_file_that_others_have_cut_short_is_an_error_of_the_merge_that_reads_it() {
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
     let path = directory.path().join(&name);
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(70_000).unwrap();
-    let merged = outcome(|| merge(&[file], Antichain::new().borrow(), all_times()));
+    let merged =
+        outcome(|| merge(&[file], Antichain::new().borrow(), all_times(), &context::current()));
     let error = merged.unwrap_err();
     assert!(error.contains(path.to_str().unwrap()), "{error}");
     assert!(error.contains("read") && error.contains("failed to fill whole buffer"), "{error}");
@@ -174,7 +179,7 @@ fn a_full_disk_is_waited_for() {
         (0..500_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
     let limits = PageLimits { bytes: 1000, updates: 1 << 16 };
     storage.limit(7000);
-    let disk_full = around.disk_full.clone();
+    let disk_full = around.disk_full().clone();
     let frees = std::thread::spawn({
         let storage = storage.clone();
         move || {
@@ -194,11 +199,11 @@ fn a_full_disk_is_waited_for() {
     );
     assert!(written.is_file());
     assert_eq!(contents(&written), reference(&rows));
-    assert_eq!(around.disk_full.reason(), None);
+    assert_eq!(around.disk_full().reason(), None);
 
     // Who gives up has the error.
     storage.limit(storage.used() + 100);
-    around.disk_full.give_up();
+    around.disk_full().give_up();
     let message = outcome(|| batch(&rows, limits)).unwrap_err();
     assert!(message.contains("no room is left"), "{message}");
 }

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, LocalStorage, MemoryStorage, Storage};
+use alluvium_trace::StateTrace;
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Spine};
@@ -25,7 +26,7 @@ fn updates() -> Vec<Update<u64>> {
 
 /// The bytes of the file that a batch is in, which is the only one of its storage.
 pub fn file_of(around: &StateContext) -> Vec<u8> {
-    let storage = around.storage.as_ref().unwrap();
+    let storage = around.storage().unwrap();
     let names = storage.list("").unwrap();
     let [name] = names.as_slice() else { panic!("there is one file, not {names:?}") };
     storage.open(name).unwrap().bytes().to_vec()
@@ -48,22 +49,22 @@ fn read(blob: Arc<dyn Blob>) -> Result<Reference<u64>, String> {
 fn a_batch_goes_to_a_file_when_memory_is_used_up_in_the_middle_of_it() {
     let directory = tempfile::tempdir().unwrap();
     let around = surround_on_disk(40_000, directory.path());
-    let mut builder = BatchBuilder::with_page_size(1000);
+    let mut builder = BatchBuilder::with_page_size(1000, &context::current());
     let mut all = Vec::new();
     for number in 0..5_000_u64 {
         let (key, value) = (number.to_be_bytes().to_vec(), vec![7; 20]);
         builder.push(&key, &value, &3, 1);
         all.push((key, value, 3, 1));
         // Beside what waits to be written, which is all of so small a file.
-        assert!(around.budget.used() as u64 <= 40_000 + 50 * (number + 1));
+        assert!(around.budget().used() as u64 <= 40_000 + 50 * (number + 1));
     }
     let batch = builder.finish(all_times());
     assert!(batch.is_file() && batch.pages() > 100);
-    assert!(around.budget.used() < 40_000, "{} bytes", around.budget.used());
+    assert!(around.budget().used() < 40_000, "{} bytes", around.budget().used());
     assert_eq!(contents(&batch), reference(&all));
     drop(batch);
-    assert_eq!(around.budget.used(), 0);
-    assert!(around.storage.unwrap().list("").unwrap().is_empty());
+    assert_eq!(around.budget().used(), 0);
+    assert!(around.storage().unwrap().list("").unwrap().is_empty());
 }
 
 #[test]
@@ -73,15 +74,15 @@ fn a_file_goes_with_its_last_reader() {
     assert!(batch.is_file());
     let cursor = batch.cursor();
     drop(batch);
-    assert_eq!(around.storage.as_ref().unwrap().list("").unwrap().len(), 1);
+    assert_eq!(around.storage().unwrap().list("").unwrap().len(), 1);
     assert_eq!(cursor.key(), Some([0].as_slice()));
     drop(cursor);
-    assert!(around.storage.unwrap().list("").unwrap().is_empty());
+    assert!(around.storage().unwrap().list("").unwrap().is_empty());
 }
 
 #[test]
 fn without_storage_all_stays_in_memory() {
-    context::enter(StateContext { budget: MemoryBudget::new(1), ..StateContext::default() });
+    context::enter(StateContext::new(MemoryBudget::new(1), None));
     assert!(!batch(&updates(), SMALL).is_file());
 }
 
@@ -89,14 +90,14 @@ fn without_storage_all_stays_in_memory() {
 fn a_spine_moves_its_largest_layers_to_files_until_there_is_room() {
     let directory = tempfile::tempdir().unwrap();
     let around = surround_on_disk(100_000, directory.path());
-    let mut spine = Spine::<u64>::default();
+    let mut spine = Spine::<u64>::in_context(&context::current());
     for epoch in 0..20_u64 {
         let rows = 0..(if epoch == 0 { 3_000 } else { 40 });
         let rows: Vec<_> =
             rows.map(|row: u64| (row.to_be_bytes().to_vec(), vec![1; 20], epoch, 1)).collect();
         let since = Antichain::from_elem(0);
         let (lower, upper) = (Antichain::from_elem(epoch), Antichain::from_elem(epoch + 1));
-        let mut builder = BatchBuilder::new();
+        let mut builder = BatchBuilder::new(&context::current());
         for (key, value, time, weight) in &rows {
             builder.push(key, value, time, *weight);
         }
@@ -105,7 +106,7 @@ fn a_spine_moves_its_largest_layers_to_files_until_there_is_room() {
     }
     let mut places = Vec::new();
     spine.map_batches(|batch| places.push((batch.is_file(), batch.len())));
-    assert!(around.budget.used() <= 100_000, "{} bytes", around.budget.used());
+    assert!(around.budget().used() <= 100_000, "{} bytes", around.budget().used());
     assert_eq!(places[0], (true, 3_000), "{places:?}");
     assert!(places[1..].iter().any(|(is_file, _)| !is_file), "{places:?}");
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_storage::{Advice, Blob, BlobWriter, Error, MemoryStorage, Result, Storage};
 use alluvium_trace::memory::MemoryBudget;
+use alluvium_trace::memory::context;
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, Cursors, merge};
 use bytes::Bytes;
@@ -123,7 +124,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> Batch<u64> {
 fn file_of(batch: impl FnOnce() -> Batch<u64>) -> Arc<MappedBlob> {
     let around = surround(1);
     let _written = batch();
-    let storage = around.storage.unwrap();
+    let storage = around.storage().unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
     surround(usize::MAX);
     Arc::new(MappedBlob::new(blob))
@@ -140,7 +141,7 @@ fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<Mapped
 fn a_merge_reads_files_in_sequence_past_their_mappings() {
     let (first, one) = file_of_numbers((0..4000).step_by(2), 1 << 20);
     let (second, other) = file_of_numbers((1..4000).step_by(2), 1 << 20);
-    let merged = merge(&[one, other], Antichain::new().borrow(), all_times());
+    let merged = merge(&[one, other], Antichain::new().borrow(), all_times(), &context::current());
     assert_eq!(contents(&merged), contents(&numbers(0..4000)));
     for blob in [first, second] {
         assert!(blob.asked.lock().unwrap().is_empty());
@@ -167,7 +168,7 @@ fn a_scan_holds_one_window_at_a_time() {
     }
     assert!((1..=2 * 32_768).contains(&most), "{most} bytes");
     drop(cursor);
-    assert_eq!((memory.used(), memory.touched()), (before, 0));
+    assert_eq!((memory.used(), memory.resident()), (before, 0));
 }
 
 /// A key that has most of a collection, as a join without equal columns has, once had all of it in memory.
@@ -237,7 +238,7 @@ fn what_is_known_of_pages_is_counted() {
 fn a_scan_of_a_damaged_page_tells_file_and_place() {
     let around = surround(1);
     let _written = numbers(0..1000);
-    let storage = around.storage.unwrap();
+    let storage = around.storage().unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
     let mut bytes = blob.bytes().to_vec();
     bytes[9000] ^= 4;
@@ -245,9 +246,15 @@ fn a_scan_of_a_damaged_page_tells_file_and_place() {
     writer.append(&bytes).unwrap();
     let blob = Arc::new(MappedBlob::new(writer.seal().unwrap()));
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
-    let error =
-        outcome(|| merge(std::slice::from_ref(&file), Antichain::new().borrow(), all_times()))
-            .unwrap_err();
+    let error = outcome(|| {
+        merge(
+            std::slice::from_ref(&file),
+            Antichain::new().borrow(),
+            all_times(),
+            &context::current(),
+        )
+    })
+    .unwrap_err();
     assert!(error.contains("mem:damaged is damaged at byte"), "{error}");
 }
 
@@ -301,17 +308,17 @@ fn of_several_files_no_more_stays_touched_than_may_of_all() {
     let (mut most, mut all) = (0, 0);
     for number in 0..10_000 {
         for cursor in &mut cursors {
-            let before = memory.touched();
+            let before = memory.resident();
             assert_eq!(cursor.key(), Some(&*key(number)));
             cursor.step_key();
-            most = most.max(memory.touched());
-            all += memory.touched().saturating_sub(before);
+            most = most.max(memory.resident());
+            all += memory.resident().saturating_sub(before);
         }
     }
     // An eighth of the budget, and what was touched last.
     assert!(most <= (1 << 20) + (64 << 10) && all > 2 << 20, "{most} of {all}");
     drop(cursors);
-    assert_eq!(memory.touched(), 0);
+    assert_eq!(memory.resident(), 0);
 }
 
 /// One once gave back what the other had just touched, before it was in the sum, which then fell below zero.
@@ -329,14 +336,14 @@ fn workers_may_touch_files_and_give_back_each_others_at_once() {
                 for _ in 0..5 {
                     let mut cursor = file.cursor();
                     while cursor.key().is_some() {
-                        assert!(memory.touched() <= 1 << 20, "{} bytes", memory.touched());
+                        assert!(memory.resident() <= 1 << 20, "{} bytes", memory.resident());
                         cursor.step_key();
                     }
                 }
             });
         }
     });
-    assert_eq!(memory.touched(), 0);
+    assert_eq!(memory.resident(), 0);
 }
 
 #[test]

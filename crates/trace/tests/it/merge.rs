@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use alluvium_trace::memory::context;
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, merge};
 use differential_dataflow::trace::{Batch as _, Description, Merger};
@@ -16,7 +17,7 @@ fn a_merge_comes_to_the_same<T: TestTime>(
 ) {
     let all: Vec<Update<T>> = batches.iter().flat_map(|(updates, _)| updates.clone()).collect();
     let sources: Vec<_> = batches.iter().map(|(updates, limits)| batch(updates, *limits)).collect();
-    let merged = merge(&sources, since.borrow(), all_times());
+    let merged = merge(&sources, since.borrow(), all_times(), &context::current());
     let (merged, expected) = (contents(&merged), reference(&all));
     for time in times::<T>().filter(|time| since.less_equal(time)) {
         assert_eq!(at(&merged, &time), at(&expected, &time), "at {time:?}");
@@ -58,7 +59,7 @@ fn fuel_makes_no_difference<T: TestTime>(
     assert_eq!(merged.description().lower(), &minimum);
     assert_eq!(merged.description().upper(), &Antichain::new());
     assert_eq!(merged.description().since(), &since);
-    let at_once = merge(&[earlier, later], since.borrow(), all_times());
+    let at_once = merge(&[earlier, later], since.borrow(), all_times(), &context::current());
     assert_eq!(contents(&merged), contents(&at_once));
 }
 
@@ -99,7 +100,12 @@ fn rows_that_cancel_leave_no_page() {
     let insert = batch(&[(vec![1], vec![], 1u64, 1), (vec![2], vec![], 1, 1)], Default::default());
     let delete =
         batch(&[(vec![1], vec![], 2u64, -1), (vec![2], vec![], 3, -1)], Default::default());
-    let merged = merge(&[insert, delete], Antichain::from_elem(3).borrow(), all_times());
+    let merged = merge(
+        &[insert, delete],
+        Antichain::from_elem(3).borrow(),
+        all_times(),
+        &context::current(),
+    );
     assert!(merged.is_empty() && merged.pages() == 0);
 }
 
@@ -107,7 +113,7 @@ fn rows_that_cancel_leave_no_page() {
 fn with_no_since_times_stay() {
     let updates = [(vec![1], vec![], 1u64, 1), (vec![1], vec![], 2, -1)];
     let source = batch(&updates, Default::default());
-    let merged = merge(&[source], Antichain::new().borrow(), all_times());
+    let merged = merge(&[source], Antichain::new().borrow(), all_times(), &context::current());
     assert_eq!(contents(&merged), reference(&updates));
 }
 
@@ -116,7 +122,7 @@ fn with_no_since_times_stay() {
 fn a_weight_that_overflows_in_a_merge_is_an_error() {
     let one = batch(&[(vec![], vec![], 1u64, i64::MIN)], Default::default());
     let other = batch(&[(vec![], vec![], 2u64, -1)], Default::default());
-    merge(&[one, other], Antichain::from_elem(5).borrow(), all_times());
+    merge(&[one, other], Antichain::from_elem(5).borrow(), all_times(), &context::current());
 }
 
 #[test]
@@ -130,7 +136,12 @@ fn a_small_page_does_not_keep_those_behind_it_from_staying_as_they_are() {
     let on_a_page = rows(0..100).page(0).updates() as u32;
     let [first, second] = [rows(0..10 * on_a_page + 3), rows(1000..2000)];
     assert_eq!(first.page(10).updates(), 3, "the first ends in a small page");
-    let merged = merge(&[first.clone(), second.clone()], Antichain::new().borrow(), all_times());
+    let merged = merge(
+        &[first.clone(), second.clone()],
+        Antichain::new().borrow(),
+        all_times(),
+        &context::current(),
+    );
     let pages = |batch: &Batch<u64>| -> BTreeSet<*const u8> {
         (0..batch.pages()).map(|page| batch.page(page).bytes().as_ptr()).collect()
     };

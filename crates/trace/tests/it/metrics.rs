@@ -1,15 +1,17 @@
-//! What spines hold is seen from another thread.
+//! The metrics of a worker's spines, read from another thread.
 
 use std::sync::Arc;
 use std::thread;
 
-use alluvium_trace::metrics::{self, SpineMetrics};
+use alluvium_trace::StateTrace;
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::metrics::SpineMetrics;
 use alluvium_trace::{Batch, Metrics, RowBuffer, Spine};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::progress::Antichain;
 
 fn batch(epoch: u64, rows: &[(&str, i64)]) -> Batch<u64> {
-    let mut buffer = RowBuffer::new();
+    let mut buffer = RowBuffer::new(&StateContext::default());
     for (key, weight) in rows {
         buffer.push(key.as_bytes(), b"value", &epoch, *weight);
     }
@@ -17,27 +19,25 @@ fn batch(epoch: u64, rows: &[(&str, i64)]) -> Batch<u64> {
     buffer.seal(Description::new(until(epoch), until(epoch + 1), until(0)))
 }
 
-fn spine(operator: &str) -> Spine<u64> {
-    metrics::label(operator, "key".to_owned());
-    Spine::default()
+fn spine(operator: &str, context: &StateContext) -> Spine<u64> {
+    Spine::in_context(&context.for_operator(operator, "key".to_owned()))
 }
 
 #[test]
-fn a_ledger_tells_what_each_spine_of_its_thread_holds() {
+fn metrics_count_what_each_spine_of_a_worker_holds() {
     let metrics = Arc::new(Metrics::default());
     let rows = || metrics.spines().iter().map(|counters| counters.rows).collect::<Vec<_>>();
     let attached = Arc::clone(&metrics);
     let of_others = thread::spawn(|| {
-        let mut spine = spine("other");
+        let mut spine = spine("other", &StateContext::default());
         spine.insert(batch(0, &[("elsewhere", 1)]));
         spine.map_batches(|batch| assert_eq!(batch.len(), 1));
     });
     of_others.join().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
-            attached.attach();
-            metrics::build("view");
-            let (mut one, mut other) = (spine("one"), spine("other"));
+            let context = StateContext::default().for_worker(attached).for_relation("view");
+            let (mut one, mut other) = (spine("one", &context), spine("other", &context));
             let (first, second) = (batch(0, &[("a", 1), ("b", 1)]), batch(1, &[("a", -1)]));
             let bytes = first.bytes() as u64;
             one.insert(first);

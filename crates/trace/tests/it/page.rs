@@ -1,3 +1,4 @@
+use alluvium_trace::memory::MemoryBudget;
 use alluvium_trace::page::{Layout, PageBuilder};
 use proptest::prelude::*;
 use timely::order::Product;
@@ -9,7 +10,7 @@ fn a_page_shows_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>) {
     let expected = reference(&updates);
     let mut sorted = updates;
     sorted.sort();
-    let mut builder = PageBuilder::new(Default::default());
+    let mut builder = PageBuilder::new(Default::default(), &MemoryBudget::unlimited());
     for (key, val, time, weight) in &sorted {
         assert!(builder.push(key, val, time, *weight).is_none());
     }
@@ -64,7 +65,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 fn bytes_of<T: TestTime>(updates: &[(&str, &str, T, i64)]) -> Vec<u8> {
-    let mut builder = PageBuilder::new(Default::default());
+    let mut builder = PageBuilder::new(Default::default(), &MemoryBudget::unlimited());
     for (key, val, time, weight) in updates {
         assert!(builder.push(key.as_bytes(), val.as_bytes(), time, *weight).is_none());
     }

@@ -114,7 +114,7 @@ pub fn surround(memory: usize) -> StateContext {
 /// As [`surround`], with this storage.
 pub fn surround_with(memory: usize, storage: Arc<dyn Storage>) -> StateContext {
     let budget = MemoryBudget::new(memory);
-    let around = StateContext { budget, storage: Some(storage), ..StateContext::default() };
+    let around = StateContext::new(budget, Some(storage));
     context::enter(around.clone());
     around
 }
@@ -138,7 +138,7 @@ pub fn all_times<T: TestTime>() -> Description<T> {
 pub fn batch<T: TestTime>(updates: &[Update<T>], limits: PageLimits) -> Batch<T> {
     let mut sorted = updates.to_vec();
     sorted.sort();
-    let mut builder = BatchBuilder::with_limits(limits);
+    let mut builder = BatchBuilder::with_limits(limits, &context::current());
     for (key, val, time, weight) in &sorted {
         builder.push(key, val, time, *weight);
     }

@@ -1,3 +1,5 @@
+use alluvium_trace::StateTrace;
+use alluvium_trace::memory::context;
 use alluvium_trace::page::{Page, PageLimits};
 use alluvium_trace::{Batch, RowBuffer, Spine};
 use differential_dataflow::trace::{Batch as _, BatchReader, Description, Trace, TraceReader};
@@ -40,7 +42,7 @@ fn sealed<T: TestTime>(
     updates: &[Update<T>],
     limits: PageLimits,
 ) -> Batch<T> {
-    let mut buffer = RowBuffer::with_limits(limits);
+    let mut buffer = RowBuffer::with_limits(limits, &context::current());
     for (key, val, time, weight) in updates {
         buffer.push(key, val, time, *weight);
     }
@@ -125,7 +127,7 @@ impl<T: TestTime> Story<T> {
 
 fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, limits: PageLimits) {
     let mut story = Story::<T> {
-        spine: Spine::default(),
+        spine: Spine::in_context(&context::current()),
         history: Vec::new(),
         bounds: vec![0],
         logical: 0,
@@ -179,7 +181,7 @@ fn held(spine: &Spine<u64>) -> usize {
 
 #[test]
 fn a_spine_has_few_batches() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     for epoch in 0..1000u64 {
         let start = epoch as u32 * 10;
         spine.insert(numbers(epoch, start..start + 10, 1));
@@ -191,7 +193,7 @@ fn a_spine_has_few_batches() {
 
 #[test]
 fn contents_that_cancelled_give_their_memory_back() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     spine.insert(numbers(0, 0..10_000, 1));
     follow(&mut spine, 1);
     for epoch in 1..=10u64 {
@@ -208,7 +210,7 @@ fn contents_that_cancelled_give_their_memory_back() {
 
 #[test]
 fn a_lone_batch_that_cancels_in_itself_gives_its_memory_back() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     let limits = PageLimits { bytes: 1, updates: 1 };
     spine.insert(sealed(0, 2, &[(vec![], vec![], 0, 1), (vec![], vec![], 1, -1)], limits));
     follow(&mut spine, 1);
@@ -226,7 +228,7 @@ fn places<T: TestTime>(spine: &Spine<T>) -> Vec<*const Page> {
 #[test]
 fn a_spine_at_rest_is_not_merged_again() {
     type Iteration = Product<u64, u64>;
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     // Two times that stay two: iteration 3 of epoch 1 can tell them apart.
     let updates: Vec<_> = [0, 3].map(|number| (vec![], vec![], Iteration::time(number), 1)).into();
     spine.insert(sealed(0, 7, &updates, PageLimits::default()));
@@ -241,7 +243,7 @@ fn a_spine_at_rest_is_not_merged_again() {
 
 #[test]
 fn churn_that_waits_for_a_reader_is_given_back_when_it_goes_on() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     for epoch in 0..100u64 {
         let start = (epoch / 2) as u32 * 100;
         let weight = if epoch % 2 == 0 { 1 } else { -1 };
@@ -257,7 +259,7 @@ fn churn_that_waits_for_a_reader_is_given_back_when_it_goes_on() {
 
 #[test]
 fn steady_churn_keeps_a_spine_in_proportion_to_its_contents() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     for epoch in 0..2000u64 {
         let start = epoch as u32;
         let mut updates = vec![(start.to_be_bytes().to_vec(), vec![], epoch, 1)];
@@ -272,7 +274,7 @@ fn steady_churn_keeps_a_spine_in_proportion_to_its_contents() {
 
 #[test]
 fn empty_batches_take_no_layers() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     spine.insert(numbers(0, 0..10, 1));
     for epoch in 1..100 {
         spine.insert(Batch::empty(until(epoch), until(epoch + 1)));
@@ -287,7 +289,7 @@ fn empty_batches_take_no_layers() {
 
 #[test]
 fn before_all_times_there_are_no_batches() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     spine.insert(numbers(0, 0..10, 1));
     follow(&mut spine, 1);
     assert!(spine.batches_through(until(0).borrow()).unwrap().is_empty());
@@ -295,7 +297,7 @@ fn before_all_times_there_are_no_batches() {
 
 #[test]
 fn no_batch_straddles_the_bound_asked_for() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     spine.insert(sealed(0, 4, &[(vec![], vec![], 1, 1)], PageLimits::default()));
     assert!(spine.batches_through(until(2).borrow()).is_none());
     assert_eq!(spine.batches_through(until(4).borrow()).unwrap().len(), 1);
@@ -304,12 +306,12 @@ fn no_batch_straddles_the_bound_asked_for() {
 #[test]
 #[should_panic(expected = "a batch starts where the last one ended")]
 fn a_gap_is_refused() {
-    Spine::default().insert(Batch::<u64>::empty(until(1), until(5)));
+    Spine::in_context(&context::current()).insert(Batch::<u64>::empty(until(1), until(5)));
 }
 
 #[test]
 fn batches_of_any_sizes_come_to_few_layers() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     // Each a little smaller than the last: no two neighbours are alike, yet they must not pile up.
     for epoch in 0..100u64 {
         let start = epoch as u32 * 1000;
@@ -324,25 +326,25 @@ fn batches_of_any_sizes_come_to_few_layers() {
 #[test]
 fn layers_in_files_are_written_seldom_and_stay_few() {
     let around = surround(1);
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     let mut entered = 0;
     for epoch in 0..64u64 {
         let start = epoch as u32 * 1000;
         spine.insert(numbers(epoch, start..start + 1000, 1));
-        entered = entered.max(around.budget.files() / (epoch + 1));
+        entered = entered.max(around.budget().files() / (epoch + 1));
         spine.set_physical_compaction(until(epoch + 1).borrow());
         assert!(batches(&spine).iter().all(Batch::is_file));
         assert!(batches(&spine).len() <= 9, "{} layers", batches(&spine).len());
     }
     assert_eq!(held(&spine), 64_000);
-    let (written, once) = (around.budget.written(), 64 * entered);
+    let (written, once) = (around.budget().written(), 64 * entered);
     assert!(written <= 4 * once, "{written} bytes of {once}");
     surround(usize::MAX);
 }
 
 #[test]
 fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
-    let mut spine = Spine::default();
+    let mut spine = Spine::in_context(&context::current());
     spine.insert(numbers(0, 0..1000, 1));
     spine.insert(numbers(1, 0..600, -1));
     spine.insert(numbers(2, 2000..2500, 1));

@@ -1,6 +1,6 @@
 //! Values as dense bytes, equal exactly when rows are.
 //!
-//! The layout is ours and is specified in `docs/value-format.md`: NULL bits, then the columns of
+//! The layout is ours and is specified in `docs/reference/value-format.md`: NULL bits, then the columns of
 //! fixed width, then where each column of variable width ends, then their bytes. Any column is found
 //! without reading the others, so decoding touches only what is asked for.
 

@@ -1,0 +1,46 @@
+//! Connectors: the formats an engine knows, and the inputs and outputs made of them.
+//!
+//! [`parse`] turns a connector as SQL writes it into an input or an output, [`source`](crate::source) reads inputs, and
+//! [`sink`](crate::sink) writes outputs.
+
+mod parse;
+
+use std::sync::Arc;
+
+pub(crate) use parse::{FormatOption, checked, format};
+
+use crate::error::Result;
+use crate::poison::Poison;
+use crate::sink::{Outputs, Sink};
+use crate::source::{Inputs, Refusals, Registry, Source};
+
+/// The part of an engine that ties tables to sources and views to sinks.
+pub(crate) struct Connectors {
+    pub(crate) formats: Arc<Registry>,
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) outputs: Outputs,
+    pub(crate) refusals: Arc<Refusals>,
+}
+
+impl Connectors {
+    pub(crate) fn new(
+        sources: Vec<Arc<dyn Source>>,
+        sinks: Vec<Arc<dyn Sink>>,
+        poison: Arc<Poison>,
+    ) -> Self {
+        Self {
+            formats: Arc::new(Registry::new(sources, sinks, poison.clone())),
+            inputs: Inputs::new(poison),
+            outputs: Outputs::default(),
+            refusals: Arc::default(),
+        }
+    }
+
+    /// Ends the inputs and outputs of a relation that is dropped. Waits until its outputs have written what was
+    /// delivered to them, and fails if one could not.
+    pub(crate) fn forget(&self, relation: &str) -> Result<()> {
+        self.inputs.remove(relation);
+        self.refusals.forget(relation);
+        self.outputs.remove(relation)
+    }
+}

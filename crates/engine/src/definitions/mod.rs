@@ -1,0 +1,67 @@
+//! Definitions: the relations that exist, and the dataflows that keep them.
+//!
+//! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
+//! [`relations`] creates and drops tables and views, [`install`] builds a plan over shared indexes, and
+//! [`subscriptions`] gives each subscription a dataflow. A definition takes effect at once and for everybody; it is not
+//! part of a transaction. A relation enters the catalog when its dataflow has caught up.
+
+mod install;
+mod relations;
+mod subscriptions;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_sql::planner::Planner;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::catalog::{Catalog, Indexes};
+use crate::poison::Poison;
+use crate::sequencer::Sequencer;
+use crate::worker::{DataflowId, Progress};
+use subscriptions::Subscribed;
+
+/// The part of an engine that knows what exists.
+pub(crate) struct Definitions {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) planner: Arc<Planner>,
+    indexes: Indexes,
+    subscriptions: Mutex<BTreeMap<DataflowId, Subscribed>>,
+    sequencer: Arc<Sequencer>,
+    progress: Arc<Progress>,
+    poison: Arc<Poison>,
+    /// Held while relations or subscriptions come and go.
+    lock: Mutex<()>,
+}
+
+impl Definitions {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        planner: Arc<Planner>,
+        sequencer: Arc<Sequencer>,
+        progress: Arc<Progress>,
+        poison: Arc<Poison>,
+    ) -> Self {
+        Self {
+            catalog,
+            planner,
+            indexes: Indexes::default(),
+            subscriptions: Mutex::default(),
+            sequencer,
+            progress,
+            poison,
+            lock: Mutex::new(()),
+        }
+    }
+
+    /// Keeps relations from coming and going until the guard is dropped.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock()
+    }
+
+    /// Runs a function on every worker's thread.
+    #[cfg(test)]
+    pub(crate) fn run_on_workers(&self, act: fn()) {
+        self.sequencer.run_on_workers(act);
+    }
+}

@@ -1,0 +1,77 @@
+//! The dataflows of subscriptions.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+
+use super::Definitions;
+use crate::catalog::Uses;
+use crate::error::Result;
+use crate::subscription::{Feed, FeedSink};
+use crate::worker::{Dataflow, DataflowId};
+
+/// A subscription's dataflow: the relation and the indexes it reads, and where its changes go.
+pub(super) struct Subscribed {
+    relation: String,
+    uses: Uses,
+    feed: Arc<Feed>,
+}
+
+impl Definitions {
+    /// Installs the dataflow of a subscription to a relation. Returns its feed, the columns of the changes, and the
+    /// dataflow.
+    pub(crate) fn subscribe(&self, name: &str) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
+        let _lock = self.lock();
+        let entry = self.catalog.get(name)?;
+        let plan = entry.changes()?;
+        let feed = Feed::new(self.sequencer.workers(), self.progress.clone(), self.poison.clone());
+        let (id, uses) = self.install_plan(&plan, |plan, worker, id, as_of| Dataflow::View {
+            name: format!("subscription {} to {name}", id.0),
+            plan: plan.clone(),
+            keep: false,
+            sink: Some(Box::new(FeedSink::new(feed.clone(), worker, as_of))),
+        })?;
+        self.subscriptions
+            .lock()
+            .insert(id, Subscribed { relation: name.to_owned(), uses, feed: feed.clone() });
+        Ok((feed, entry.schema.clone(), id))
+    }
+
+    /// Removes a subscription's dataflow, unless that has been done.
+    pub(crate) fn unsubscribe(&self, id: DataflowId) {
+        let ended = self.subscriptions.lock().remove(&id);
+        if let Some(ended) = ended {
+            self.sequencer.remove(id);
+            self.release(&ended.uses);
+        }
+    }
+
+    /// As [`Definitions::unsubscribe`], but changes of complete epochs are still delivered.
+    pub(crate) fn cut(&self, id: DataflowId) {
+        let ended = self.subscriptions.lock().remove(&id);
+        if let Some(ended) = ended {
+            self.end(id, &ended);
+        }
+    }
+
+    /// Cuts the subscriptions to a relation.
+    pub(super) fn cut_all(&self, relation: &str) {
+        let mut subscriptions = self.subscriptions.lock();
+        for (id, ended) in
+            subscriptions.extract_if(.., |_, subscribed| subscribed.relation == relation)
+        {
+            self.end(id, &ended);
+        }
+    }
+
+    fn end(&self, id: DataflowId, subscribed: &Subscribed) {
+        subscribed.feed.cut();
+        self.sequencer.remove(id);
+        self.release(&subscribed.uses);
+    }
+
+    /// Ends all feeds; the workers are about to shut down.
+    pub(crate) fn close(&mut self) {
+        self.subscriptions.get_mut().values().for_each(|subscribed| subscribed.feed.cut());
+    }
+}

@@ -1,0 +1,91 @@
+//! The relations that a query scans, pinned as of one epoch.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alluvium_sql::planner::CLOCK;
+use datafusion::datasource::TableProvider;
+
+use super::reader::{Reader, Reading};
+use super::{arrangements, clock, errors, file, table};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entry};
+use crate::clock::Moment;
+use crate::error::{Error, Result};
+use crate::transaction::Transaction;
+use crate::worker::DataflowId;
+
+/// A table for DataFusion in place of each relation, by name.
+pub(super) type Providers = BTreeMap<String, Arc<dyn TableProvider>>;
+
+impl Reader {
+    /// The relations of these names, all as of one epoch, and the value of `NOW()` for the query.
+    pub(super) fn providers(
+        &self,
+        names: &[String],
+        reading: Reading<'_>,
+    ) -> Result<(Providers, Moment)> {
+        let entry = |name: &String| match reading.files.contains_key(name) {
+            true => None,
+            false => reading.entries.get(name).map(|entry| &**entry),
+        };
+        let kept: Vec<&Entry> = names.iter().filter_map(entry).collect();
+        let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
+            true => reading
+                .entries
+                .values()
+                .map(|entry| &**entry)
+                .filter(|entry| entry.as_view().is_ok())
+                .collect(),
+            false => Vec::new(),
+        };
+        // The errors of a view are reported by its own dataflow and by the indexes it reads.
+        let mut reporters: Vec<(&Entry, DataflowId)> = Vec::new();
+        for entry in views {
+            let own = entry.dataflow().into_iter();
+            let indexes = entry.as_view().into_iter().flat_map(|view| &view.uses.reported);
+            reporters.extend(own.chain(indexes.copied()).map(|id| (entry, id)));
+        }
+        let ids: Vec<DataflowId> = kept
+            .iter()
+            .filter_map(|entry| entry.dataflow())
+            .chain(reporters.iter().map(|(_, id)| *id))
+            .collect();
+        self.progress.wait(reading.at_least)?;
+        let Some(mut pinned) = self.progress.pin(&ids)? else {
+            return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
+        };
+        let time = reading.transaction.map_or(pinned.time, Transaction::time);
+        let view_parts = pinned.dataflows.split_off(kept.len());
+        let mut providers = Providers::new();
+        for (entry, parts) in kept.iter().zip(pinned.dataflows) {
+            let overlay = match (entry.as_table(), reading.transaction) {
+                (Ok(table), Some(transaction)) => transaction.overlay(table)?,
+                _ => None,
+            };
+            let snapshots = parts.into_iter().filter_map(|part| part.contents).collect();
+            let table =
+                table::RelationTable::new(entry.schema.clone(), pinned.epoch, snapshots, overlay);
+            providers.insert(entry.name.clone(), Arc::new(table));
+        }
+        if names.iter().any(|name| name == ERRORS) {
+            let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
+            let refused = self.refusals.rows(pinned.epoch);
+            let table = errors::table(&views, view_parts, pinned.epoch, refused)?;
+            providers.insert(ERRORS.to_owned(), table);
+        }
+        if names.iter().any(|name| name == ARRANGEMENTS) {
+            let table = arrangements::table(self.progress.metrics())?;
+            providers.insert(ARRANGEMENTS.to_owned(), table);
+        }
+        if names.iter().any(|name| name == CLOCK) {
+            providers.insert(CLOCK.to_owned(), clock::table(time)?);
+        }
+        for name in names {
+            if let Some(file) = reading.files.get(name) {
+                let (file, formats) = (file.clone(), self.formats.clone());
+                providers.insert(name.clone(), Arc::new(file::FileTable { file, formats }));
+            }
+        }
+        Ok((providers, time))
+    }
+}

@@ -1,0 +1,158 @@
+//! The reader: what an engine holds, as queries see it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use alluvium_sql::planner::{Planner, RelationSource, at};
+use alluvium_sql::statement::StatementKind;
+use alluvium_trace::Epoch;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{LogicalPlan, TableScan};
+
+use super::{Files, QueryEngine};
+use crate::catalog::{Catalog, Entries, Entry, RelationInfo, Scope};
+use crate::error::{Error, Result};
+use crate::sequencer::Sequencer;
+use crate::source::{Refusals, Registry};
+use crate::transaction::Transaction;
+use crate::worker::Progress;
+
+/// The result of a query.
+pub(crate) struct Answer {
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<RecordBatch>,
+}
+
+/// What a query reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// The relations that existed when it was planned.
+    pub(crate) entries: &'a Entries,
+    /// The files it reads.
+    pub(crate) files: &'a Files,
+    /// The epoch that must be complete.
+    pub(crate) at_least: Epoch,
+    /// The transaction it is part of, whose own writes it sees.
+    pub(crate) transaction: Option<&'a Transaction>,
+}
+
+/// The part of an engine that queries read through.
+pub(crate) struct Reader {
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) formats: Arc<Registry>,
+    /// Whether an error of a view is an error of the engine.
+    pub(crate) strict: bool,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) planner: Arc<Planner>,
+    pub(crate) query: Arc<QueryEngine>,
+    pub(crate) sequencer: Arc<Sequencer>,
+}
+
+impl Reader {
+    /// Runs a planned query.
+    pub(crate) fn evaluate(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<Answer> {
+        self.query.run(self.attach(plan, reading)?)
+    }
+
+    /// Runs a planned query, and passes its result to `take`, batch by batch. Ends at the first error of either.
+    pub(crate) fn evaluate_each(
+        &self,
+        plan: LogicalPlan,
+        reading: Reading<'_>,
+        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
+    ) -> Result<()> {
+        self.query.run_each(self.attach(plan, reading)?, take)
+    }
+
+    /// The physical plan of a planned query, as text.
+    pub(crate) fn explain(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<String> {
+        self.query.explain(self.attach(plan, reading)?)
+    }
+
+    /// All rows of a table or a materialized view.
+    pub(crate) fn contents(&self, name: &str) -> Result<Answer> {
+        self.select(&format!("SELECT * FROM \"{}\"", name.replace('"', "\"\"")))
+    }
+
+    /// The result of a query of the engine's own as of the last committed epoch.
+    pub(super) fn select(&self, sql: &str) -> Result<Answer> {
+        let statement = alluvium_sql::statement::parse(sql).next().transpose()?;
+        let Some(StatementKind::Query(query)) = statement.map(|statement| statement.kind) else {
+            return Err(Error::sql(format!("\"{sql}\" is no query")));
+        };
+        let entries = self.catalog.entries();
+        let plan = self.planner.query(&query, &Scope(&entries))?;
+        let files = Files::new();
+        let at_least = self.last();
+        self.evaluate(
+            plan,
+            Reading { entries: &entries, files: &files, at_least, transaction: None },
+        )
+    }
+
+    /// The last committed epoch: a query that begins now sees it, whoever committed it.
+    pub(crate) fn last(&self) -> Epoch {
+        self.sequencer.last()
+    }
+
+    /// All tables and views, by name.
+    pub(crate) fn relations(&self) -> Result<Vec<RelationInfo>> {
+        let entries = self.catalog.entries();
+        entries.values().map(|entry| self.relation_info(entry)).collect()
+    }
+
+    fn relation_info(&self, entry: &Entry) -> Result<RelationInfo> {
+        let mut refused = 0;
+        let mut primary_key = Vec::new();
+        if let Ok(table) = entry.as_table() {
+            primary_key.clone_from(&table.primary_key);
+            let pinned = self.progress.pin(&[table.id])?;
+            let parts = pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten();
+            let counts = parts.filter_map(|part| part.refused);
+            refused = counts.map(|count| count.load(Ordering::Relaxed)).sum();
+        }
+        let (name, kind, schema) = (entry.name.clone(), entry.kind(), entry.schema.clone());
+        Ok(RelationInfo { name, kind, schema, primary_key, refused })
+    }
+
+    /// The plan with its relations pinned.
+    fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
+        let names = relations(&plan)?;
+        let (providers, time) = self.providers(&names, reading)?;
+        let plan = at(plan, time)?;
+        let attached = plan.transform_up_with_subqueries(|node| match node {
+            LogicalPlan::TableScan(scan) => {
+                let Some(provider) = relation(&scan).and_then(|name| providers.get(name)) else {
+                    return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+                };
+                let source = provider_as_source(provider.clone());
+                Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+            }
+            node => Ok(Transformed::no(node)),
+        })?;
+        Ok(attached.data)
+    }
+}
+
+/// The names of the relations and files that a plan scans, each once.
+pub(crate) fn relations(plan: &LogicalPlan) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            names.extend(relation(scan).map(str::to_owned));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// The name of the relation that a scan reads.
+fn relation(scan: &TableScan) -> Option<&str> {
+    scan.source.downcast_ref::<RelationSource>().map(RelationSource::name)
+}

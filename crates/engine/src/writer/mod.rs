@@ -1,0 +1,93 @@
+//! The writer: who may write, at what time, and which epoch comes of it.
+//!
+//! [`Writer`] hands out the [write lock](WriteGuard), reads the clock, evaluates DEFAULTs and turns a transaction's
+//! changes into the next epoch of the [`Sequencer`]. [`Transaction`](crate::transaction::Transaction) is its client.
+
+mod defaults;
+mod lock;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
+
+pub(crate) use lock::{WriteGuard, WriteLock};
+
+use crate::catalog::{Catalog, Entry};
+use crate::clock::{Clock, Moment, moment};
+use crate::error::{Error, Result};
+use crate::poison::Poison;
+use crate::query::QueryEngine;
+use crate::sequencer::Sequencer;
+use crate::transaction::Write;
+use crate::worker::DataflowId;
+
+/// The part of an engine that transactions write through.
+pub(crate) struct Writer {
+    pub(crate) catalog: Arc<Catalog>,
+    /// The budget and files of rows that wait for their commit.
+    pub(crate) context: StateContext,
+    pub(crate) poison: Arc<Poison>,
+    lock: Arc<WriteLock>,
+    clock: Clock,
+    sequencer: Arc<Sequencer>,
+    query: Arc<QueryEngine>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        clock: Clock,
+        sequencer: Arc<Sequencer>,
+        catalog: Arc<Catalog>,
+        query: Arc<QueryEngine>,
+        context: StateContext,
+        poison: Arc<Poison>,
+    ) -> Self {
+        let lock = WriteLock::new(poison.clone());
+        Self { catalog, context, poison, lock, clock, sequencer, query }
+    }
+
+    /// Waits for the write lock.
+    pub(crate) fn lock(&self) -> Result<WriteGuard> {
+        self.lock.acquire()
+    }
+
+    /// What the clock says.
+    pub(crate) fn now(&self) -> Result<Moment> {
+        self.clock.now()
+    }
+
+    /// The time of a transaction that begins now: `at` if it is given, or else the clock's, but never before the time
+    /// of the last epoch. The caller holds the write lock.
+    pub(crate) fn next_time(&self, at: Option<SystemTime>) -> Result<Moment> {
+        let last = self.sequencer.time();
+        match at.map(moment).transpose()? {
+            Some(time) if last.is_some_and(|last| time < last) => {
+                Err(Error::data("the time is before that of the last epoch"))
+            }
+            Some(time) => Ok(time),
+            None => Ok(self.now()?.max(last.unwrap_or(Moment::MIN))),
+        }
+    }
+
+    /// The table or view of this name, unless the engine is poisoned.
+    pub(crate) fn entry(&self, name: &str) -> Result<Arc<Entry>> {
+        self.poison.check()?;
+        self.catalog.get(name)
+    }
+
+    /// The last epoch that was committed.
+    pub(crate) fn last(&self) -> Epoch {
+        self.sequencer.last()
+    }
+
+    /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
+    pub(crate) fn commit(
+        &self,
+        changes: Vec<(DataflowId, Vec<Write>)>,
+        time: Moment,
+    ) -> Result<Epoch> {
+        self.sequencer.commit(changes, time)
+    }
+}

@@ -1,0 +1,73 @@
+//! What is in use, counted.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Counters of the memory and the files of an engine's state. They count, and decide nothing.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// Bytes in use on the heap and in slots.
+    used: AtomicUsize,
+    /// The highest value of `used`.
+    peak: AtomicUsize,
+    /// The part of `used` that waits between workers.
+    queued: AtomicUsize,
+    /// Bytes of the files that hold state.
+    files: AtomicU64,
+    /// Bytes ever written to such files.
+    written: AtomicU64,
+}
+
+impl Account {
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Counts more bytes; returns the new sum if it is a new peak.
+    #[inline]
+    pub(super) fn add(&self, bytes: usize) -> Option<usize> {
+        let now = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let is_peak = now > self.peak.load(Ordering::Relaxed);
+        if is_peak {
+            self.peak.fetch_max(now, Ordering::Relaxed);
+        }
+        is_peak.then_some(now)
+    }
+
+    #[inline]
+    pub(super) fn subtract(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn enqueue(&self, bytes: usize) {
+        self.queued.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn dequeue(&self, bytes: usize) {
+        self.queued.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn add_file(&self, bytes: u64) {
+        self.files.fetch_add(bytes, Ordering::Relaxed);
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_file(&self, bytes: u64) {
+        self.files.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}

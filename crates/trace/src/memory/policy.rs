@@ -1,0 +1,115 @@
+//! How a memory limit is divided.
+//!
+//! Every threshold of the engine derives from the limit, once, when the budget is made. Three quarters of the limit are
+//! for counted memory. An eighth is for pages of mapped files. The last eighth is for what nobody counts: columns that
+//! operators decode for a moment, and holes in the allocator's heap.
+//!
+//! | threshold | share of the limit | bounds | what happens there |
+//! |---|---|---|---|
+//! | [`counted`](MemoryPolicy::counted) | 3/4 | | above it spines move batches to files, and new batches are built there |
+//! | [`pressure`](MemoryPolicy::pressure) | 1/3 | | the first time it is passed, the allocator is told to release early |
+//! | [`resident`](MemoryPolicy::resident) | 1/8 | | above it mapped files are evicted, those with most resident pages first |
+//! | [`resident_after_eviction`](MemoryPolicy::resident_after_eviction) | 1/16 | | where that eviction stops |
+//! | [`large_buffer`](MemoryPolicy::large_buffer) | 1/16 | | a buffer of unsorted rows this large becomes a sorted run |
+//! | [`large_buffer_when_over`](MemoryPolicy::large_buffer_when_over) | 1/64 | | the same while counted memory exceeds its share |
+//! | [`queued`](MemoryPolicy::queued) | 1/16 | at least 64 KiB | above it producers wait: rows queue between workers |
+//! | [`prefetch`](MemoryPolicy::prefetch) | 1/16 | at most 8 MiB | the most that one prefetch asks a file for |
+//! | [`scan_windows`](MemoryPolicy::scan_windows) | 1/32 | | read-ahead of all files that are scanned together |
+//! | [`retained_buffer`](MemoryPolicy::retained_buffer) | 1/64 | | the most that an emptied buffer keeps allocated |
+//! | [`free_slots`](MemoryPolicy::free_slots) | 1/64 | 256 KiB to 1 GiB | memory of freed pages that is kept for new ones |
+//! | [`activation`](MemoryPolicy::activation) | 1/128 | 64 KiB to 1 MiB | rows that an operator emits each time it runs |
+//! | [`output_batch`](MemoryPolicy::output_batch) | 1/256 | 4 KiB to 1 MiB | encoded rows that make one message |
+//! | [`smallest_file`](MemoryPolicy::smallest_file) | 1/256 | at most 64 KiB | smaller batches stay in memory |
+
+use super::slots::SLOT;
+
+/// The thresholds that follow from a memory limit, in bytes. See the [module](self) for what each is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPolicy {
+    /// The limit itself; `usize::MAX` for none.
+    pub limit: usize,
+    /// Counted memory that may be in use before batches go to files.
+    pub counted: usize,
+    /// Counted memory at which the allocator is told, once, to release early.
+    pub pressure: usize,
+    /// Pages of mapped files that may be resident.
+    pub resident: usize,
+    /// Resident pages at which an eviction stops.
+    pub resident_after_eviction: usize,
+    /// The size from which a buffer of rows is worth sorting into a run.
+    pub large_buffer: usize,
+    /// The same while more than [`counted`](Self::counted) bytes are in use.
+    pub large_buffer_when_over: usize,
+    /// Rows that may wait between workers before producers stop.
+    pub queued: usize,
+    /// The most that is asked for in one prefetch.
+    pub prefetch: usize,
+    /// Read-ahead of all files that are scanned together.
+    pub scan_windows: usize,
+    /// The most that an emptied buffer keeps allocated, unless an output batch is larger.
+    pub retained_buffer: usize,
+    /// Memory of freed pages that is kept for new ones.
+    pub free_slots: usize,
+    /// Rows that an operator emits each time it runs.
+    pub activation: usize,
+    /// Encoded rows that make one message.
+    pub output_batch: usize,
+    /// The smallest batch that is worth a file.
+    pub smallest_file: usize,
+}
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+impl MemoryPolicy {
+    /// The thresholds for a limit of so many bytes.
+    pub fn new(limit: usize) -> Self {
+        MemoryPolicy {
+            limit,
+            counted: limit - limit / 4,
+            pressure: limit / 3,
+            resident: limit / 8,
+            resident_after_eviction: limit / 16,
+            large_buffer: limit / 16,
+            large_buffer_when_over: limit / 64,
+            queued: (limit / 16).max(64 * KIB),
+            prefetch: (limit / 16).min(8 * MIB),
+            scan_windows: limit / 32,
+            retained_buffer: limit / 64,
+            free_slots: (limit / 64).clamp(16 * SLOT, (1 << 16) * SLOT),
+            activation: (limit / 128).clamp(64 * KIB, MIB),
+            output_batch: (limit / 256).clamp(4 * KIB, MIB),
+            smallest_file: (limit / 256).min(64 * KIB),
+        }
+    }
+
+    /// How many bytes a buffer that is filled again and again, this time with `used`, keeps allocated when it is
+    /// emptied: what it needed, within [`retained_buffer`](Self::retained_buffer).
+    pub fn retained(&self, used: usize) -> usize {
+        used.min(self.retained_buffer).max(self.output_batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fit_within_any_limit() {
+        for limit in [0, 1, 4096, 1 << 20, 64 << 20, 1 << 40, usize::MAX] {
+            let policy = MemoryPolicy::new(limit);
+            assert!(policy.counted + policy.resident <= limit);
+            assert!(policy.resident_after_eviction <= policy.resident);
+            assert!(policy.large_buffer_when_over <= policy.large_buffer);
+            assert!(policy.retained(0) <= policy.retained(usize::MAX));
+        }
+    }
+
+    #[test]
+    fn an_unlimited_budget_uses_the_upper_bounds() {
+        let policy = MemoryPolicy::new(usize::MAX);
+        assert_eq!((policy.activation, policy.output_batch), (MIB, MIB));
+        assert_eq!((policy.smallest_file, policy.prefetch), (64 * KIB, 8 * MIB));
+        assert_eq!(policy.free_slots, 1 << 30);
+    }
+}

@@ -1,0 +1,106 @@
+//! The pages of a batch, as one reader gets them.
+
+use crate::batch::{Batch, Place};
+use crate::file::{FilePages, FileScan};
+use crate::page::Page;
+
+/// Gives a reader the pages of a batch: from the heap, through the mapping of its file, or, for a reader that goes
+/// through a mapped file once, from a [`FileScan`] past the mapping.
+pub(crate) struct PageReader<T> {
+    batch: Batch<T>,
+    /// Only where the batch is in a mapped file.
+    scan: Option<Box<FileScan>>,
+}
+
+impl<T> PageReader<T> {
+    /// For a reader that looks pages up, in any order.
+    pub(crate) fn random(batch: Batch<T>) -> Self {
+        PageReader { batch, scan: None }
+    }
+
+    /// For a reader that goes through the batch once, together with others, `batches` in all.
+    pub(crate) fn sequential(batch: Batch<T>, batches: usize) -> Self {
+        let scan = match batch.place() {
+            Place::File(file) if file.is_mapped() => Some(Box::new(FileScan::new(file, batches))),
+            _ => None,
+        };
+        PageReader { batch, scan }
+    }
+
+    /// The page of this number, if there is one.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&Page> {
+        match self.batch.place() {
+            Place::Heap(pages) => pages.get(index),
+            Place::File(file) => self.get_in_file(file, index),
+        }
+    }
+
+    // Not inlined: readers of pages on the heap stay small.
+    #[inline(never)]
+    fn get_in_file<'a>(&'a self, file: &'a FilePages, index: usize) -> Option<&'a Page> {
+        (index < file.len()).then(|| match &self.scan {
+            Some(scan) => scan.page(index),
+            None => file.page(index),
+        })
+    }
+
+    /// The page of this number.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such page, or if it lies in a file that is damaged there or cannot be read.
+    #[inline]
+    pub(crate) fn page(&self, index: usize) -> &Page {
+        self.get(index).expect("a batch has the pages that are read")
+    }
+
+    /// The first of the pages `from..` whose first key is not below `target`, or the number of pages.
+    pub(crate) fn seek_page(&self, from: usize, target: &[u8]) -> usize {
+        self.batch.fences().seek(from, target, |page| self.page(page).key(0) < target)
+    }
+
+    /// Releases the pages of a scan before this one, for good.
+    #[inline]
+    pub(crate) fn release_before(&mut self, page: usize) {
+        if let Some(scan) = &mut self.scan {
+            scan.release_before(page);
+        }
+    }
+
+    /// Releases the pages of a scan from `from` up to `page`, but for `key_page`, which has the current key.
+    #[inline]
+    pub(crate) fn release_between(&mut self, key_page: usize, from: usize, page: usize) {
+        if let Some(scan) = &mut self.scan {
+            scan.release_between(key_page, from, page);
+        }
+    }
+
+    /// Whether looking up pages may have to wait for a disk.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.mapped_file().is_some_and(|file| !file.is_resident())
+    }
+
+    /// Asks for the pages that these keys may be on; the keys ascend, and none is on a page before `from`. Whether any
+    /// of the pages was not resident.
+    pub(crate) fn prefetch<'a>(
+        &self,
+        mut from: usize,
+        keys: impl Iterator<Item = &'a [u8]>,
+    ) -> bool {
+        let Some(file) = self.mapped_file() else { return false };
+        file.prefetch(keys.flat_map(|key| {
+            let pages = self.batch.fences().likely_pages(from, key);
+            from = pages.start;
+            pages
+        }))
+    }
+
+    /// The file, if its pages are looked up through a mapping.
+    fn mapped_file(&self) -> Option<&FilePages> {
+        if self.scan.is_some() {
+            return None;
+        }
+        self.batch.file()
+    }
+}

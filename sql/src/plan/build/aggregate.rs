@@ -1,0 +1,292 @@
+//! GROUP BY.
+
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
+use alluvium_dataflow::window::Argument;
+use arrow::datatypes::{DataType, Schema};
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::expr::{AggregateFunction, GroupingSet, NullTreatment, Sort};
+use datafusion_expr::logical_plan as logical;
+use datafusion_expr::utils::{grouping_set_to_exprlist, powerset};
+use datafusion_expr::{Expr, and, lit, when};
+use datafusion_functions::core::expr_fn::r#struct;
+use datafusion_physical_expr::expressions::{CastExpr, Literal};
+
+use super::projection::{Projection, options};
+use super::{Builder, check_columns};
+use crate::error::{Error, Result};
+use crate::plan::IncrementalPlan;
+use crate::plan::expression::{self, Expression};
+use crate::plan::names::function_name;
+
+/// What one aggregate of a GROUP BY is made of.
+enum Made {
+    /// One of ours.
+    Own(Aggregate),
+    /// One that DataFusion evaluates.
+    Fallback(Fallback),
+}
+
+/// A GROUP BY over columns of a map.
+struct Grouping {
+    input: IncrementalPlan,
+    /// The columns of the expressions that are grouped by.
+    keys: Vec<usize>,
+    own: Vec<(Aggregate, String)>,
+    fallbacks: Vec<(Fallback, String)>,
+    /// Where the result of each aggregate is among all results, our own first.
+    places: Vec<usize>,
+}
+
+impl Builder<'_> {
+    pub(super) fn aggregate(&self, aggregate: &logical::Aggregate) -> Result<IncrementalPlan> {
+        let groups = grouping_set_to_exprlist(&aggregate.group_expr)?;
+        let [Expr::GroupingSet(sets)] = aggregate.group_expr.as_slice() else {
+            let grouping = self.grouping(aggregate, &groups, groups.len())?;
+            let all: Vec<usize> = (0..groups.len()).collect();
+            let plan = grouping.by(&all)?;
+            let columns = grouping.columns(groups.len());
+            return Ok(IncrementalPlan::columns(plan, &columns)?);
+        };
+        let grouping = self.grouping(aggregate, &groups, groups.len() + 1)?;
+        let sets = sets_of(sets)?.into_iter().map(|set| {
+            let place = |expr: &Expr| groups.iter().position(|group| *group == expr);
+            set.into_iter().filter_map(place).collect::<Vec<usize>>()
+        });
+        let inputs: Result<Vec<_>> =
+            sets.map(|set| grouping.set(&set, aggregate.schema.as_arrow())).collect();
+        Ok(IncrementalPlan::union(inputs?, aggregate.schema.as_arrow())?)
+    }
+
+    /// The map below a GROUP BY, and what is computed over it; results come behind `keys` columns.
+    fn grouping(
+        &self,
+        aggregate: &logical::Aggregate,
+        groups: &[&Expr],
+        keys: usize,
+    ) -> Result<Grouping> {
+        let input = self.build(&aggregate.input)?;
+        let below = aggregate.input.schema();
+        let results = aggregate.schema.fields().iter().skip(keys);
+        let mut projection = Projection::empty();
+        let mut keys = Vec::with_capacity(groups.len());
+        for group in groups {
+            keys.push(projection.add(self.expression(group, below)?, "key", &input.schema));
+        }
+        let (mut own, mut fallbacks, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        for (expr, field) in aggregate.aggr_expr.iter().zip(results) {
+            let one = self.one(expr, field.data_type(), below, &input, &mut projection)?;
+            match one {
+                Made::Own(aggregate) => {
+                    made.push((false, own.len()));
+                    let input = aggregate.input.map_or("*", |place| projection.name_of(place));
+                    let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
+                    let name = format!("{}({distinct}{input})", function_name(aggregate.function));
+                    own.push((aggregate, name));
+                }
+                Made::Fallback(function) => {
+                    made.push((true, fallbacks.len()));
+                    let name = format!("{}(…)", function.function.name());
+                    fallbacks.push((function, name));
+                }
+            }
+        }
+        let places = made
+            .into_iter()
+            .map(|(is_evaluated, at)| if is_evaluated { own.len() + at } else { at })
+            .collect();
+        let input = if projection.is_empty() { input } else { projection.over(input)? };
+        check_columns(&input.schema)?;
+        for (function, _) in &fallbacks {
+            // What DataFusion cannot evaluate is refused now, and not when there are rows.
+            if let Err(error) = function.over_nothing(&input.schema) {
+                let position = self.landmarks.aggregate.or(self.landmarks.start);
+                return Err(Error::from_datafusion(&error).at(position));
+            }
+        }
+        Ok(Grouping { input, keys, own, fallbacks, places })
+    }
+
+    /// One aggregate; what it needs computed is put into `projection`.
+    fn one(
+        &self,
+        expr: &Expr,
+        result: &DataType,
+        below: &DFSchema,
+        input: &IncrementalPlan,
+        projection: &mut Projection,
+    ) -> Result<Made> {
+        let Expr::AggregateFunction(AggregateFunction { func, params }) = expr.clone().unalias()
+        else {
+            return self.refuse("this aggregate");
+        };
+        let function = match func.name() {
+            "count" => Some(Function::Count),
+            "sum" => Some(Function::Sum),
+            "avg" => Some(Function::Avg),
+            "min" => Some(Function::Min),
+            "max" => Some(Function::Max),
+            _ => None,
+        };
+        if let Some(function) = function {
+            let filter = params.filter.as_deref();
+            let argument = match (function, params.args.as_slice()) {
+                (_, [argument]) => Some(self.expression(argument, below)?),
+                (Function::Count, arguments) => {
+                    Some(self.together(arguments, params.distinct, below)?)
+                }
+                _ => None,
+            };
+            if let Some(argument) = argument
+                && let Some(argument) = adds_up(function, argument, &input.schema)?
+            {
+                let extreme = matches!(function, Function::Min | Function::Max);
+                let distinct = params.distinct && !extreme;
+                let counts_rows = function == Function::Count
+                    && !distinct
+                    && !expression::is_nullable(&argument, &input.schema)?;
+                let argument = match filter {
+                    None if counts_rows => None,
+                    None => Some(argument),
+                    Some(filter) => {
+                        let filter = self.expression(filter, below)?;
+                        let value = if counts_rows { literal(true) } else { argument };
+                        Some(expression::when(filter, value)?)
+                    }
+                };
+                let place =
+                    argument.map(|argument| projection.add(argument, "input", &input.schema));
+                let result = result.clone();
+                return Ok(Made::Own(Aggregate { function, input: place, distinct, result }));
+            }
+        }
+        // Rows that are equal in the arguments would be in several places of the order.
+        let is_argument = |sort: &Sort| params.args.contains(&sort.expr);
+        if params.distinct && !params.order_by.iter().all(is_argument) {
+            return self.refuse("an aggregate of DISTINCT values in the ORDER BY of other ones");
+        }
+        let mut arguments = Vec::with_capacity(params.args.len());
+        for argument in &params.args {
+            let argument = self.expression(argument, below)?;
+            arguments.push(match argument.downcast_ref::<Literal>() {
+                Some(literal) => Argument::Constant(literal.value().clone()),
+                None => Argument::Column(projection.add(argument, "input", &input.schema)),
+            });
+        }
+        let mut order = Vec::with_capacity(params.order_by.len());
+        for sort in &params.order_by {
+            let expression = self.expression(&sort.expr, below)?;
+            let column = projection.add(expression, "order", &input.schema);
+            order.push((column, options(sort)));
+        }
+        let filter = match &params.filter {
+            None => None,
+            Some(filter) => {
+                let filter = self.expression(filter, below)?;
+                Some(projection.add(filter, "filter", &input.schema))
+            }
+        };
+        Ok(Made::Fallback(Fallback {
+            function: func,
+            arguments,
+            order,
+            filter,
+            distinct: params.distinct,
+            ignore_nulls: params.null_treatment == Some(NullTreatment::IgnoreNulls),
+            result: result.clone(),
+        }))
+    }
+
+    /// What COUNT of several columns counts: rows without a NULL among them, as one value each.
+    fn together(&self, columns: &[Expr], distinct: bool, below: &DFSchema) -> Result<Expression> {
+        let present = columns.iter().map(|column| column.clone().is_not_null()).reduce(and);
+        let value = if distinct { r#struct(columns.to_vec()) } else { lit(true) };
+        let Some(present) = present else { return self.refuse("COUNT of nothing") };
+        self.expression(&when(present, value).end()?, below)
+    }
+}
+
+/// What a function is given, if it is one of ours over that.
+fn adds_up(
+    function: Function,
+    argument: Expression,
+    schema: &Schema,
+) -> Result<Option<Expression>> {
+    let argument = match function {
+        Function::Sum => without_widening(argument, schema, false)?,
+        Function::Avg => without_widening(argument, schema, true)?,
+        Function::Count | Function::Min | Function::Max => return Ok(Some(argument)),
+    };
+    let data_type = argument.data_type(schema)?;
+    let numeric = data_type.is_integer()
+        || matches!(data_type, DataType::Float32 | DataType::Float64 | DataType::Decimal128(_, _));
+    Ok(numeric.then_some(argument))
+}
+
+/// The argument of SUM or AVG without a cast that only widens it: sums of integers are exact in any
+/// case, and narrow inputs are cheaper to keep. `to_float`: whether a float may stand for an integer.
+fn without_widening(argument: Expression, schema: &Schema, to_float: bool) -> Result<Expression> {
+    let Some(cast) = argument.downcast_ref::<CastExpr>() else { return Ok(argument) };
+    let from = cast.expr().data_type(schema)?;
+    let widens = match cast.cast_type() {
+        DataType::Int64 => from.is_signed_integer(),
+        DataType::UInt64 => from.is_unsigned_integer(),
+        DataType::Float64 => to_float && from.is_integer() || from == DataType::Float32,
+        _ => false,
+    };
+    Ok(if widens { Arc::clone(cast.expr()) } else { argument })
+}
+
+fn literal(value: impl Into<ScalarValue>) -> Expression {
+    Arc::new(Literal::new(value.into()))
+}
+
+impl Grouping {
+    /// Groups by some of the keys.
+    fn by(&self, keys: &[usize]) -> Result<IncrementalPlan> {
+        let keys = keys.iter().map(|&key| self.keys[key]).collect();
+        let (own, fallbacks) = (self.own.clone(), self.fallbacks.clone());
+        Ok(IncrementalPlan::aggregate(self.input.clone(), keys, own, fallbacks)?)
+    }
+
+    /// The columns of a GROUP BY of `keys` keys in the order of the query.
+    fn columns(&self, keys: usize) -> Vec<usize> {
+        (0..keys).chain(self.places.iter().map(|place| keys + place)).collect()
+    }
+
+    /// One of several grouping sets, as rows of `schema`: all keys, NULL if they are not in the set; which of
+    /// them are not, as bits; the results.
+    fn set(&self, set: &[usize], schema: &Schema) -> Result<IncrementalPlan> {
+        let plan = self.by(set)?;
+        let count = self.keys.len();
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let absent = (0..count).filter(|key| !set.contains(key));
+        let absent: u64 = absent.map(|key| 1_u64 << (count - 1 - key)).sum();
+        let identity = plan.identity();
+        let mut project = Vec::with_capacity(schema.fields().len());
+        for key in 0..count {
+            project.push(match set.iter().position(|&in_set| in_set == key) {
+                Some(place) => Arc::clone(&identity[place].0),
+                None => literal(ScalarValue::try_new_null(schema.field(key).data_type())?),
+            });
+        }
+        let bits = ScalarValue::UInt64(Some(absent)).cast_to(schema.field(count).data_type())?;
+        project.push(literal(bits));
+        for place in &self.places {
+            project.push(Arc::clone(&identity[set.len() + place].0));
+        }
+        Ok(IncrementalPlan::map(plan, None, project.into_iter().zip(names).collect())?)
+    }
+}
+
+/// The sets of expressions that are grouped by.
+fn sets_of(sets: &GroupingSet) -> Result<Vec<Vec<&Expr>>> {
+    Ok(match sets {
+        GroupingSet::Rollup(exprs) => {
+            (0..=exprs.len()).rev().map(|length| exprs[..length].iter().collect()).collect()
+        }
+        GroupingSet::Cube(exprs) => powerset(exprs)?,
+        GroupingSet::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
+    })
+}

@@ -1,0 +1,257 @@
+//! From an optimized logical plan to an incremental plan.
+//!
+//! Each node's output has exactly the columns of the logical node it stands for. What a node needs computed, a
+//! map below it computes ([`projection`]); columns that turn out to be unused are pruned at the end.
+mod aggregate;
+mod join;
+mod limit;
+mod projection;
+mod unnest;
+mod window;
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion_common::{DFSchema, DataFusionError};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::logical_plan as logical;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_physical_expr::create_physical_expr;
+use datafusion_physical_expr::expressions::CastExpr;
+
+use super::IncrementalPlan;
+use super::expression::{self, Expression};
+use super::prune::prune_nothing;
+use crate::catalog::Relation;
+use crate::error::{Error, Result};
+use crate::planner::{Landmarks, OPTIONS, SetOperationNode, as_set_operation, source_of};
+use crate::statement::is_column_type;
+
+/// The incremental plan of a view's optimized plan.
+pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
+    let mut properties = ExecutionProps::new();
+    properties.config_options = Some(Arc::clone(&OPTIONS));
+    let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
+    let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
+    let pruned = prune_nothing(built)?;
+    check_columns(&pruned.schema)?;
+    Ok(pruned)
+}
+
+/// Makes incremental plans of logical ones.
+pub(super) struct Builder<'a> {
+    pub(super) landmarks: &'a Landmarks,
+    properties: ExecutionProps,
+    context: PhysicalPlanningContext,
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Error {
+        Error::from_datafusion(&error)
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn build(&self, plan: &LogicalPlan) -> Result<IncrementalPlan> {
+        match plan {
+            LogicalPlan::TableScan(scan) => self.scan(scan),
+            LogicalPlan::SubqueryAlias(alias) => {
+                let input = self.build(&alias.input)?;
+                renamed(input, &alias.schema)
+            }
+            // A view's rows have no order; an order only decides which rows are the first.
+            LogicalPlan::Sort(sort) => match sort.fetch {
+                None => self.build(&sort.input),
+                Some(fetch) => self.first(plan, fetch),
+            },
+            LogicalPlan::Limit(limit) => self.limit(limit),
+            LogicalPlan::Window(window) => self.window(window),
+            LogicalPlan::Repartition(repartition) => self.build(&repartition.input),
+            LogicalPlan::Projection(projection) => {
+                let input = self.build(&projection.input)?;
+                self.projection(projection, input)
+            }
+            LogicalPlan::Filter(filter) => {
+                let input = self.build(&filter.input)?;
+                let predicate = self.expression(&filter.predicate, filter.input.schema())?;
+                Ok(IncrementalPlan::filter(input, predicate)?)
+            }
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Distinct(logical::Distinct::All(input)) => {
+                let input = self.build(input)?;
+                check_columns(&input.schema)?;
+                Ok(IncrementalPlan::distinct(input))
+            }
+            LogicalPlan::Union(union) => {
+                let inputs: Result<Vec<_>> =
+                    union.inputs.iter().map(|input| self.build(input)).collect();
+                Ok(IncrementalPlan::union(inputs?, union.schema.as_arrow())?)
+            }
+            LogicalPlan::Extension(extension) => match as_set_operation(extension) {
+                Some(node) => self.set_operation(node),
+                None => self.refuse(extension.node.name()),
+            },
+            LogicalPlan::Values(values) => self.values(values),
+            LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
+                Ok(IncrementalPlan::constant(expression::one_row()))
+            }
+            LogicalPlan::EmptyRelation(empty) => {
+                let rows = RecordBatch::new_empty(Arc::clone(empty.schema.inner()));
+                Ok(IncrementalPlan::constant(rows))
+            }
+            LogicalPlan::Subquery(_) => self.refuse("a subquery in an expression"),
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
+            LogicalPlan::RecursiveQuery(_) => self.refuse("WITH RECURSIVE"),
+            other => {
+                let text = other.display().to_string();
+                self.refuse(text.split([':', ' ']).next().unwrap_or_default())
+            }
+        }
+    }
+
+    /// A projection of the rows of `input`.
+    pub(super) fn projection(
+        &self,
+        projection: &logical::Projection,
+        input: IncrementalPlan,
+    ) -> Result<IncrementalPlan> {
+        let below = projection.input.schema();
+        let project = self.named(&projection.expr, &projection.schema, below)?;
+        Ok(IncrementalPlan::map(input, None, project)?)
+    }
+
+    /// Expressions over the columns `below`, with the names of the columns of `schema`.
+    pub(super) fn named(
+        &self,
+        expressions: &[Expr],
+        schema: &DFSchema,
+        below: &DFSchema,
+    ) -> Result<Vec<(Expression, String)>> {
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let named = expressions.iter().zip(names);
+        named.map(|(expr, name)| Ok((self.expression(expr, below)?, name))).collect()
+    }
+
+    pub(super) fn refuse<T>(&self, name: &str) -> Result<T> {
+        Err(Error::not_supported(format!("{name} in a view"), self.landmarks.start))
+    }
+
+    pub(super) fn expression(&self, expression: &Expr, schema: &DFSchema) -> Result<Expression> {
+        let physical = create_physical_expr(expression, schema, &self.properties, &self.context)?;
+        Ok(expression::checked(physical, schema.as_arrow())?)
+    }
+
+    fn scan(&self, scan: &logical::TableScan) -> Result<IncrementalPlan> {
+        let Some(source) = source_of(scan.source.as_ref()) else {
+            return self.refuse("this relation");
+        };
+        let all = || (0..scan.source.schema().fields().len()).collect();
+        let columns = scan.projection.clone().unwrap_or_else(all);
+        match source.relation() {
+            Relation::Table { schema, kept: false, .. } => {
+                Ok(IncrementalPlan::stream(source.name().to_string(), schema, columns)?)
+            }
+            Relation::Table { schema, primary_key, append_only, .. } => {
+                let name = source.name().to_string();
+                // A row with the key of an earlier one replaces it.
+                let append_only = *append_only && primary_key.is_empty();
+                Ok(IncrementalPlan::scan(name, schema, columns, primary_key, append_only)?)
+            }
+            Relation::MaterializedView { schema } => {
+                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[], false)?)
+            }
+            Relation::View { plan, local, .. } => {
+                let mut view = self.build(plan)?;
+                if !local {
+                    view = IncrementalPlan::view(source.name().to_string(), view);
+                }
+                Ok(IncrementalPlan::columns(view, &columns)?)
+            }
+            Relation::Clock => Ok(IncrementalPlan::one_row_scan(
+                source.name().to_string(),
+                scan.source.schema().as_ref(),
+            )),
+            Relation::System { .. } => self.refuse("a system relation"),
+        }
+    }
+
+    fn set_operation(&self, node: &SetOperationNode) -> Result<IncrementalPlan> {
+        let (left, right) = (self.build(&node.left)?, self.build(&node.right)?);
+        let names = node.left.schema().as_arrow();
+        let plan = IncrementalPlan::set_operation(left, right, node.operation, names)?;
+        check_columns(&plan.schema)?;
+        Ok(plan)
+    }
+
+    fn values(&self, values: &logical::Values) -> Result<IncrementalPlan> {
+        let nothing = DFSchema::empty();
+        let row = expression::one_row();
+        let width = values.schema.fields().len();
+        let mut cells: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(values.values.len()); width];
+        for expressions in &values.values {
+            for (column, expression) in cells.iter_mut().zip(expressions) {
+                let value = self.expression(expression, &nothing)?.evaluate(&row)?;
+                column.push(value.into_array(1)?);
+            }
+        }
+        let columns: std::result::Result<Vec<ArrayRef>, DataFusionError> = cells
+            .iter()
+            .map(|cells| Ok(concat(&cells.iter().map(AsRef::as_ref).collect::<Vec<_>>())?))
+            .collect();
+        let columns = columns?;
+        let fields = values.schema.fields().iter().zip(&columns);
+        let fields: Vec<Field> = fields
+            .map(|(field, column)| {
+                Field::new(field.name(), column.data_type().clone(), column.null_count() > 0)
+            })
+            .collect();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+            .map_err(DataFusionError::from)?;
+        Ok(IncrementalPlan::constant(rows))
+    }
+}
+
+/// The same rows under the names of another schema.
+pub(super) fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<IncrementalPlan> {
+    let columns = input.identity().into_iter().zip(schema.fields());
+    let project = columns.map(|((column, _), field)| (column, field.name().clone())).collect();
+    Ok(IncrementalPlan::map(input, None, project)?)
+}
+
+/// The same rows with the one type of text that tables have.
+fn plain_text(input: IncrementalPlan) -> Result<IncrementalPlan> {
+    let project = input.identity().into_iter().zip(input.schema.fields()).map(|(column, field)| {
+        let (column, name) = column;
+        match field.data_type() {
+            DataType::LargeUtf8 | DataType::Utf8View => {
+                (Arc::new(CastExpr::new(column, DataType::Utf8, None)) as Expression, name)
+            }
+            _ => (column, name),
+        }
+    });
+    let project = project.collect();
+    Ok(IncrementalPlan::map(input, None, project)?)
+}
+
+/// Refuses columns of types that cannot be kept.
+pub(super) fn check_columns(schema: &Schema) -> Result<()> {
+    // Text as some aggregates give it, on its way to a column.
+    let can_be_kept = |data_type: &DataType| {
+        is_column_type(data_type) || matches!(data_type, DataType::LargeUtf8)
+    };
+    match schema.fields().iter().find(|field| !can_be_kept(field.data_type())) {
+        None => Ok(()),
+        Some(field) if field.data_type().is_null() => Err(Error::new(
+            format!("column \"{}\" is always NULL and has no type: CAST it", field.name()),
+            None,
+        )),
+        Some(field) => Err(Error::not_supported(
+            format!("column \"{}\" of type {} in a view", field.name(), field.data_type()),
+            None,
+        )),
+    }
+}

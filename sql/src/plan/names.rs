@@ -1,0 +1,176 @@
+//! How EXPLAIN writes columns and expressions.
+//!
+//! A column whose name its input has twice is written with its number, as `id#3`.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
+use alluvium_dataflow::window::{Argument, WindowFunction};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Schema};
+use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_physical_expr::expressions::{Column, Literal};
+
+use super::IncrementalPlan;
+use super::expression::{self, Expression};
+
+/// What a join keeps of its sides.
+pub(super) fn sides(
+    left: &IncrementalPlan,
+    right: &IncrementalPlan,
+    on: &[(usize, usize)],
+) -> String {
+    if on.is_empty() {
+        return "both sides".to_string();
+    }
+    let (l, r): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+    format!("left by {}, right by {}", Names(&left.schema).list(&l), Names(&right.schema).list(&r))
+}
+
+/// The name of an aggregate function in SQL.
+pub(super) fn function_name(function: Function) -> &'static str {
+    match function {
+        Function::Count => "count",
+        Function::Sum => "sum",
+        Function::Avg => "avg",
+        Function::Min => "min",
+        Function::Max => "max",
+    }
+}
+
+/// Writes the columns of a schema, and what is computed from them.
+pub(super) struct Names<'a>(pub(super) &'a Schema);
+
+impl Names<'_> {
+    /// A column; one whose name occurs twice has its number behind it.
+    pub(super) fn column(&self, column: usize) -> String {
+        let name = self.0.field(column).name();
+        match self.0.fields().iter().filter(|field| field.name() == name).count() {
+            1 => name.clone(),
+            _ => format!("{name}#{column}"),
+        }
+    }
+
+    /// All columns.
+    pub(super) fn all(&self) -> String {
+        self.list(&(0..self.0.fields().len()).collect::<Vec<_>>())
+    }
+
+    /// Columns, in parentheses.
+    pub(super) fn list(&self, columns: &[usize]) -> String {
+        let names: Vec<String> = columns.iter().map(|&column| self.column(column)).collect();
+        format!("({})", names.join(", "))
+    }
+
+    /// As [`Names::list`], without parentheses.
+    pub(super) fn plain(&self, columns: &[usize]) -> String {
+        let names: Vec<String> = columns.iter().map(|&column| self.column(column)).collect();
+        names.join(", ")
+    }
+
+    /// An order.
+    pub(super) fn order(&self, order: &[(usize, SortOptions)]) -> String {
+        let column = |&(column, options): &(usize, SortOptions)| {
+            let direction = if options.descending { " desc" } else { "" };
+            let nulls = match (options.nulls_first, options.descending) {
+                (true, false) => " nulls first",
+                (false, true) => " nulls last",
+                _ => "",
+            };
+            format!("{}{direction}{nulls}", self.column(column))
+        };
+        order.iter().map(column).collect::<Vec<_>>().join(", ")
+    }
+
+    fn arguments(&self, arguments: &[Argument]) -> String {
+        let argument = |argument: &Argument| match argument {
+            Argument::Column(column) => self.column(*column),
+            Argument::Constant(value) => quoted(value).unwrap_or_else(|| value.to_string()),
+        };
+        arguments.iter().map(argument).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A window function.
+    pub(super) fn window(&self, function: &WindowFunction) -> String {
+        let arguments = self.arguments(&function.arguments);
+        format!("{}({arguments})", function.function.name())
+    }
+
+    /// A unique key.
+    pub(super) fn key(&self, key: &[usize]) -> String {
+        if key.is_empty() { "at most one row".to_string() } else { self.list(key) }
+    }
+
+    /// An aggregate.
+    pub(super) fn aggregate(&self, aggregate: &Aggregate) -> String {
+        let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
+        let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
+        format!("{}({distinct}{input})", function_name(aggregate.function))
+    }
+
+    /// An aggregate that is recomputed.
+    pub(super) fn fallback(&self, function: &Fallback) -> String {
+        let distinct = if function.distinct { "DISTINCT " } else { "" };
+        let mut text = format!(
+            "{}({distinct}{}",
+            function.function.name(),
+            self.arguments(&function.arguments)
+        );
+        if !function.order.is_empty() {
+            text += &format!(" ORDER BY {}", self.order(&function.order));
+        }
+        text.push(')');
+        if let Some(filter) = function.filter {
+            text += &format!(" where {}", self.column(filter));
+        }
+        text + " (re-evaluated)"
+    }
+
+    /// An expression over these columns.
+    pub(super) fn expression(&self, expression: &Expression) -> Result<String, fmt::Error> {
+        let named = Expression::clone(expression).transform_up(|node| {
+            let shown = if let Some(column) = expression::as_column(&node) {
+                self.column(column)
+            } else if let Some(literal) = node.downcast_ref::<Literal>() {
+                match quoted(literal.value()) {
+                    Some(quoted) => quoted,
+                    None => return Ok(Transformed::no(node)),
+                }
+            } else {
+                return Ok(Transformed::no(node));
+            };
+            // A column stands for its own text.
+            Ok(Transformed::yes(Arc::new(Column::new(&shown, 0)) as Expression))
+        });
+        let named = named.map_or_else(|_| Expression::clone(expression), |named| named.data);
+        let mut text = String::new();
+        write!(text, "{}", Sql(&named))?;
+        Ok(text)
+    }
+}
+
+/// A literal that SQL writes in quotes; `None` for one that it writes bare.
+fn quoted(value: &ScalarValue) -> Option<String> {
+    let data_type = value.data_type();
+    if value.is_null()
+        || data_type.is_numeric()
+        || data_type == DataType::Boolean
+        || data_type == DataType::Null
+    {
+        return None;
+    }
+    match value.cast_to(&DataType::Utf8) {
+        Ok(ScalarValue::Utf8(Some(text))) => Some(format!("'{}'", text.replace('\'', "''"))),
+        _ => None,
+    }
+}
+
+struct Sql<'a>(&'a Expression);
+
+impl fmt::Display for Sql<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_sql(formatter)
+    }
+}

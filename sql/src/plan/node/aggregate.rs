@@ -1,0 +1,158 @@
+//! GROUP BY.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use alluvium_dataflow::aggregate::{self, Fallback, Function};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::plan::names::Names;
+use crate::plan::prune::{place, prune_to};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// One row per group: the keys, then the aggregates. Without keys there is always one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// The rows to aggregate.
+    pub input: Box<IncrementalPlan>,
+    /// The columns that identify the group.
+    pub keys: Vec<usize>,
+    /// What is computed for each group.
+    pub aggregates: Vec<aggregate::Aggregate>,
+    /// What else is computed, by recomputing the groups that change.
+    pub fallbacks: Vec<Fallback>,
+}
+
+impl IncrementalPlan {
+    /// One row per group: the keys, the aggregates, and the fallbacks. A GROUP BY without either is a DISTINCT.
+    pub(crate) fn aggregate(
+        input: IncrementalPlan,
+        keys: Vec<usize>,
+        aggregates: Vec<(aggregate::Aggregate, String)>,
+        fallbacks: Vec<(Fallback, String)>,
+    ) -> Result<IncrementalPlan> {
+        if aggregates.is_empty() && fallbacks.is_empty() && !keys.is_empty() {
+            return Ok(IncrementalPlan::distinct(IncrementalPlan::columns(input, &keys)?));
+        }
+        let groups = keys.iter().map(|&key| input.schema.field(key).clone());
+        let results = aggregates.iter().map(|(aggregate, name)| {
+            Field::new(name, aggregate.result.clone(), aggregate.function != Function::Count)
+        });
+        let others = fallbacks
+            .iter()
+            .map(|(function, name)| Field::new(name, function.result.clone(), true));
+        let fields: Vec<Field> = groups.chain(results).chain(others).collect();
+        let mut unique = vec![(0..keys.len()).collect()];
+        unique.extend(input.properties.unique.iter().filter_map(|key| {
+            key.iter()
+                .map(|column| keys.iter().position(|group| group == column))
+                .collect::<Option<Vec<usize>>>()
+        }));
+        Ok(IncrementalPlan {
+            properties: Properties::new(unique, false),
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Aggregate(Aggregate {
+                input: Box::new(input),
+                keys,
+                aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
+                fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
+            }),
+        })
+    }
+}
+
+impl PlanNode for Aggregate {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        _: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan> {
+        let Aggregate { input, keys, aggregates, fallbacks } = self;
+        let width = keys.len();
+        let mut needed: Vec<usize> = (0..aggregates.len() + fallbacks.len())
+            .filter(|number| required.contains(&(width + number)))
+            .collect();
+        if needed.is_empty() && keys.is_empty() {
+            needed.push(0);
+        }
+        let (own, others): (Vec<usize>, Vec<usize>) =
+            needed.iter().partition(|&&number| number < aggregates.len());
+        let mut used: BTreeSet<usize> = keys.iter().copied().collect();
+        used.extend(own.iter().filter_map(|&number| aggregates[number].input));
+        for &number in &others {
+            used.extend(fallbacks[number - aggregates.len()].columns());
+        }
+        let (input, used) = prune_to(*input, used)?;
+        let name = |number: usize| schema.field(width + number).name().clone();
+        let own = own.iter().map(|&number| {
+            let aggregate = &aggregates[number];
+            let input = aggregate.input.map(|column| place(&used, column));
+            (aggregate::Aggregate { input, ..aggregate.clone() }, name(number))
+        });
+        let others = others.iter().map(|&number| {
+            let function = &fallbacks[number - aggregates.len()];
+            (function.renumbered(|column| place(&used, column)), name(number))
+        });
+        let columns: Vec<usize> = required
+            .iter()
+            .map(|&column| match column < width {
+                true => column,
+                false => width + place(&needed, column - width),
+            })
+            .collect();
+        let keys = keys.iter().map(|&key| place(&used, key)).collect();
+        let (own, others) = (own.collect(), others.collect());
+        let aggregated = IncrementalPlan::aggregate(input, keys, own, others)?;
+        IncrementalPlan::columns(aggregated, &columns)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        let below = Names(&self.input.schema);
+        let own = self.aggregates.iter().map(|aggregate| below.aggregate(aggregate));
+        let others = self.fallbacks.iter().map(|function| below.fallback(function));
+        let shown: Vec<String> = own.chain(others).collect();
+        write!(line, "aggregate {}", shown.join(", "))?;
+        if !self.keys.is_empty() {
+            write!(line, " by {}", below.plain(&self.keys))?;
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        let append_only = self.input.properties.append_only;
+        let mut kept = Vec::new();
+        if self.aggregates.iter().any(|aggregate| aggregate.is_accumulated(append_only)) {
+            kept.push("accumulators");
+        }
+        if self.aggregates.iter().any(|aggregate| aggregate.distinct) {
+            kept.push("distinct values");
+        }
+        if !self.aggregates.iter().all(|aggregate| aggregate.is_accumulated(append_only)) {
+            kept.push("ordered values");
+        }
+        if !self.fallbacks.is_empty() {
+            kept.push("rows");
+        }
+        let kept = kept.join(" and ");
+        Some(match self.keys.is_empty() {
+            true => format!("{kept} of one group"),
+            false => format!("{kept} by {}", Names(&self.input.schema).list(&self.keys)),
+        })
+    }
+
+    fn needs_state(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,48 @@
+//! Constants: rows that never change.
+
+use std::fmt::{self, Write};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// Rows that never change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// The rows.
+    pub rows: RecordBatch,
+}
+
+impl IncrementalPlan {
+    /// Rows that never change.
+    pub(crate) fn constant(rows: RecordBatch) -> IncrementalPlan {
+        let unique = if rows.num_rows() <= 1 { vec![Vec::new()] } else { Vec::new() };
+        IncrementalPlan {
+            schema: rows.schema(),
+            node: Node::Constant(Constant { rows }),
+            properties: Properties { unique, append_only: true },
+        }
+    }
+}
+
+impl PlanNode for Constant {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        Vec::new()
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        Vec::new()
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        Ok(IncrementalPlan::constant(self.rows.project(required)?))
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        let rows = self.rows.num_rows();
+        write!(line, "constant: {rows} row{}", if rows == 1 { "" } else { "s" })
+    }
+}

@@ -1,0 +1,63 @@
+//! DISTINCT.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::plan::prune::prune_nothing;
+use crate::plan::{IncrementalPlan, Properties};
+
+/// Each row once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distinct {
+    /// The rows.
+    pub input: Box<IncrementalPlan>,
+}
+
+impl IncrementalPlan {
+    /// Each row once; the input itself if its rows are distinct already.
+    pub(crate) fn distinct(input: IncrementalPlan) -> IncrementalPlan {
+        if !input.properties.unique.is_empty() {
+            return input;
+        }
+        IncrementalPlan {
+            properties: Properties {
+                unique: vec![(0..input.width()).collect()],
+                append_only: input.properties.append_only,
+            },
+            schema: Arc::clone(&input.schema),
+            node: Node::Distinct(Distinct { input: Box::new(input) }),
+        }
+    }
+}
+
+impl PlanNode for Distinct {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        let distinct = IncrementalPlan::distinct(prune_nothing(*self.input)?);
+        IncrementalPlan::columns(distinct, required)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        line.push_str("distinct");
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        Some("rows".to_string())
+    }
+
+    fn needs_state(&self) -> bool {
+        true
+    }
+}

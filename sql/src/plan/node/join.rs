@@ -1,0 +1,133 @@
+//! Inner joins and cross joins.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion_common::Result;
+
+use super::sides::{self, Side};
+use super::{Node, PlanNode};
+use crate::plan::names::{self, Names};
+use crate::plan::properties::shifted;
+use crate::plan::prune::{place, prune_to};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// Pairs of rows that agree on their keys; the output is all left columns, then all right ones.
+///
+/// NULL keys are equal here: for an `=` join the planner filters NULL keys out below. Without keys it is a
+/// cross product. A residual condition is the filter of a map above.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Join {
+    /// The left rows.
+    pub left: Box<IncrementalPlan>,
+    /// The right rows.
+    pub right: Box<IncrementalPlan>,
+    /// Pairs of a left and a right column of the same type.
+    pub on: Vec<(usize, usize)>,
+}
+
+impl IncrementalPlan {
+    /// Pairs of rows that agree on the pairs of columns `on`.
+    pub(crate) fn join(
+        left: IncrementalPlan,
+        right: IncrementalPlan,
+        on: Vec<(usize, usize)>,
+    ) -> Result<IncrementalPlan> {
+        sides::check_types(&left, &right, &on)?;
+        let width = left.width();
+        let (l, r) = (&left.properties, &right.properties);
+        let mut unique = Vec::new();
+        if r.has_key_within(on.iter().map(|pair| pair.1)) {
+            unique.extend(l.unique.iter().cloned());
+        }
+        if l.has_key_within(on.iter().map(|pair| pair.0)) {
+            unique.extend(r.unique.iter().map(|key| shifted(key, width)));
+        }
+        if unique.is_empty() {
+            for left in &l.unique {
+                unique.extend(
+                    r.unique.iter().map(|right| [left.clone(), shifted(right, width)].concat()),
+                );
+            }
+        }
+        let fields: Vec<_> =
+            left.schema.fields().iter().chain(right.schema.fields()).cloned().collect();
+        Ok(IncrementalPlan {
+            properties: Properties::new(unique, l.append_only && r.append_only),
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Join(Join { left: Box::new(left), right: Box::new(right), on }),
+        })
+    }
+}
+
+impl Join {
+    /// The side that is broadcast, because the join has no keys and that side at most one row, while the other
+    /// side stays where it is.
+    pub(crate) fn broadcast(&self) -> Option<Side> {
+        if !self.on.is_empty() {
+            return None;
+        }
+        let left = self.left.properties.at_most_one_row().then_some(Side::Left);
+        self.right.properties.at_most_one_row().then_some(Side::Right).or(left)
+    }
+}
+
+impl PlanNode for Join {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.left, &self.right]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.left, &mut self.right]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        let Join { left, right, on } = self;
+        let width = left.width();
+        let (from_left, from_right): (Vec<usize>, Vec<usize>) =
+            required.iter().partition(|&&column| column < width);
+        let keys_left = on.iter().map(|&(l, _)| l);
+        let keys_right = on.iter().map(|&(_, r)| r);
+        let (left, used_left) = prune_to(*left, from_left.into_iter().chain(keys_left).collect())?;
+        let from_right = from_right.into_iter().map(|column| column - width);
+        let (right, used_right) = prune_to(*right, from_right.chain(keys_right).collect())?;
+        let on = on.iter().map(|&(l, r)| (place(&used_left, l), place(&used_right, r))).collect();
+        let joined = IncrementalPlan::join(left, right, on)?;
+        let columns: Vec<usize> = required
+            .iter()
+            .map(|&column| match column < width {
+                true => place(&used_left, column),
+                false => used_left.len() + place(&used_right, column - width),
+            })
+            .collect();
+        IncrementalPlan::columns(joined, &columns)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        if self.on.is_empty() {
+            line.push_str("cross join");
+            return Ok(());
+        }
+        let (left, right) = (Names(&self.left.schema), Names(&self.right.schema));
+        let pair = |&(l, r): &(usize, usize)| format!("{} = {}", left.column(l), right.column(r));
+        let pairs: Vec<String> = self.on.iter().map(pair).collect();
+        write!(line, "join on {}", pairs.join(" and "))
+    }
+
+    fn state(&self) -> Option<String> {
+        Some(names::sides(&self.left, &self.right, &self.on))
+    }
+
+    /// Both sides are tables or indexes.
+    fn needs_state(&self) -> bool {
+        false
+    }
+
+    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+        match self.broadcast() {
+            Some(_) => Vec::new(),
+            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on),
+        }
+    }
+}

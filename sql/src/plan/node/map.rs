@@ -1,0 +1,201 @@
+//! Maps: a filter, then a projection.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion_common::Result;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::{Node, PlanNode};
+use crate::plan::expression::{self, Expression};
+use crate::plan::names::Names;
+use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::{IncrementalPlan, Properties, ranking_filter};
+
+/// A filter, then a projection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// Where the rows come from.
+    pub input: Box<IncrementalPlan>,
+    /// Over the input's columns; keeps the rows for which it is true.
+    pub filter: Option<Arc<dyn PhysicalExpr>>,
+    /// Over the input's columns; one per output column.
+    pub project: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+impl IncrementalPlan {
+    /// The rows for which `filter` is true, as the named expressions; fused with a map below where that
+    /// evaluates nothing twice.
+    pub(crate) fn map(
+        input: IncrementalPlan,
+        filter: Option<Expression>,
+        project: Vec<(Expression, String)>,
+    ) -> Result<IncrementalPlan> {
+        if filter.is_none() && is_identity(&project, &input.schema) {
+            return Ok(input);
+        }
+        let (input, filter, project) = fuse(input, filter, project)?;
+        let (input, filter) = ranking_filter::into_top(input, filter, &project)?;
+        let fields: Result<Vec<Field>> = project
+            .iter()
+            .map(|(expression, name)| {
+                let nullable = expression::is_nullable(expression, &input.schema)?;
+                Ok(Field::new(name, expression.data_type(&input.schema)?, nullable))
+            })
+            .collect();
+        let passed: Vec<Option<usize>> =
+            project.iter().map(|(expression, _)| expression::as_column(expression)).collect();
+        let unique = input.properties.unique.iter().filter_map(|key| {
+            key.iter()
+                .map(|column| passed.iter().position(|passed| *passed == Some(*column)))
+                .collect()
+        });
+        Ok(IncrementalPlan {
+            properties: Properties::new(unique.collect(), input.properties.append_only),
+            schema: Arc::new(Schema::new(fields?)),
+            node: Node::Map(Map {
+                input: Box::new(input),
+                filter,
+                project: project.into_iter().map(|(expression, _)| expression).collect(),
+            }),
+        })
+    }
+
+    /// The rows for which `predicate` is true.
+    pub(crate) fn filter(input: IncrementalPlan, predicate: Expression) -> Result<IncrementalPlan> {
+        let project = input.identity();
+        IncrementalPlan::map(input, Some(predicate), project)
+    }
+
+    /// Some columns, in this order.
+    pub(crate) fn columns(input: IncrementalPlan, columns: &[usize]) -> Result<IncrementalPlan> {
+        let identity = input.identity();
+        let project = columns.iter().map(|&column| identity[column].clone()).collect();
+        IncrementalPlan::map(input, None, project)
+    }
+
+    /// A projection that changes nothing.
+    pub(crate) fn identity(&self) -> Vec<(Expression, String)> {
+        let fields = self.schema.fields().iter().enumerate();
+        fields
+            .map(|(number, field)| (expression::column(&self.schema, number), field.name().clone()))
+            .collect()
+    }
+}
+
+/// Whether a projection gives the columns of `schema` as they are.
+fn is_identity(project: &[(Expression, String)], schema: &Schema) -> bool {
+    project.len() == schema.fields().len()
+        && project.iter().enumerate().all(|(number, (expression, name))| {
+            expression::as_column(expression) == Some(number) && schema.field(number).name() == name
+        })
+}
+
+/// The input, filter and projection of a map, with a map below it taken in if nothing is then evaluated twice.
+type Fused = (IncrementalPlan, Option<Expression>, Vec<(Expression, String)>);
+
+fn fuse(
+    input: IncrementalPlan,
+    filter: Option<Expression>,
+    project: Vec<(Expression, String)>,
+) -> Result<Fused> {
+    let below = match input.node {
+        Node::Map(below) if can_fuse(&below.project, &filter, &project) => below,
+        _ => return Ok((input, filter, project)),
+    };
+    let replace = |expression| {
+        expression::replace_columns(expression, |column| Arc::clone(&below.project[column]))
+    };
+    let filter = expression::and(below.filter, filter.map(replace).transpose()?);
+    let project: Result<Vec<_>> =
+        project.into_iter().map(|(expression, name)| Ok((replace(expression)?, name))).collect();
+    Ok((*below.input, filter, project?))
+}
+
+/// Whether everything that the lower map computes is used at most once.
+fn can_fuse(
+    below: &[Expression],
+    filter: &Option<Expression>,
+    project: &[(Expression, String)],
+) -> bool {
+    let mut uses = vec![0_usize; below.len()];
+    for expression in filter.iter().chain(project.iter().map(|(expression, _)| expression)) {
+        expression::for_each_column(expression, &mut |column| uses[column] += 1);
+    }
+    below.iter().zip(uses).all(|(expression, uses)| uses <= 1 || expression::is_free(expression))
+}
+
+impl PlanNode for Map {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        _: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan> {
+        let Map { input, filter, project } = self;
+        let project: Vec<(Expression, String)> = required
+            .iter()
+            .map(|&column| (Arc::clone(&project[column]), schema.field(column).name().clone()))
+            .collect();
+        let passed: Option<Vec<usize>> =
+            project.iter().map(|(expression, _)| expression::as_column(expression)).collect();
+        if let (None, Some(passed)) = (&filter, passed)
+            && passed.iter().collect::<BTreeSet<_>>().len() == passed.len()
+        {
+            let input = prune(*input, &passed)?;
+            let columns = input.identity().into_iter();
+            let named = columns.zip(project).map(|((column, _), (_, name))| (column, name));
+            let named = named.collect();
+            return IncrementalPlan::map(input, None, named);
+        }
+        let mut used = BTreeSet::new();
+        for expression in filter.iter().chain(project.iter().map(|(expression, _)| expression)) {
+            expression::for_each_column(expression, &mut |column| {
+                used.insert(column);
+            });
+        }
+        let (input, used) = prune_to(*input, used)?;
+        let renumber = |expression| {
+            expression::replace_columns(expression, |column| {
+                expression::column(&input.schema, place(&used, column))
+            })
+        };
+        let filter = filter.map(renumber).transpose()?;
+        let project: Result<Vec<_>> = project
+            .into_iter()
+            .map(|(expression, name)| Ok((renumber(expression)?, name)))
+            .collect();
+        IncrementalPlan::map(input, filter, project?)
+    }
+
+    fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
+        let below = Names(&self.input.schema);
+        line.push_str("map");
+        for (number, expression) in self.project.iter().enumerate() {
+            line.push_str(if number == 0 { " " } else { ", " });
+            let shown = below.expression(expression)?;
+            let name = schema.field(number).name();
+            match expression::as_column(expression) {
+                Some(column) if self.input.schema.field(column).name() == name => {
+                    line.push_str(&shown)
+                }
+                _ if shown == *name => line.push_str(&shown),
+                _ => write!(line, "{shown} AS {name}")?,
+            }
+        }
+        match &self.filter {
+            Some(filter) => write!(line, " where {}", below.expression(filter)?),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The nodes of the incremental plan, one file each.
+//!
+//! Columns are numbers into the input's schema. Only [`Map`] evaluates expressions: what another node needs
+//! computed, a map below it computes.
+//!
+//! A new node is one file with its struct, a constructor on [`IncrementalPlan`] that derives its columns and
+//! properties, and an implementation of [`PlanNode`]; and one line in the list below.
+mod aggregate;
+mod constant;
+mod distinct;
+mod index;
+mod join;
+mod map;
+mod outer_join;
+mod scan;
+mod set_operation;
+mod sides;
+mod stream;
+mod top;
+mod union;
+mod unnest;
+mod view;
+mod window;
+
+use std::fmt;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+
+pub use self::aggregate::Aggregate;
+pub use self::constant::Constant;
+pub use self::distinct::Distinct;
+pub use self::index::IndexScan;
+pub use self::join::Join;
+pub use self::map::Map;
+pub use self::outer_join::OuterJoin;
+pub(crate) use self::outer_join::joined_schema;
+pub use self::scan::Scan;
+pub use self::set_operation::SetOperation;
+pub(crate) use self::sides::Side;
+pub use self::stream::Stream;
+pub use self::top::Top;
+pub use self::union::Union;
+pub use self::unnest::Unnest;
+pub use self::view::View;
+pub use self::window::Window;
+use super::{IncrementalPlan, Properties};
+
+/// What every plan node can do.
+pub(crate) trait PlanNode {
+    /// The plans that the node reads.
+    fn inputs(&self) -> Vec<&IncrementalPlan>;
+
+    /// As [`PlanNode::inputs`], for changes that keep their columns.
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan>;
+
+    /// The plan of this node reduced to the columns `required`, in this order; there is at least one.
+    ///
+    /// `schema` and `properties` are those of the node's output.
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        properties: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan>
+    where
+        Self: Sized;
+
+    /// Writes what the node does, on one line; its output columns are `schema`.
+    fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result;
+
+    /// What the node's operators keep, for EXPLAIN; `None` if they are stateless.
+    fn state(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether knowing the rows takes state besides tables and indexes, here or in an input.
+    fn needs_state(&self) -> bool {
+        self.inputs().into_iter().any(IncrementalPlan::needs_state)
+    }
+
+    /// The inputs that the node reads sorted by some columns, with these columns. They are replaced by indexes,
+    /// which other plans can share.
+    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+        Vec::new()
+    }
+
+    /// The relation that the node reads, if it reads one.
+    fn relation(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Defines the enum, and the only places that go through all of its variants.
+macro_rules! nodes {
+    ($($(#[$documentation:meta])* $node:ident),* $(,)?) => {
+        /// What a plan does to get its rows.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Node {
+            $($(#[$documentation])* $node($node),)*
+        }
+
+        impl Node {
+            pub(crate) fn as_node(&self) -> &dyn PlanNode {
+                match self {
+                    $(Node::$node(node) => node,)*
+                }
+            }
+
+            pub(crate) fn as_node_mut(&mut self) -> &mut dyn PlanNode {
+                match self {
+                    $(Node::$node(node) => node,)*
+                }
+            }
+
+            pub(crate) fn prune(
+                self,
+                schema: &SchemaRef,
+                properties: Properties,
+                required: &[usize],
+            ) -> Result<IncrementalPlan> {
+                match self {
+                    $(Node::$node(node) => node.prune(schema, properties, required),)*
+                }
+            }
+        }
+    };
+}
+
+nodes! {
+    /// The rows of a table or of a materialized view.
+    Scan,
+    /// The rows of a table that does not keep them, as they arrive.
+    Stream,
+    /// The rows of an index.
+    IndexScan,
+    /// Rows that never change.
+    Constant,
+    /// A filter and a projection.
+    Map,
+    /// Inner and cross joins.
+    Join,
+    /// Outer, semi, anti and mark joins.
+    OuterJoin,
+    /// A row for each element of a row's lists.
+    Unnest,
+    /// GROUP BY.
+    Aggregate,
+    /// The first rows of each group.
+    Top,
+    /// Window functions.
+    Window,
+    /// Each row once.
+    Distinct,
+    /// INTERSECT and EXCEPT.
+    SetOperation,
+    /// UNION ALL.
+    Union,
+    /// A view that is not materialized, expanded in place.
+    View,
+}
+
+impl Node {
+    /// The relation that the node reads, if it reads one.
+    pub(crate) fn relation(&self) -> Option<&str> {
+        self.as_node().relation()
+    }
+}
+
+impl IncrementalPlan {
+    /// Whether knowing the rows takes state besides tables and indexes.
+    pub(crate) fn needs_state(&self) -> bool {
+        self.node.as_node().needs_state()
+    }
+}

@@ -1,0 +1,232 @@
+//! Outer, semi, anti and mark joins: joins that depend on whether a row has a partner.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use alluvium_dataflow::map::can_fail;
+use alluvium_dataflow::outer_join::OuterJoinKind;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::Result;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::sides::{self, Side};
+use super::{Node, PlanNode};
+use crate::plan::expression::{self, Expression};
+use crate::plan::names::{self, Names};
+use crate::plan::properties::shifted;
+use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
+///
+/// The output is that of [`outer_join`](alluvium_dataflow::outer_join::outer_join). NULL keys are equal here:
+/// for an `=` join the planner makes sure that they do not meet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OuterJoin {
+    /// The left rows.
+    pub left: Box<IncrementalPlan>,
+    /// The right rows.
+    pub right: Box<IncrementalPlan>,
+    /// Pairs of a left and a right column of the same type.
+    pub on: Vec<(usize, usize)>,
+    /// Which kind of join.
+    pub kind: OuterJoinKind,
+    /// Over the columns of both sides; true for the pairs that count.
+    pub residual: Option<Arc<dyn PhysicalExpr>>,
+}
+
+impl IncrementalPlan {
+    /// A join of two inputs that agree on the pairs of columns `on`; `residual` is over the columns of both.
+    pub(crate) fn outer_join(
+        left: IncrementalPlan,
+        right: IncrementalPlan,
+        on: Vec<(usize, usize)>,
+        kind: OuterJoinKind,
+        residual: Option<Expression>,
+    ) -> Result<IncrementalPlan> {
+        sides::check_types(&left, &right, &on)?;
+        let (l, r) = (&left.properties, &right.properties);
+        let width = left.width();
+        let shifted = |key: &Vec<usize>| shifted(key, width);
+        let unique = match kind {
+            OuterJoinKind::Semi | OuterJoinKind::Anti | OuterJoinKind::Mark => l.unique.clone(),
+            OuterJoinKind::Left if r.has_key_within(on.iter().map(|pair| pair.1)) => {
+                l.unique.clone()
+            }
+            OuterJoinKind::Right if l.has_key_within(on.iter().map(|pair| pair.0)) => {
+                r.unique.iter().map(shifted).collect()
+            }
+            OuterJoinKind::Left | OuterJoinKind::Right => {
+                let pairs = l.unique.iter().flat_map(|left| {
+                    r.unique.iter().map(|right| [left.clone(), shifted(right)].concat())
+                });
+                pairs.collect()
+            }
+            // A left and a right row without partners can be equal: all NULL.
+            OuterJoinKind::Full => Vec::new(),
+        };
+        // Partners are never lost, so a row that has one keeps it; a row without one may find one.
+        let append_only = kind == OuterJoinKind::Semi && l.append_only && r.append_only;
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(IncrementalPlan {
+            properties: Properties::new(unique, append_only),
+            schema: output_schema(&left, &right, kind),
+            node: Node::OuterJoin(OuterJoin { left, right, on, kind, residual }),
+        })
+    }
+}
+
+fn output_schema(
+    left: &IncrementalPlan,
+    right: &IncrementalPlan,
+    kind: OuterJoinKind,
+) -> SchemaRef {
+    let fields = |plan: &IncrementalPlan, nullable: bool| -> Vec<Field> {
+        let fields = plan.schema.fields().iter().map(|field| field.as_ref().clone());
+        fields
+            .map(|field| {
+                let nullable = nullable || field.is_nullable();
+                field.with_nullable(nullable)
+            })
+            .collect()
+    };
+    let mut all = fields(left, kind.keeps_right());
+    match kind {
+        OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full => {
+            all.extend(fields(right, kind.keeps_left()));
+        }
+        OuterJoinKind::Mark => all.push(Field::new("mark", DataType::Boolean, false)),
+        OuterJoinKind::Semi | OuterJoinKind::Anti => {}
+    }
+    Arc::new(Schema::new(all))
+}
+
+/// The columns of both sides, left ones first.
+pub(crate) fn joined_schema(left: &IncrementalPlan, right: &IncrementalPlan) -> Schema {
+    let fields = left.schema.fields().iter().chain(right.schema.fields());
+    Schema::new(fields.cloned().collect::<Vec<_>>())
+}
+
+impl OuterJoin {
+    /// The side that is broadcast, because the join has no keys and that side at most one row, while the other
+    /// side stays where it is.
+    pub(crate) fn broadcast(&self) -> Option<Side> {
+        let single = self.right.properties.at_most_one_row();
+        let without_keys = self.on.is_empty() && self.residual.is_none();
+        (without_keys && single && !self.kind.keeps_right()).then_some(Side::Right)
+    }
+
+    /// Whether only columns of the left side are required and each left row comes exactly once.
+    fn is_left_side(&self, required: &[usize]) -> bool {
+        let width = self.left.width();
+        let only_left = required.iter().all(|&column| column < width);
+        let on_right = self.on.iter().map(|pair| pair.1);
+        let once = match self.kind {
+            OuterJoinKind::Mark => true,
+            OuterJoinKind::Left => self.right.properties.has_key_within(on_right),
+            _ => false,
+        };
+        // A residual that fails for a pair makes that pair an error, whatever is required.
+        only_left && once && self.residual.as_ref().is_none_or(|residual| !can_fail(residual))
+    }
+}
+
+impl PlanNode for OuterJoin {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.left, &self.right]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.left, &mut self.right]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        if self.is_left_side(required) {
+            return prune(*self.left, required);
+        }
+        let OuterJoin { left, right, on, kind, residual } = self;
+        let width = left.width();
+        let mut of_left: BTreeSet<usize> = on.iter().map(|&(l, _)| l).collect();
+        let mut of_right: BTreeSet<usize> = on.iter().map(|&(_, r)| r).collect();
+        let mut use_column = |column: usize| {
+            if column < width {
+                of_left.insert(column)
+            } else {
+                of_right.insert(column - width)
+            };
+        };
+        let marks = kind == OuterJoinKind::Mark;
+        required.iter().filter(|&&column| column < width || !marks).for_each(|&it| use_column(it));
+        if let Some(residual) = &residual {
+            expression::for_each_column(residual, &mut use_column);
+        }
+        let (left, used_left) = prune_to(*left, of_left)?;
+        let (right, used_right) = prune_to(*right, of_right)?;
+        let moved = |column: usize| match column < width {
+            true => place(&used_left, column),
+            false => used_left.len() + place(&used_right, column - width),
+        };
+        let names = joined_schema(&left, &right);
+        let residual = residual.map(|residual| {
+            expression::replace_columns(residual, |column| {
+                expression::column(&names, moved(column))
+            })
+        });
+        let on = on.iter().map(|&(l, r)| (place(&used_left, l), place(&used_right, r))).collect();
+        let columns: Vec<usize> = required
+            .iter()
+            .map(|&column| if marks && column >= width { used_left.len() } else { moved(column) })
+            .collect();
+        let joined = IncrementalPlan::outer_join(left, right, on, kind, residual.transpose()?)?;
+        IncrementalPlan::columns(joined, &columns)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        let (left, right) = (Names(&self.left.schema), Names(&self.right.schema));
+        line.push_str(kind_name(self.kind));
+        for (number, &(l, r)) in self.on.iter().enumerate() {
+            line.push_str(if number == 0 { " on " } else { " and " });
+            write!(line, "{} = {}", left.column(l), right.column(r))?;
+        }
+        match &self.residual {
+            Some(residual) => {
+                let pairs = joined_schema(&self.left, &self.right);
+                write!(line, " where {}", Names(&pairs).expression(residual)?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        let sides = names::sides(&self.left, &self.right, &self.on);
+        Some(match self.residual {
+            Some(_) => format!("{sides}, rows with partners"),
+            None => sides,
+        })
+    }
+
+    /// Both sides are tables or indexes; the rows with partners are kept besides.
+    fn needs_state(&self) -> bool {
+        self.residual.is_some()
+    }
+
+    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+        match self.broadcast() {
+            Some(_) => Vec::new(),
+            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on),
+        }
+    }
+}
+
+/// What a join is called in SQL, or near it.
+fn kind_name(kind: OuterJoinKind) -> &'static str {
+    match kind {
+        OuterJoinKind::Left => "left join",
+        OuterJoinKind::Right => "right join",
+        OuterJoinKind::Full => "full join",
+        OuterJoinKind::Semi => "semi join",
+        OuterJoinKind::Anti => "anti join",
+        OuterJoinKind::Mark => "mark join",
+    }
+}

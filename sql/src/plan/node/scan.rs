@@ -1,0 +1,93 @@
+//! Scans: the rows of a table or of a materialized view.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::plan::names::Names;
+use crate::plan::{IncrementalPlan, Properties};
+
+/// The rows of a table or of a materialized view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// Its name in the catalog.
+    pub relation: String,
+    /// Which of its columns, in output order.
+    pub columns: Vec<usize>,
+}
+
+impl IncrementalPlan {
+    /// Some columns of a relation whose columns are `schema`.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn scan(
+        relation: String,
+        schema: &Schema,
+        columns: Vec<usize>,
+        primary_key: &[usize],
+        append_only: bool,
+    ) -> Result<IncrementalPlan> {
+        let key: Option<Vec<usize>> =
+            primary_key.iter().map(|key| columns.iter().position(|column| column == key)).collect();
+        let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
+        let schema = Arc::new(schema.project(&columns)?);
+        let node = Node::Scan(Scan { relation, columns });
+        Ok(IncrementalPlan { node, schema, properties: Properties { unique, append_only } })
+    }
+
+    /// All columns of a relation that never has more than one row.
+    pub(crate) fn one_row_scan(relation: String, schema: &Schema) -> IncrementalPlan {
+        let columns = (0..schema.fields().len()).collect();
+        let schema = Arc::new(schema.clone());
+        let node = Node::Scan(Scan { relation, columns });
+        let properties = Properties { unique: vec![Vec::new()], append_only: false };
+        IncrementalPlan { node, schema, properties }
+    }
+
+    /// Whether this is a scan of a relation that is stored sorted by `keys`.
+    ///
+    /// The clock has one row, which is not sorted by anything.
+    pub(crate) fn is_stored_by(&self, keys: &[usize]) -> bool {
+        matches!(self.node, Node::Scan(_))
+            && matches!(&self.properties.unique[..], [key] if key == keys && !key.is_empty())
+    }
+}
+
+impl PlanNode for Scan {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        Vec::new()
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        Vec::new()
+    }
+
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        properties: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan> {
+        let place = |column: &usize| required.iter().position(|required| required == column);
+        let key = properties.unique.first();
+        let unique = key.and_then(|key| key.iter().map(place).collect());
+        let columns = required.iter().map(|&column| self.columns[column]).collect();
+        Ok(IncrementalPlan {
+            node: Node::Scan(Scan { relation: self.relation, columns }),
+            schema: Arc::new(schema.project(required)?),
+            properties: Properties { unique: unique.into_iter().collect(), ..properties },
+        })
+    }
+
+    fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
+        write!(line, "scan {} {}", self.relation, Names(schema).all())
+    }
+
+    fn relation(&self) -> Option<&str> {
+        Some(&self.relation)
+    }
+}

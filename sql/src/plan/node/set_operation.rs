@@ -1,0 +1,102 @@
+//! INTERSECT and EXCEPT.
+
+use std::fmt;
+use std::sync::Arc;
+
+use alluvium_dataflow::sets;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion_common::{Result, plan_err};
+
+use super::{Node, PlanNode};
+use crate::plan::prune::prune_nothing;
+use crate::plan::{IncrementalPlan, Properties};
+use crate::planner::set_operation_name;
+
+/// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetOperation {
+    /// The left rows.
+    pub left: Box<IncrementalPlan>,
+    /// The right rows.
+    pub right: Box<IncrementalPlan>,
+    /// Which operation.
+    pub operation: sets::SetOperation,
+}
+
+impl IncrementalPlan {
+    /// The result of `operation` on the rows of both inputs, under the names of `schema`.
+    pub(crate) fn set_operation(
+        left: IncrementalPlan,
+        right: IncrementalPlan,
+        operation: sets::SetOperation,
+        schema: &Schema,
+    ) -> Result<IncrementalPlan> {
+        use sets::SetOperation::{Except, ExceptAll, Intersect, IntersectAll};
+
+        let mut fields = Vec::with_capacity(schema.fields().len());
+        let sides = left.schema.fields().iter().zip(right.schema.fields());
+        for (field, (left, right)) in schema.fields().iter().zip(sides) {
+            if left.data_type() != right.data_type() {
+                return plan_err!(
+                    "column \"{}\" of the {} is {} here and {} there",
+                    field.name(),
+                    set_operation_name(operation),
+                    left.data_type(),
+                    right.data_type()
+                );
+            }
+            let nullable = left.is_nullable() || right.is_nullable();
+            fields.push(Field::new(field.name(), left.data_type().clone(), nullable));
+        }
+        let has_distinct_rows = |plan: &IncrementalPlan| !plan.properties.unique.is_empty();
+        let distinct = match operation {
+            Intersect | Except => true,
+            IntersectAll => has_distinct_rows(&left) || has_distinct_rows(&right),
+            ExceptAll => has_distinct_rows(&left),
+        };
+        let unique = if distinct { vec![(0..fields.len()).collect()] } else { Vec::new() };
+        let append_only = left.properties.append_only
+            && right.properties.append_only
+            && matches!(operation, Intersect | IntersectAll);
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(IncrementalPlan {
+            node: Node::SetOperation(SetOperation { left, right, operation }),
+            schema: Arc::new(Schema::new(fields)),
+            properties: Properties { unique, append_only },
+        })
+    }
+}
+
+impl PlanNode for SetOperation {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.left, &self.right]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.left, &mut self.right]
+    }
+
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        _: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan> {
+        let (left, right) = (prune_nothing(*self.left)?, prune_nothing(*self.right)?);
+        let plan = IncrementalPlan::set_operation(left, right, self.operation, schema)?;
+        IncrementalPlan::columns(plan, required)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        line.push_str(&set_operation_name(self.operation).to_lowercase());
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        Some("rows of both sides".to_string())
+    }
+
+    fn needs_state(&self) -> bool {
+        true
+    }
+}

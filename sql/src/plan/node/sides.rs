@@ -1,0 +1,67 @@
+//! The two sides of a join.
+
+use datafusion_common::{Result, plan_err};
+
+use super::Node;
+use crate::plan::IncrementalPlan;
+
+/// A side of a join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+/// Refuses pairs of columns of different types.
+pub(super) fn check_types(
+    left: &IncrementalPlan,
+    right: &IncrementalPlan,
+    on: &[(usize, usize)],
+) -> Result<()> {
+    for &(l, r) in on {
+        let (l, r) = (left.schema.field(l), right.schema.field(r));
+        if l.data_type() != r.data_type() {
+            return plan_err!(
+                "\"{}\" is {} and \"{}\" is {}: they cannot be joined without a CAST",
+                l.name(),
+                l.data_type(),
+                r.name(),
+                r.data_type()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Both sides with their keys. The pairs `on` are put into the order in which a scanned table is stored, if a
+/// side is one.
+pub(super) fn keyed<'a>(
+    left: &'a mut IncrementalPlan,
+    right: &'a mut IncrementalPlan,
+    on: &mut Vec<(usize, usize)>,
+) -> Vec<(&'a mut IncrementalPlan, Vec<usize>)> {
+    if !order_as_stored(on, left, |pair| pair.0) {
+        order_as_stored(on, right, |pair| pair.1);
+    }
+    let (left_keys, right_keys) = on.iter().copied().unzip();
+    vec![(left, left_keys), (right, right_keys)]
+}
+
+/// Puts the pairs `on` into the order in which a table that is scanned by its primary key is stored, and returns
+/// whether `side` is such a scan. The order of the pairs means nothing to a join.
+fn order_as_stored(
+    on: &mut Vec<(usize, usize)>,
+    side: &IncrementalPlan,
+    column: impl Fn(&(usize, usize)) -> usize,
+) -> bool {
+    let (Node::Scan(_), [key]) = (&side.node, &side.properties.unique[..]) else { return false };
+    let ordered: Option<Vec<_>> =
+        key.iter().map(|kept| on.iter().find(|pair| column(pair) == *kept).copied()).collect();
+    match ordered {
+        Some(ordered) if ordered.len() == on.len() => {
+            *on = ordered;
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,149 @@
+//! The first rows of each group: LIMIT, DISTINCT ON, filtered row numbers.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use alluvium_dataflow::ranked::{self, Numbering};
+use arrow::array::RecordBatch;
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::plan::names::Names;
+use crate::plan::properties::ASCENDING;
+use crate::plan::prune::{place, prune_to};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// The first rows of each group: all input columns, then the row's number if it is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Top {
+    /// The rows to choose from.
+    pub input: Box<IncrementalPlan>,
+    /// The columns that identify the group; without any, all rows are one group.
+    pub keys: Vec<usize>,
+    /// The order of the rows of a group; rows equal in it are ordered by all of their columns.
+    pub order: Vec<(usize, SortOptions)>,
+    /// Which of them.
+    pub which: ranked::Top,
+}
+
+impl IncrementalPlan {
+    /// The rows of each group that `which` chooses.
+    ///
+    /// Where each row has a number of its own, rows equal in `order` are ordered by a unique key, if there is
+    /// one. Then the result does not depend on which other columns the plan keeps.
+    pub(crate) fn top(
+        input: IncrementalPlan,
+        keys: Vec<usize>,
+        mut order: Vec<(usize, SortOptions)>,
+        which: ranked::Top,
+    ) -> Result<IncrementalPlan> {
+        if which.take == Some(0) {
+            let mut fields: Vec<Arc<Field>> = input.schema.fields().iter().cloned().collect();
+            fields.extend(which.numbered.then(number_field));
+            let rows = RecordBatch::new_empty(Arc::new(Schema::new(fields)));
+            return Ok(IncrementalPlan::constant(rows));
+        }
+        order.retain(|(column, _)| !keys.contains(column));
+        if which.numbering == Numbering::Row {
+            let ties = input.properties.tie_breakers(&keys, &order).unwrap_or_default();
+            order.extend(ties.into_iter().map(|column| (column, ASCENDING)));
+        }
+        let mut fields: Vec<Arc<Field>> = input.schema.fields().iter().cloned().collect();
+        let mut unique = input.properties.unique.clone();
+        if which.numbering == Numbering::Row && which.take == Some(1) {
+            unique.push(keys.clone());
+        }
+        if which.numbered {
+            if which.numbering == Numbering::Row {
+                unique.push(keys.iter().copied().chain([fields.len()]).collect());
+            }
+            fields.push(number_field());
+        }
+        Ok(IncrementalPlan {
+            properties: Properties::new(unique, false),
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Top(Top { input: Box::new(input), keys, order, which }),
+        })
+    }
+}
+
+fn number_field() -> Arc<Field> {
+    Arc::new(Field::new("number", DataType::UInt64, false))
+}
+
+impl PlanNode for Top {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        let Top { input, keys, order, which } = self;
+        let width = input.width();
+        let numbered = which.numbered && required.contains(&width);
+        let mut used: BTreeSet<usize> =
+            required.iter().copied().filter(|&column| column < width).collect();
+        used.extend(keys.iter().copied().chain(order.iter().map(|&(column, _)| column)));
+        if which.numbering == Numbering::Row
+            && input.properties.tie_breakers(&keys, &order).is_none()
+        {
+            // All columns break the ties: dropping one could change which rows are first.
+            used.extend(0..width);
+        }
+        let (input, used) = prune_to(*input, used)?;
+        let keys = keys.iter().map(|&key| place(&used, key)).collect();
+        let order =
+            order.iter().map(|&(column, options)| (place(&used, column), options)).collect();
+        let which = ranked::Top { numbered, ..which };
+        let top = IncrementalPlan::top(input, keys, order, which)?;
+        let columns: Vec<usize> = required
+            .iter()
+            .map(|&column| if column < width { place(&used, column) } else { used.len() })
+            .collect();
+        IncrementalPlan::columns(top, &columns)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        let below = Names(&self.input.schema);
+        line.push_str(&chosen(self.which));
+        if !self.order.is_empty() {
+            write!(line, " in order of {}", below.order(&self.order))?;
+        }
+        if !self.keys.is_empty() {
+            write!(line, " by {}", below.plain(&self.keys))?;
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        Some(match self.keys.is_empty() {
+            true => "rows in order".to_string(),
+            false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
+        })
+    }
+
+    fn needs_state(&self) -> bool {
+        true
+    }
+}
+
+/// Which rows of a group.
+fn chosen(which: ranked::Top) -> String {
+    let kind = match which.numbering {
+        Numbering::Row => "rows",
+        Numbering::Rank => "ranks",
+        Numbering::DenseRank => "dense ranks",
+    };
+    let numbered = if which.numbered { " with numbers" } else { "" };
+    match (which.skip, which.take) {
+        (0, Some(take)) => format!("first {take} {kind}{numbered}"),
+        (skip, Some(_)) => format!("{kind} {} to {}{numbered}", skip + 1, which.last()),
+        (skip, None) => format!("{kind} from {} on{numbered}", skip.saturating_add(1)),
+    }
+}

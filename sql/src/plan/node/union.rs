@@ -1,0 +1,77 @@
+//! UNION ALL.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion_common::{Result, plan_err};
+
+use super::{Node, PlanNode};
+use crate::plan::prune::prune;
+use crate::plan::{IncrementalPlan, Properties};
+
+/// All rows of all inputs, whose column types agree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Union {
+    /// The inputs.
+    pub inputs: Vec<IncrementalPlan>,
+}
+
+impl IncrementalPlan {
+    /// All rows of all inputs, under the names of `schema`.
+    pub(crate) fn union(inputs: Vec<IncrementalPlan>, schema: &Schema) -> Result<IncrementalPlan> {
+        let mut flat = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            match input.node {
+                Node::Union(union) => flat.extend(union.inputs),
+                _ => flat.push(input),
+            }
+        }
+        let mut fields = Vec::with_capacity(schema.fields().len());
+        for (number, field) in schema.fields().iter().enumerate() {
+            let mut types = flat.iter().map(|input| input.schema.field(number).data_type());
+            if let Some(other) = types.find(|other| *other != field.data_type()) {
+                return plan_err!(
+                    "column \"{}\" of the UNION is {} here and {other} there",
+                    field.name(),
+                    field.data_type()
+                );
+            }
+            let nullable = flat.iter().any(|input| input.schema.field(number).is_nullable());
+            fields.push(Field::new(field.name(), field.data_type().clone(), nullable));
+        }
+        let append_only = flat.iter().all(|input| input.properties.append_only);
+        Ok(IncrementalPlan {
+            properties: Properties { unique: Vec::new(), append_only },
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Union(Union { inputs: flat }),
+        })
+    }
+}
+
+impl PlanNode for Union {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        self.inputs.iter().collect()
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        self.inputs.iter_mut().collect()
+    }
+
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        _: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan> {
+        let schema = schema.project(required)?;
+        let inputs: Result<Vec<_>> =
+            self.inputs.into_iter().map(|input| prune(input, required)).collect();
+        IncrementalPlan::union(inputs?, &schema)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        line.push_str("union");
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! UNNEST: a row for each element of a row's lists.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::{Result, plan_err};
+
+use super::{Node, PlanNode};
+use crate::plan::names::Names;
+use crate::plan::prune::{place, prune_to};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// Each row once for each element of its lists, with the element in the list's place.
+///
+/// Several lists are gone through side by side, with NULLs where one ends before another. A row without any
+/// element is dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unnest {
+    /// The rows.
+    pub input: Box<IncrementalPlan>,
+    /// The columns that are lists, in ascending order.
+    pub lists: Vec<usize>,
+}
+
+impl IncrementalPlan {
+    /// Each row once for each element of its lists; `lists` are distinct columns of that type, in ascending
+    /// order.
+    pub(crate) fn unnest(input: IncrementalPlan, lists: Vec<usize>) -> Result<IncrementalPlan> {
+        let mut fields: Vec<_> = input.schema.fields().iter().cloned().collect();
+        for &list in &lists {
+            let DataType::List(element) = fields[list].data_type() else {
+                return plan_err!(
+                    "\"{}\" is {}, not a list",
+                    fields[list].name(),
+                    fields[list].data_type()
+                );
+            };
+            fields[list] =
+                Arc::new(Field::new(fields[list].name(), element.data_type().clone(), true));
+        }
+        let append_only = input.properties.append_only;
+        Ok(IncrementalPlan {
+            properties: Properties { unique: Vec::new(), append_only },
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Unnest(Unnest { input: Box::new(input), lists }),
+        })
+    }
+}
+
+impl PlanNode for Unnest {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        let used = self.lists.iter().chain(required).copied().collect();
+        let (input, used) = prune_to(*self.input, used)?;
+        let lists = self.lists.iter().map(|&list| place(&used, list)).collect();
+        let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
+        IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        write!(line, "unnest {}", Names(&self.input.schema).list(&self.lists))
+    }
+}

@@ -1,0 +1,66 @@
+//! Plain views, expanded in place.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::lower::check_keys;
+use crate::plan::prune::prune;
+use crate::plan::{IncrementalPlan, Properties};
+
+/// A view that is not materialized, expanded in place.
+///
+/// Its rows are its input's; its errors are reported by the view itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The view's name.
+    pub name: String,
+    /// What it selects.
+    pub input: Box<IncrementalPlan>,
+}
+
+impl IncrementalPlan {
+    /// A view that is not materialized, expanded in place.
+    pub(crate) fn view(name: String, input: IncrementalPlan) -> IncrementalPlan {
+        IncrementalPlan {
+            schema: Arc::clone(&input.schema),
+            properties: input.properties.clone(),
+            node: Node::View(View { name, input: Box::new(input) }),
+        }
+    }
+}
+
+impl PlanNode for View {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        Ok(IncrementalPlan::view(self.name, prune(*self.input, required)?))
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        write!(line, "view {}", self.name)
+    }
+
+    /// The rows of a view that takes state are indexed by a unique key if there is one, and else by all columns,
+    /// unless these have no order.
+    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+        if !self.input.needs_state() {
+            return Vec::new();
+        }
+        let all = || (0..self.input.width()).collect();
+        let keys = self.input.properties.unique.first().cloned().unwrap_or_else(all);
+        match check_keys(&self.input.schema, &keys) {
+            Ok(()) => vec![(&mut self.input, keys)],
+            Err(_) => Vec::new(),
+        }
+    }
+}

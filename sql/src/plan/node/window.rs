@@ -1,0 +1,126 @@
+//! Window functions.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use alluvium_dataflow::window::WindowFunction;
+use arrow::compute::SortOptions;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion_common::Result;
+
+use super::{Node, PlanNode};
+use crate::plan::names::Names;
+use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::{IncrementalPlan, Properties};
+
+/// All input columns, then the results of window functions over the row's partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// The rows.
+    pub input: Box<IncrementalPlan>,
+    /// The columns that identify the partition.
+    pub keys: Vec<usize>,
+    /// The order of the rows of a partition, as the functions see it.
+    pub order: Vec<(usize, SortOptions)>,
+    /// Columns that order the rows equal in that, so that no two are equal; `None` if that takes all columns.
+    pub ties: Option<Vec<usize>>,
+    /// What is computed, all over the same partitions and order.
+    pub functions: Vec<WindowFunction>,
+}
+
+impl IncrementalPlan {
+    /// All columns of the input, then those of window functions.
+    pub(crate) fn window(
+        input: IncrementalPlan,
+        keys: Vec<usize>,
+        order: Vec<(usize, SortOptions)>,
+        ties: Option<Vec<usize>>,
+        functions: Vec<WindowFunction>,
+    ) -> IncrementalPlan {
+        let results = functions.iter().map(|function| &function.result);
+        let fields: Vec<_> = input.schema.fields().iter().chain(results).cloned().collect();
+        let unique = input.properties.unique.clone();
+        IncrementalPlan {
+            properties: Properties { unique, append_only: false },
+            schema: Arc::new(Schema::new(fields)),
+            node: Node::Window(Window { input: Box::new(input), keys, order, ties, functions }),
+        }
+    }
+}
+
+impl PlanNode for Window {
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        vec![&self.input]
+    }
+
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        vec![&mut self.input]
+    }
+
+    fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        let Window { input, keys, order, ties, functions } = self;
+        let width = input.width();
+        let kept: Vec<usize> =
+            (0..functions.len()).filter(|number| required.contains(&(width + number))).collect();
+        if kept.is_empty() {
+            return prune(*input, required);
+        }
+        let mut used: BTreeSet<usize> =
+            required.iter().copied().filter(|&column| column < width).collect();
+        used.extend(keys.iter().copied().chain(order.iter().map(|&(column, _)| column)));
+        match &ties {
+            // Peers have equal results in any order.
+            _ if kept.iter().all(|&number| functions[number].is_same_for_peers()) => {}
+            Some(ties) => used.extend(ties),
+            // All columns break the ties: dropping one could change the order of peers.
+            None => used.extend(0..width),
+        }
+        for &number in &kept {
+            used.extend(functions[number].columns());
+        }
+        let (input, used) = prune_to(*input, used)?;
+        let renumber = |column: usize| place(&used, column);
+        let keys = keys.into_iter().map(renumber).collect();
+        let order =
+            order.into_iter().map(|(column, options)| (renumber(column), options)).collect();
+        let has = |ties: &Vec<usize>| ties.iter().all(|column| used.contains(column));
+        let ties = ties.filter(has).map(|ties| ties.into_iter().map(renumber).collect());
+        let functions = kept.iter().map(|&number| functions[number].renumbered(renumber)).collect();
+        let window = IncrementalPlan::window(input, keys, order, ties, functions);
+        let columns: Vec<usize> = required
+            .iter()
+            .map(|&column| match column < width {
+                true => place(&used, column),
+                false => used.len() + place(&kept, column - width),
+            })
+            .collect();
+        IncrementalPlan::columns(window, &columns)
+    }
+
+    fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
+        let below = Names(&self.input.schema);
+        let shown: Vec<String> =
+            self.functions.iter().map(|function| below.window(function)).collect();
+        write!(line, "window {}", shown.join(", "))?;
+        if !self.order.is_empty() {
+            write!(line, " in order of {}", below.order(&self.order))?;
+        }
+        if !self.keys.is_empty() {
+            write!(line, " by {}", below.plain(&self.keys))?;
+        }
+        line.push_str(" (re-evaluated)");
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        Some(match self.keys.is_empty() {
+            true => "rows in order".to_string(),
+            false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
+        })
+    }
+
+    fn needs_state(&self) -> bool {
+        true
+    }
+}
