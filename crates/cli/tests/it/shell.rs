@@ -303,11 +303,16 @@ fn an_interrupt_lets_the_current_statement_finish() {
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let copy = format!("CREATE TABLE t (a INT); COPY t FROM '{}'; SELECT 1;", pipe.display());
-    let child = alluvium(&["-c", &copy]).spawn().unwrap();
+    let mut child = alluvium(&["-c", &copy]).spawn().unwrap();
     // Opens once COPY has opened the pipe, which never happens if the program fails earlier.
     let (opened, opening) = std::sync::mpsc::channel();
     std::thread::spawn(move || opened.send(fs::OpenOptions::new().write(true).open(pipe)));
-    let mut rows = opening.recv_timeout(Duration::from_secs(30)).expect("a COPY").unwrap();
+    let mut rows = loop {
+        match opening.recv_timeout(Duration::from_millis(100)) {
+            Ok(rows) => break rows.unwrap(),
+            Err(_) => assert_eq!(child.try_wait().unwrap(), None, "the program ended before COPY"),
+        }
+    };
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(interrupt.unwrap().success());
     rows.write_all(b"1\nx\n").unwrap();
