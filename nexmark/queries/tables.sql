@@ -33,7 +33,7 @@ CREATE TABLE bid (
     url VARCHAR NOT NULL,
     date_time TIMESTAMP NOT NULL,
     extra VARCHAR NOT NULL,
-    -- When the bid arrived, by the clock of whoever inserts it; only q12 reads it.
+    -- The time at which the bid was inserted; only q12 reads it.
     p_time TIMESTAMP NOT NULL
 ) WITH ('append_only' = 'true', 'materialized' = 'false');
 
