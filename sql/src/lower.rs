@@ -42,7 +42,7 @@ use timely::dataflow::operators::{Concat, Concatenate};
 use timely::worker::Worker;
 
 use crate::plan::node::{self, Side};
-use crate::plan::{IncrementalPlan, Node};
+use crate::plan::{Fingerprint, IncrementalPlan, Index, Node};
 
 /// A table as a worker runs it.
 pub struct TableDataflow {
@@ -100,8 +100,8 @@ pub trait Relations {
     /// The contents of a table or materialized view, if there is one of this name.
     fn contents(&self, relation: &str) -> Option<Contents>;
 
-    /// The contents of the index of this number, if there is one.
-    fn index(&self, number: u64) -> Option<Contents>;
+    /// The contents of an index, if there is one of this fingerprint.
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents>;
 }
 
 /// Checks that rows of these columns can be kept: the first column type without an encoding is refused.
@@ -216,7 +216,7 @@ pub fn view(
             relations,
             imports: Imports::default(),
             scans: HashMap::new(),
-            built: Vec::new(),
+            built: HashMap::new(),
             streams: Vec::new(),
             errors: Vec::new(),
             inside_views: 0,
@@ -265,7 +265,7 @@ struct Lowering<'scope, 'a> {
     imports: Imports,
     scans: HashMap<String, Kept<'scope, Epoch>>,
     /// What takes state to know and was built already: equal plans are built once.
-    built: Vec<(IncrementalPlan, DeltaStream<'scope, Epoch>)>,
+    built: HashMap<Fingerprint, DeltaStream<'scope, Epoch>>,
     streams: Vec<StreamInput>,
     errors: Vec<DeltaStream<'scope, Epoch>>,
     /// How many views that report their errors themselves surround the node in hand.
@@ -288,20 +288,20 @@ impl<'scope> Lowering<'scope, '_> {
         if !takes_state || self.inside_views > 0 {
             return self.build(plan);
         }
-        if let Some((_, rows)) = self.built.iter().find(|(built, _)| built == plan) {
+        if let Some(rows) = self.built.get(&plan.fingerprint()) {
             return Ok(rows.clone());
         }
         let rows = self.build(plan)?;
-        self.built.push((plan.clone(), rows.clone()));
+        self.built.insert(plan.fingerprint(), rows.clone());
         Ok(rows)
     }
 
     fn build(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         match &plan.node {
             Node::Scan(node::Scan { relation, columns }) => Ok(self.scan(relation).deltas(columns)),
-            Node::IndexScan(node::IndexScan { number, .. }) => {
+            Node::IndexScan(node::IndexScan { index }) => {
                 let all = all_columns(&plan.schema);
-                Ok(self.index(*number).deltas(&all))
+                Ok(self.index(index).deltas(&all))
             }
             Node::Stream(node::Stream { relation, columns }) => {
                 let (mut input, rows) = input(self.scope, relation);
@@ -446,10 +446,10 @@ impl<'scope> Lowering<'scope, '_> {
         scan
     }
 
-    fn index(&mut self, number: u64) -> Kept<'scope, Epoch> {
+    fn index(&mut self, index: &Index) -> Kept<'scope, Epoch> {
         let contents = self
             .relations
-            .index(number)
+            .index(index.fingerprint())
             .expect("an index is not dropped while a view that uses it is built");
         contents.import(self.scope, self.as_of, &mut self.imports)
     }
@@ -462,8 +462,8 @@ impl<'scope> Lowering<'scope, '_> {
     ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
         let all = all_columns(&plan.schema);
         match &plan.node {
-            Node::IndexScan(node::IndexScan { number, keys: kept }) if kept == keys => {
-                Ok((self.index(*number), all))
+            Node::IndexScan(node::IndexScan { index }) if index.keys == keys => {
+                Ok((self.index(index), all))
             }
             Node::Scan(node::Scan { relation, columns }) if plan.is_stored_by(keys) => {
                 Ok((self.scan(relation), columns.clone()))

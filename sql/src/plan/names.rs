@@ -167,7 +167,8 @@ fn quoted(value: &ScalarValue) -> Option<String> {
     }
 }
 
-struct Sql<'a>(&'a Expression);
+/// An expression as SQL, with columns by their names.
+pub(super) struct Sql<'a>(pub(super) &'a Expression);
 
 impl fmt::Display for Sql<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

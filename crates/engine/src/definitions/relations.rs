@@ -103,9 +103,10 @@ impl Definitions {
             ViewKind::Local => (None, Uses::default()),
             ViewKind::Plain | ViewKind::Materialized => {
                 let keep = kind == ViewKind::Materialized;
-                let (id, uses) = self.install_plan(&plan, |plan, _, _, _| Dataflow::View {
+                let (id, uses) = self.install_plan(&plan, |view| Dataflow::View {
                     name: name.clone(),
-                    plan: plan.clone(),
+                    plan: view.plan.clone(),
+                    indexes: view.indexes.clone(),
                     keep,
                     sink: None,
                 })?;

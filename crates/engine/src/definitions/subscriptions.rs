@@ -25,11 +25,12 @@ impl Definitions {
         let entry = self.catalog.get(name)?;
         let plan = entry.changes()?;
         let feed = Feed::new(self.sequencer.workers(), self.progress.clone(), self.poison.clone());
-        let (id, uses) = self.install_plan(&plan, |plan, worker, id, as_of| Dataflow::View {
-            name: format!("subscription {} to {name}", id.0),
-            plan: plan.clone(),
+        let (id, uses) = self.install_plan(&plan, |view| Dataflow::View {
+            name: format!("subscription {} to {name}", view.id.0),
+            plan: view.plan.clone(),
+            indexes: view.indexes.clone(),
             keep: false,
-            sink: Some(Box::new(FeedSink::new(feed.clone(), worker, as_of))),
+            sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.as_of))),
         })?;
         self.subscriptions
             .lock()

@@ -1,9 +1,10 @@
 //! What a worker is told to do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::plan::{IncrementalPlan, Index};
+use alluvium_sql::plan::{Fingerprint, IncrementalPlan, Index};
 use alluvium_trace::Epoch;
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::SchemaRef;
@@ -58,14 +59,21 @@ pub(crate) enum Dataflow {
         /// Its name.
         name: String,
     },
-    /// An index: rows that several views want kept.
-    Index(Arc<Index>),
+    /// An index: rows that several views share.
+    Index {
+        /// What it holds.
+        index: Arc<Index>,
+        /// The dataflows of the indexes it is made of, among others.
+        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
+    },
     /// A view, or a subscription to one.
     View {
         /// Its name.
         name: String,
         /// What it computes.
         plan: Arc<IncrementalPlan>,
+        /// The dataflows of the indexes it reads.
+        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
         /// Whether its rows are kept, so that it can be read under its name.
         keep: bool,
         /// Where its changes go on this worker.

@@ -1,11 +1,13 @@
 //! The loop of one worker.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::lower::{self, Keep, Relations};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::RecordBatch;
@@ -98,18 +100,18 @@ impl Worker {
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
-            Dataflow::Index(index) => {
+            Dataflow::Index { index, indexes } => {
                 let name = format!("index {}", id.0);
                 let keep = Keep::By(index.keys.clone());
-                let relations = Readable(&self.installed);
+                let relations = Readable { installed: &self.installed, indexes: &indexes };
                 let rows = &index.rows;
                 let index =
                     lower::view(&mut self.timely, &name, rows, as_of, &relations, keep, None);
                 Installed::view(id, as_of, None, index)
             }
-            Dataflow::View { name, plan, keep, sink } => {
+            Dataflow::View { name, plan, indexes, keep, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let relations = Readable(&self.installed);
+                let relations = Readable { installed: &self.installed, indexes: &indexes };
                 let kept = if keep { Keep::Rows } else { Keep::Nothing };
                 let view =
                     lower::view(&mut self.timely, &name, &plan, as_of, &relations, kept, sink);
@@ -207,17 +209,23 @@ fn loaded(rows: &Rows) -> RecordBatch {
     rows.load().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The dataflows that others can read from.
-struct Readable<'a>(&'a [Installed]);
+/// The dataflows that a new one can read.
+struct Readable<'a> {
+    installed: &'a [Installed],
+    /// Which of them are its indexes.
+    indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+}
 
 impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
-        let found = self.0.iter().find(|installed| installed.name.as_deref() == Some(relation))?;
+        let mut all = self.installed.iter();
+        let found = all.find(|installed| installed.name.as_deref() == Some(relation))?;
         found.contents().cloned()
     }
 
-    fn index(&self, number: u64) -> Option<Contents> {
-        let at = self.0.binary_search_by_key(&number, |installed| installed.id.0).ok()?;
-        self.0[at].contents().cloned()
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
+        let id = self.indexes.get(&fingerprint)?;
+        let at = self.installed.binary_search_by_key(id, |installed| installed.id).ok()?;
+        self.installed[at].contents().cloned()
     }
 }

@@ -9,12 +9,13 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
-use crate::plan::names::Names;
+use crate::plan::fingerprint::Canonical;
+use crate::plan::names::{Names, function_name};
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
 
 /// One row per group: the keys, then the aggregates. Without keys there is always one row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Aggregate {
     /// The rows to aggregate.
     pub input: Box<IncrementalPlan>,
@@ -51,16 +52,15 @@ impl IncrementalPlan {
                 .map(|column| keys.iter().position(|group| group == column))
                 .collect::<Option<Vec<usize>>>()
         }));
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, false),
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Aggregate(Aggregate {
-                input: Box::new(input),
-                keys,
-                aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
-                fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
-            }),
-        })
+        let properties = Properties::new(unique, false);
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Aggregate(Aggregate {
+            input: Box::new(input),
+            keys,
+            aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
+            fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
+        });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -116,6 +116,28 @@ impl PlanNode for Aggregate {
         let (own, others) = (own.collect(), others.collect());
         let aggregated = IncrementalPlan::aggregate(input, keys, own, others)?;
         IncrementalPlan::columns(aggregated, &columns)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("aggregate");
+        canonical.columns(&self.keys);
+        canonical.number(self.aggregates.len());
+        for aggregate in &self.aggregates {
+            canonical.text(function_name(aggregate.function));
+            canonical.optional(aggregate.input);
+            canonical.flag(aggregate.distinct);
+            canonical.data_type(&aggregate.result);
+        }
+        canonical.number(self.fallbacks.len());
+        for fallback in &self.fallbacks {
+            canonical.text(fallback.function.name());
+            canonical.arguments(&fallback.arguments);
+            canonical.order(&fallback.order);
+            canonical.optional(fallback.filter);
+            canonical.flag(fallback.distinct);
+            canonical.flag(fallback.ignore_nulls);
+            canonical.data_type(&fallback.result);
+        }
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -7,10 +7,11 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// Rows that never change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Constant {
     /// The rows.
     pub rows: RecordBatch,
@@ -20,11 +21,10 @@ impl IncrementalPlan {
     /// Rows that never change.
     pub(crate) fn constant(rows: RecordBatch) -> IncrementalPlan {
         let unique = if rows.num_rows() <= 1 { vec![Vec::new()] } else { Vec::new() };
-        IncrementalPlan {
-            schema: rows.schema(),
-            node: Node::Constant(Constant { rows }),
-            properties: Properties { unique, append_only: true },
-        }
+        let schema = rows.schema();
+        let node = Node::Constant(Constant { rows });
+        let properties = Properties { unique, append_only: true };
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -39,6 +39,11 @@ impl PlanNode for Constant {
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         Ok(IncrementalPlan::constant(self.rows.project(required)?))
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("constant");
+        canonical.rows(&self.rows);
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

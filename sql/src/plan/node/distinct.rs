@@ -7,11 +7,12 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// Each row once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Distinct {
     /// The rows.
     pub input: Box<IncrementalPlan>,
@@ -23,14 +24,13 @@ impl IncrementalPlan {
         if !input.properties.unique.is_empty() {
             return input;
         }
-        IncrementalPlan {
-            properties: Properties {
-                unique: vec![(0..input.width()).collect()],
-                append_only: input.properties.append_only,
-            },
-            schema: Arc::clone(&input.schema),
-            node: Node::Distinct(Distinct { input: Box::new(input) }),
-        }
+        let properties = Properties {
+            unique: vec![(0..input.width()).collect()],
+            append_only: input.properties.append_only,
+        };
+        let schema = Arc::clone(&input.schema);
+        let node = Node::Distinct(Distinct { input: Box::new(input) });
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -46,6 +46,10 @@ impl PlanNode for Distinct {
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         let distinct = IncrementalPlan::distinct(prune_nothing(*self.input)?);
         IncrementalPlan::columns(distinct, required)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("distinct");
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -8,6 +8,7 @@ use datafusion_common::Result;
 
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune_to};
@@ -17,7 +18,7 @@ use crate::plan::{IncrementalPlan, Properties};
 ///
 /// NULL keys are equal here: for an `=` join the planner filters NULL keys out below. Without keys it is a
 /// cross product. A residual condition is the filter of a map above.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Join {
     /// The left rows.
     pub left: Box<IncrementalPlan>,
@@ -53,11 +54,10 @@ impl IncrementalPlan {
         }
         let fields: Vec<_> =
             left.schema.fields().iter().chain(right.schema.fields()).cloned().collect();
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, l.append_only && r.append_only),
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Join(Join { left: Box::new(left), right: Box::new(right), on }),
-        })
+        let properties = Properties::new(unique, l.append_only && r.append_only);
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Join(Join { left: Box::new(left), right: Box::new(right), on });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -102,6 +102,11 @@ impl PlanNode for Join {
             })
             .collect();
         IncrementalPlan::columns(joined, &columns)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("join");
+        canonical.pairs(&self.on);
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -10,12 +10,13 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::{Node, PlanNode};
 use crate::plan::expression::{self, Expression};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, Properties, ranking_filter};
 
 /// A filter, then a projection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Map {
     /// Where the rows come from.
     pub input: Box<IncrementalPlan>,
@@ -52,15 +53,14 @@ impl IncrementalPlan {
                 .map(|column| passed.iter().position(|passed| *passed == Some(*column)))
                 .collect()
         });
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique.collect(), input.properties.append_only),
-            schema: Arc::new(Schema::new(fields?)),
-            node: Node::Map(Map {
-                input: Box::new(input),
-                filter,
-                project: project.into_iter().map(|(expression, _)| expression).collect(),
-            }),
-        })
+        let properties = Properties::new(unique.collect(), input.properties.append_only);
+        let schema = Arc::new(Schema::new(fields?));
+        let node = Node::Map(Map {
+            input: Box::new(input),
+            filter,
+            project: project.into_iter().map(|(expression, _)| expression).collect(),
+        });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 
     /// The rows for which `predicate` is true.
@@ -176,6 +176,14 @@ impl PlanNode for Map {
             .map(|(expression, name)| Ok((renumber(expression)?, name)))
             .collect();
         IncrementalPlan::map(input, filter, project?)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("map");
+        canonical.number(self.filter.iter().len());
+        for expression in self.filter.iter().chain(&self.project) {
+            canonical.expression(expression, &self.input.schema);
+        }
     }
 
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -23,6 +23,7 @@ mod view;
 mod window;
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
@@ -44,14 +45,15 @@ pub use self::union::Union;
 pub use self::unnest::Unnest;
 pub use self::view::View;
 pub use self::window::Window;
-use super::{IncrementalPlan, Properties};
+use super::fingerprint::Canonical;
+use super::{IncrementalPlan, Index, Properties};
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {
     /// The plans that the node reads.
     fn inputs(&self) -> Vec<&IncrementalPlan>;
 
-    /// As [`PlanNode::inputs`], for changes that keep their columns.
+    /// As [`PlanNode::inputs`], for changes that keep their rows.
     fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan>;
 
     /// The plan of this node reduced to the columns `required`, in this order; there is at least one.
@@ -65,6 +67,9 @@ pub(crate) trait PlanNode {
     ) -> Result<IncrementalPlan>
     where
         Self: Sized;
+
+    /// Adds what the node does, without its inputs, to a canonical encoding.
+    fn encode(&self, canonical: &mut Canonical);
 
     /// Writes what the node does, on one line; its output columns are `schema`.
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result;
@@ -89,13 +94,18 @@ pub(crate) trait PlanNode {
     fn relation(&self) -> Option<&str> {
         None
     }
+
+    /// The index that the node reads, if it reads one.
+    fn index(&self) -> Option<&Arc<Index>> {
+        None
+    }
 }
 
 /// Defines the enum, and the only places that go through all of its variants.
 macro_rules! nodes {
     ($($(#[$documentation:meta])* $node:ident),* $(,)?) => {
         /// What a plan does to get its rows.
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug)]
         pub enum Node {
             $($(#[$documentation])* $node($node),)*
         }

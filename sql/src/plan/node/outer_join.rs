@@ -13,6 +13,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
 use crate::plan::expression::{self, Expression};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune, prune_to};
@@ -22,7 +23,7 @@ use crate::plan::{IncrementalPlan, Properties};
 ///
 /// The output is that of [`outer_join`](alluvium_dataflow::outer_join::outer_join). NULL keys are equal here:
 /// for an `=` join the planner makes sure that they do not meet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct OuterJoin {
     /// The left rows.
     pub left: Box<IncrementalPlan>,
@@ -69,11 +70,10 @@ impl IncrementalPlan {
         // Partners are never lost, so a row that has one keeps it; a row without one may find one.
         let append_only = kind == OuterJoinKind::Semi && l.append_only && r.append_only;
         let (left, right) = (Box::new(left), Box::new(right));
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, append_only),
-            schema: output_schema(&left, &right, kind),
-            node: Node::OuterJoin(OuterJoin { left, right, on, kind, residual }),
-        })
+        let properties = Properties::new(unique, append_only);
+        let schema = output_schema(&left, &right, kind);
+        let node = Node::OuterJoin(OuterJoin { left, right, on, kind, residual });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -180,6 +180,15 @@ impl PlanNode for OuterJoin {
             .collect();
         let joined = IncrementalPlan::outer_join(left, right, on, kind, residual.transpose()?)?;
         IncrementalPlan::columns(joined, &columns)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text(kind_name(self.kind));
+        canonical.pairs(&self.on);
+        canonical.flag(self.residual.is_some());
+        if let Some(residual) = &self.residual {
+            canonical.expression(residual, &joined_schema(&self.left, &self.right));
+        }
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -7,11 +7,12 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// The rows of a table or of a materialized view.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Scan {
     /// Its name in the catalog.
     pub relation: String,
@@ -36,7 +37,8 @@ impl IncrementalPlan {
         let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
         let schema = Arc::new(schema.project(&columns)?);
         let node = Node::Scan(Scan { relation, columns });
-        Ok(IncrementalPlan { node, schema, properties: Properties { unique, append_only } })
+        let properties = Properties { unique, append_only };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 
     /// All columns of a relation that never has more than one row.
@@ -45,7 +47,7 @@ impl IncrementalPlan {
         let schema = Arc::new(schema.clone());
         let node = Node::Scan(Scan { relation, columns });
         let properties = Properties { unique: vec![Vec::new()], append_only: false };
-        IncrementalPlan { node, schema, properties }
+        IncrementalPlan::new(node, schema, properties)
     }
 
     /// Whether this is a scan of a relation that is stored sorted by `keys`.
@@ -76,11 +78,16 @@ impl PlanNode for Scan {
         let key = properties.unique.first();
         let unique = key.and_then(|key| key.iter().map(place).collect());
         let columns = required.iter().map(|&column| self.columns[column]).collect();
-        Ok(IncrementalPlan {
-            node: Node::Scan(Scan { relation: self.relation, columns }),
-            schema: Arc::new(schema.project(required)?),
-            properties: Properties { unique: unique.into_iter().collect(), ..properties },
-        })
+        let node = Node::Scan(Scan { relation: self.relation, columns });
+        let schema = Arc::new(schema.project(required)?);
+        let properties = Properties { unique: unique.into_iter().collect(), ..properties };
+        Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("scan");
+        canonical.text(&self.relation);
+        canonical.columns(&self.columns);
     }
 
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -8,12 +8,13 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, Properties};
 use crate::planner::set_operation_name;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct SetOperation {
     /// The left rows.
     pub left: Box<IncrementalPlan>,
@@ -59,11 +60,10 @@ impl IncrementalPlan {
             && right.properties.append_only
             && matches!(operation, Intersect | IntersectAll);
         let (left, right) = (Box::new(left), Box::new(right));
-        Ok(IncrementalPlan {
-            node: Node::SetOperation(SetOperation { left, right, operation }),
-            schema: Arc::new(Schema::new(fields)),
-            properties: Properties { unique, append_only },
-        })
+        let node = Node::SetOperation(SetOperation { left, right, operation });
+        let schema = Arc::new(Schema::new(fields));
+        let properties = Properties { unique, append_only };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -85,6 +85,10 @@ impl PlanNode for SetOperation {
         let (left, right) = (prune_nothing(*self.left)?, prune_nothing(*self.right)?);
         let plan = IncrementalPlan::set_operation(left, right, self.operation, schema)?;
         IncrementalPlan::columns(plan, required)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text(set_operation_name(self.operation));
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -11,13 +11,14 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::properties::ASCENDING;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
 
 /// The first rows of each group: all input columns, then the row's number if it is wanted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Top {
     /// The rows to choose from.
     pub input: Box<IncrementalPlan>,
@@ -62,11 +63,10 @@ impl IncrementalPlan {
             }
             fields.push(number_field());
         }
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, false),
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Top(Top { input: Box::new(input), keys, order, which }),
-        })
+        let properties = Properties::new(unique, false);
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Top(Top { input: Box::new(input), keys, order, which });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -107,6 +107,13 @@ impl PlanNode for Top {
             .map(|&column| if column < width { place(&used, column) } else { used.len() })
             .collect();
         IncrementalPlan::columns(top, &columns)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("top");
+        canonical.columns(&self.keys);
+        canonical.order(&self.order);
+        canonical.text(&chosen(self.which));
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -7,11 +7,12 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// All rows of all inputs, whose column types agree.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Union {
     /// The inputs.
     pub inputs: Vec<IncrementalPlan>,
@@ -41,11 +42,10 @@ impl IncrementalPlan {
             fields.push(Field::new(field.name(), field.data_type().clone(), nullable));
         }
         let append_only = flat.iter().all(|input| input.properties.append_only);
-        Ok(IncrementalPlan {
-            properties: Properties { unique: Vec::new(), append_only },
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Union(Union { inputs: flat }),
-        })
+        let properties = Properties { unique: Vec::new(), append_only };
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Union(Union { inputs: flat });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -68,6 +68,10 @@ impl PlanNode for Union {
         let inputs: Result<Vec<_>> =
             self.inputs.into_iter().map(|input| prune(input, required)).collect();
         IncrementalPlan::union(inputs?, &schema)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("union");
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

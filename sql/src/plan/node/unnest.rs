@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
@@ -15,7 +16,7 @@ use crate::plan::{IncrementalPlan, Properties};
 ///
 /// Several lists are gone through side by side, with NULLs where one ends before another. A row without any
 /// element is dropped.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Unnest {
     /// The rows.
     pub input: Box<IncrementalPlan>,
@@ -40,11 +41,10 @@ impl IncrementalPlan {
                 Arc::new(Field::new(fields[list].name(), element.data_type().clone(), true));
         }
         let append_only = input.properties.append_only;
-        Ok(IncrementalPlan {
-            properties: Properties { unique: Vec::new(), append_only },
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Unnest(Unnest { input: Box::new(input), lists }),
-        })
+        let properties = Properties { unique: Vec::new(), append_only };
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Unnest(Unnest { input: Box::new(input), lists });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -63,6 +63,11 @@ impl PlanNode for Unnest {
         let lists = self.lists.iter().map(|&list| place(&used, list)).collect();
         let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
         IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("unnest");
+        canonical.columns(&self.lists);
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

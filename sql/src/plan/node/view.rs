@@ -8,13 +8,14 @@ use datafusion_common::Result;
 
 use super::{Node, PlanNode};
 use crate::lower::check_keys;
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// A view that is not materialized, expanded in place.
 ///
 /// Its rows are its input's; its errors are reported by the view itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct View {
     /// The view's name.
     pub name: String,
@@ -25,11 +26,10 @@ pub struct View {
 impl IncrementalPlan {
     /// A view that is not materialized, expanded in place.
     pub(crate) fn view(name: String, input: IncrementalPlan) -> IncrementalPlan {
-        IncrementalPlan {
-            schema: Arc::clone(&input.schema),
-            properties: input.properties.clone(),
-            node: Node::View(View { name, input: Box::new(input) }),
-        }
+        let schema = Arc::clone(&input.schema);
+        let properties = input.properties.clone();
+        let node = Node::View(View { name, input: Box::new(input) });
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -44,6 +44,11 @@ impl PlanNode for View {
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         Ok(IncrementalPlan::view(self.name, prune(*self.input, required)?))
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("view");
+        canonical.text(&self.name);
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

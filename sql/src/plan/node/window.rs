@@ -10,12 +10,13 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
 
 /// All input columns, then the results of window functions over the row's partition.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Window {
     /// The rows.
     pub input: Box<IncrementalPlan>,
@@ -41,11 +42,10 @@ impl IncrementalPlan {
         let results = functions.iter().map(|function| &function.result);
         let fields: Vec<_> = input.schema.fields().iter().chain(results).cloned().collect();
         let unique = input.properties.unique.clone();
-        IncrementalPlan {
-            properties: Properties { unique, append_only: false },
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Window(Window { input: Box::new(input), keys, order, ties, functions }),
-        }
+        let properties = Properties { unique, append_only: false };
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Window(Window { input: Box::new(input), keys, order, ties, functions });
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -96,6 +96,23 @@ impl PlanNode for Window {
             })
             .collect();
         IncrementalPlan::columns(window, &columns)
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("window");
+        canonical.columns(&self.keys);
+        canonical.order(&self.order);
+        canonical.columns(self.ties.as_deref().unwrap_or_default());
+        canonical.number(self.functions.len());
+        for function in &self.functions {
+            canonical.text(function.function.name());
+            canonical.arguments(&function.arguments);
+            canonical.text(&function.frame.to_string());
+            canonical.optional(function.filter);
+            canonical.flag(function.distinct);
+            canonical.flag(function.ignore_nulls);
+            canonical.data_type(function.result.data_type());
+        }
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
