@@ -6,12 +6,12 @@
 //! - [`catalog`]: the relations that names stand for;
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and what of it can be shared;
-//! - [`lower`]: the dataflow that keeps it;
+//! - [`physical`]: the operators that maintain it, and their dataflow;
 //! - [`error`]: what is wrong, and where.
 
 pub mod catalog;
 pub mod error;
-pub mod lower;
+pub mod physical;
 pub mod plan;
 pub mod planner;
 pub mod statement;

@@ -20,6 +20,10 @@ pub struct Label {
     pub operator: String,
     /// The columns that its rows are found by; empty where it has other keys.
     pub key: String,
+    /// Which state of the relation it is part of.
+    pub id: String,
+    /// What the bytes of that state mean, as a number in hexadecimal digits.
+    pub fingerprint: String,
 }
 
 /// What one spine holds.

@@ -37,6 +37,13 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+impl Fingerprint {
+    /// The first eight digits, for people.
+    pub(crate) fn short(self) -> String {
+        format!("{:08x}", self.0 >> 96)
+    }
+}
+
 impl IncrementalPlan {
     /// The fingerprint of the plan's rows. Plans have the same rows before and after [sharing](Self::share).
     pub fn fingerprint(&self) -> Fingerprint {

@@ -124,7 +124,7 @@ impl Planner {
     }
 
     /// A plan as text, a node a line, each node's inputs indented below it.
-    pub fn explain(&self, plan: &IncrementalPlan) -> String {
+    pub fn explain(&self, plan: &IncrementalPlan) -> Result<String> {
         crate::plan::explain(plan)
     }
 }

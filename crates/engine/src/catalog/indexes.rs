@@ -2,9 +2,9 @@
 
 use std::collections::hash_map::{Entry as Place, HashMap};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use alluvium_sql::plan::{Fingerprint, Index, SharedIndex};
+use alluvium_sql::physical::CompiledIndex;
+use alluvium_sql::plan::Fingerprint;
 use parking_lot::Mutex;
 
 use crate::worker::DataflowId;
@@ -15,7 +15,8 @@ pub(crate) struct Indexes(Mutex<HashMap<Fingerprint, Entry>>);
 
 struct Entry {
     id: DataflowId,
-    index: Arc<Index>,
+    /// The indexes it is made of.
+    parts: Vec<Fingerprint>,
     /// How many views, subscriptions and indexes use it.
     users: usize,
 }
@@ -31,7 +32,7 @@ pub(crate) struct Uses {
 
 impl Uses {
     /// Adds an index and its dataflow.
-    pub(crate) fn add(&mut self, index: &SharedIndex, id: DataflowId) {
+    pub(crate) fn add(&mut self, index: &CompiledIndex, id: DataflowId) {
         self.all.insert(index.fingerprint, id);
         if index.reported {
             self.reported.insert(id);
@@ -49,14 +50,14 @@ impl Indexes {
     }
 
     /// Adds an index that has been built, with its first user; it becomes a user of those it is made of.
-    pub(crate) fn insert(&self, id: DataflowId, fingerprint: Fingerprint, index: Arc<Index>) {
+    pub(crate) fn insert(&self, id: DataflowId, index: &CompiledIndex) {
         let mut entries = self.0.lock();
-        for part in index.parts() {
-            if let Some(entry) = entries.get_mut(&part) {
+        for part in &index.parts {
+            if let Some(entry) = entries.get_mut(part) {
                 entry.users += 1;
             }
         }
-        entries.insert(fingerprint, Entry { id, index, users: 1 });
+        entries.insert(index.fingerprint, Entry { id, parts: index.parts.clone(), users: 1 });
     }
 
     /// Takes a user from each of these; returns those without any, users before what they use.
@@ -70,7 +71,7 @@ impl Indexes {
             if place.get().users == 0 {
                 let entry = place.remove();
                 gone.push(entry.id);
-                released.extend(entry.index.parts());
+                released.extend(entry.parts);
             }
         }
         gone

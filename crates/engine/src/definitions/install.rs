@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_sql::plan::{Fingerprint, IncrementalPlan, Shared, SharedIndex};
+use alluvium_sql::physical::{Compiled, CompiledIndex, PhysicalPlan};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 
 use super::Definitions;
@@ -12,9 +13,9 @@ use crate::error::Result;
 use crate::sequencer::Stream;
 use crate::worker::{Dataflow, DataflowId};
 
-/// A plan as one worker is to run it.
+/// A plan as one worker runs it.
 pub(super) struct View<'a> {
-    pub(super) plan: &'a Arc<IncrementalPlan>,
+    pub(super) plan: &'a Arc<PhysicalPlan>,
     /// The dataflows of the indexes it reads.
     pub(super) indexes: &'a Arc<BTreeMap<Fingerprint, DataflowId>>,
     pub(super) worker: usize,
@@ -23,23 +24,21 @@ pub(super) struct View<'a> {
 }
 
 impl Definitions {
-    /// Builds the dataflow of a plan. Indexes it shares with other dataflows are built where they are missing.
+    /// Installs the dataflow of a plan. Indexes it shares with other dataflows are installed where they are missing.
     /// The caller holds the definitions' lock.
     pub(super) fn install_plan(
         &self,
-        plan: &IncrementalPlan,
+        compiled: &Compiled,
         mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
-        let Shared { plan, indexes } = plan.clone().share();
         let mut uses = Uses::default();
-        let installed =
-            indexes.iter().try_for_each(|index| self.use_index(index, &mut uses)).and_then(|()| {
-                let (streams, plan) = (self.streams(&plan), Arc::new(plan));
-                let indexes = Arc::new(uses.all.clone());
-                self.sequencer.install(&streams, |worker, id, as_of| {
-                    dataflow(View { plan: &plan, indexes: &indexes, worker, id, as_of })
-                })
-            });
+        let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
+        let installed = used.and_then(|()| {
+            let (plan, indexes) = (&compiled.plan, Arc::new(uses.all.clone()));
+            self.sequencer.install(&self.streams(plan), |worker, id, as_of| {
+                dataflow(View { plan, indexes: &indexes, worker, id, as_of })
+            })
+        });
         match installed {
             Ok(id) => Ok((id, uses)),
             Err(error) => {
@@ -49,23 +48,23 @@ impl Definitions {
         }
     }
 
-    /// Adds an index to those that are used, and builds it if it is missing. The indexes it is made of are used
+    /// Adds an index to those that are used, and installs it if it is missing. The indexes it is made of are used
     /// already.
-    fn use_index(&self, shared: &SharedIndex, uses: &mut Uses) -> Result<()> {
-        let id = match self.indexes.acquire(shared.fingerprint) {
+    fn use_index(&self, index: &CompiledIndex, uses: &mut Uses) -> Result<()> {
+        let id = match self.indexes.acquire(index.fingerprint) {
             Some(id) => id,
             None => {
-                let (streams, indexes) =
-                    (self.streams(&shared.index.rows), Arc::new(uses.all.clone()));
+                let indexes = Arc::new(uses.all.clone());
+                let streams = self.streams(&index.plan);
                 let id = self.sequencer.install(&streams, |_, _, _| Dataflow::Index {
-                    index: shared.index.clone(),
+                    plan: index.plan.clone(),
                     indexes: indexes.clone(),
                 })?;
-                self.indexes.insert(id, shared.fingerprint, shared.index.clone());
+                self.indexes.insert(id, index);
                 id
             }
         };
-        uses.add(shared, id);
+        uses.add(index, id);
         Ok(())
     }
 
@@ -76,16 +75,13 @@ impl Definitions {
         }
     }
 
-    /// The tables that a plan reads and that keep nothing.
-    fn streams(&self, plan: &IncrementalPlan) -> Vec<Stream> {
+    /// The tables that a plan reads and that do not keep their rows.
+    fn streams(&self, plan: &PhysicalPlan) -> Vec<Stream> {
         let entries = self.catalog.entries();
-        let mut streams = Vec::new();
-        plan.visit_relations(&mut |relation| {
-            let entry = entries.get(relation).filter(|entry| entry.is_stream());
-            if let Some(id) = entry.and_then(|entry| entry.dataflow()) {
-                streams.push(Stream { id, name: relation.to_owned() });
-            }
+        let streams = plan.streams().iter().filter_map(|name| {
+            let id = entries.get(name)?.dataflow()?;
+            Some(Stream { id, name: name.clone() })
         });
-        streams
+        streams.collect()
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::plan::{Fingerprint, IncrementalPlan, Index};
+use alluvium_sql::physical::{PhysicalPlan, Table};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use arrow::buffer::ScalarBuffer;
-use arrow::datatypes::SchemaRef;
 
 use crate::transaction::Rows;
 
@@ -49,10 +49,8 @@ pub(crate) enum Dataflow {
     Table {
         /// Its name.
         name: String,
-        /// Its columns.
-        schema: SchemaRef,
-        /// The columns of its primary key; none for a table without one.
-        primary_key: Vec<usize>,
+        /// How it runs.
+        table: Arc<Table>,
     },
     /// A table that keeps nothing: its rows enter the views that read it.
     Stream {
@@ -61,8 +59,8 @@ pub(crate) enum Dataflow {
     },
     /// An index: rows that several views share.
     Index {
-        /// What it holds.
-        index: Arc<Index>,
+        /// How it runs.
+        plan: Arc<PhysicalPlan>,
         /// The dataflows of the indexes it is made of, among others.
         indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
     },
@@ -70,12 +68,10 @@ pub(crate) enum Dataflow {
     View {
         /// Its name.
         name: String,
-        /// What it computes.
-        plan: Arc<IncrementalPlan>,
+        /// How it runs.
+        plan: Arc<PhysicalPlan>,
         /// The dataflows of the indexes it reads.
         indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
-        /// Whether its rows are kept, so that it can be read under its name.
-        keep: bool,
         /// Where its changes go on this worker.
         sink: Option<Box<dyn Sink + Send>>,
     },

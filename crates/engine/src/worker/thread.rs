@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::lower::{self, Keep, Relations};
+use alluvium_sql::physical::{PhysicalPlan, Relations, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
@@ -94,31 +94,37 @@ impl Worker {
 
     fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
         let installed = match dataflow {
-            Dataflow::Table { name, schema, primary_key } => {
-                let table =
-                    lower::table(&mut self.timely, &name, schema, &primary_key, self.next_epoch);
+            Dataflow::Table { name, table } => {
+                let timely = &mut self.timely;
+                let table = table.render(timely, &name, self.next_epoch, &context::current());
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
-            Dataflow::Index { index, indexes } => {
+            Dataflow::Index { plan, indexes } => {
                 let name = format!("index {}", id.0);
-                let keep = Keep::By(index.keys.clone());
-                let relations = Readable { installed: &self.installed, indexes: &indexes };
-                let rows = &index.rows;
-                let index =
-                    lower::view(&mut self.timely, &name, rows, as_of, &relations, keep, None);
+                let index = self.render(&plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, index)
             }
-            Dataflow::View { name, plan, indexes, keep, sink } => {
+            Dataflow::View { name, plan, indexes, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let relations = Readable { installed: &self.installed, indexes: &indexes };
-                let kept = if keep { Keep::Rows } else { Keep::Nothing };
-                let view =
-                    lower::view(&mut self.timely, &name, &plan, as_of, &relations, kept, sink);
-                Installed::view(id, as_of, keep.then_some(name), view)
+                let view = self.render(&plan, &name, as_of, &indexes, sink);
+                let name = view.contents.is_some().then_some(name);
+                Installed::view(id, as_of, name, view)
             }
         };
         self.installed.push(installed);
+    }
+
+    fn render(
+        &mut self,
+        plan: &PhysicalPlan,
+        name: &str,
+        as_of: Epoch,
+        indexes: &BTreeMap<Fingerprint, DataflowId>,
+        sink: Option<Box<dyn Sink>>,
+    ) -> ViewDataflow {
+        let relations = Readable { installed: &self.installed, indexes };
+        plan.render(&mut self.timely, name, as_of, &relations, sink, &context::current())
     }
 
     fn remove(&mut self, id: DataflowId) {

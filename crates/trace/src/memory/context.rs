@@ -68,6 +68,14 @@ impl StateContext {
         self.with(|shared| shared.label.relation = relation.to_owned())
     }
 
+    /// The context of a state of the relation; `fingerprint` says what its bytes mean.
+    pub fn for_state(&self, id: &str, fingerprint: &str) -> Self {
+        self.with(|shared| {
+            shared.label.id = id.to_owned();
+            shared.label.fingerprint = fingerprint.to_owned();
+        })
+    }
+
     /// The context of the state of an operator; `key` names the columns that its rows are found by.
     pub fn for_operator(&self, operator: &str, key: String) -> Self {
         self.with(|shared| {

@@ -171,10 +171,9 @@ impl Builder<'_> {
                 }
                 Ok(IncrementalPlan::columns(view, &columns)?)
             }
-            Relation::Clock => Ok(IncrementalPlan::one_row_scan(
-                source.name().to_string(),
-                scan.source.schema().as_ref(),
-            )),
+            Relation::Clock => {
+                Ok(IncrementalPlan::one_row_scan(source.name().to_string(), scan.source.schema()))
+            }
             Relation::System { .. } => self.refuse("a system relation"),
         }
     }

@@ -1,5 +1,10 @@
 //! Constants: rows that never change.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::constant::constant;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 
 use arrow::array::RecordBatch;
@@ -46,8 +51,28 @@ impl PlanNode for Constant {
         canonical.rows(&self.rows);
     }
 
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        Ok(compiler.add(ConstantRows { rows: self.rows.clone() }))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let rows = self.rows.num_rows();
         write!(line, "constant: {rows} row{}", if rows == 1 { "" } else { "s" })
+    }
+}
+
+/// Constant rows, ready to be rendered.
+#[derive(Debug)]
+struct ConstantRows {
+    rows: RecordBatch,
+}
+
+impl Operator for ConstantRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        constant(rendering.scope(), self.rows.clone(), rendering.as_of())
     }
 }

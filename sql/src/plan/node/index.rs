@@ -1,5 +1,11 @@
 //! Index scans: the rows of an index that plans share.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::Fingerprint;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::all_columns;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -44,11 +50,34 @@ impl PlanNode for IndexScan {
         canonical.fingerprint(self.index.fingerprint());
     }
 
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let columns = all_columns(&plan.schema);
+        Ok(compiler.add(IndexRows { fingerprint: self.index.fingerprint(), columns }))
+    }
+
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
         write!(line, "index {}", Names(schema).list(&self.index.keys))
     }
 
     fn index(&self) -> Option<&Arc<Index>> {
         Some(&self.index)
+    }
+}
+
+/// An index scan, ready to be rendered.
+#[derive(Debug)]
+struct IndexRows {
+    fingerprint: Fingerprint,
+    columns: Vec<usize>,
+}
+
+impl Operator for IndexRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let context = rendering.context();
+        rendering.index(self.fingerprint).deltas(&self.columns, &context)
     }
 }

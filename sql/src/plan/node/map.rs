@@ -1,5 +1,10 @@
 //! Maps: a filter, then a projection.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::map::{can_fail, map};
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -186,6 +191,21 @@ impl PlanNode for Map {
         }
     }
 
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let input = compiler.rows(&self.input)?;
+        Ok(compiler.add(RowMap {
+            input,
+            filter: self.filter.clone(),
+            project: self.project.clone(),
+            schema: plan.schema.clone(),
+            fallible: self.filter.iter().chain(&self.project).any(can_fail),
+        }))
+    }
+
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         line.push_str("map");
@@ -205,5 +225,37 @@ impl PlanNode for Map {
             Some(filter) => write!(line, " where {}", below.expression(filter)?),
             None => Ok(()),
         }
+    }
+}
+
+/// A map, ready to be rendered.
+#[derive(Debug)]
+pub(crate) struct RowMap {
+    input: OperatorId,
+    filter: Option<Arc<dyn PhysicalExpr>>,
+    project: Vec<Arc<dyn PhysicalExpr>>,
+    schema: SchemaRef,
+    /// Whether the expressions can fail.
+    fallible: bool,
+}
+
+impl Operator for RowMap {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let rows = rendering.rows(self.input);
+        let (filter, project) = (self.filter.clone(), self.project.clone());
+        let (rows, errors) = map(rows, filter, project, self.schema.clone());
+        if self.fallible {
+            rendering.report(errors);
+        }
+        rows
+    }
+}
+
+impl RowMap {
+    /// Rows of the schema `from` under the names, and with the NULLs, of `to`.
+    pub(crate) fn relabel(input: OperatorId, from: &Schema, to: SchemaRef) -> Self {
+        let columns = 0..from.fields().len();
+        let project = columns.map(|column| expression::column(from, column)).collect();
+        Self { input, filter: None, project, schema: to, fallible: false }
     }
 }

@@ -1,5 +1,11 @@
 //! Outer, semi, anti and mark joins: joins that depend on whether a row has a partner.
 
+use crate::physical::{Arranged, Place};
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::outer_join;
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -191,6 +197,34 @@ impl PlanNode for OuterJoin {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let id = compiler.next_id("outer_join");
+        let inputs = (self.left.as_ref(), self.right.as_ref());
+        let (left, right) = match self.residual {
+            Some(_) => compiler.whole_sides(inputs, &self.on, &id)?,
+            None => compiler.sides(inputs, &self.on, self.broadcast(), &id)?,
+        };
+        let spec = outer_join::Spec::new(
+            self.kind,
+            (&left.schema, &left.columns),
+            (&right.schema, &right.columns),
+            self.residual.clone(),
+            plan.schema.clone(),
+        );
+        let places = vec![left.place(), right.place()];
+        let fallible = self.residual.as_ref().is_some_and(can_fail);
+        let operator = OuterJoinRows { left, right, spec, fallible };
+        Ok(compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let (left, right) = (Names(&self.left.schema), Names(&self.right.schema));
         line.push_str(kind_name(self.kind));
@@ -207,10 +241,11 @@ impl PlanNode for OuterJoin {
         }
     }
 
-    fn state(&self) -> Option<String> {
-        let sides = names::sides(&self.left, &self.right, &self.on);
+    fn state(&self, places: &[Place]) -> Option<String> {
+        let sides = names::sides(&self.left, &self.right, &self.on, places);
+        let matches = || names::kept("rows with partners", places.get(2..).unwrap_or_default());
         Some(match self.residual {
-            Some(_) => format!("{sides}, rows with partners"),
+            Some(_) => format!("{sides}, {}", matches()),
             None => sides,
         })
     }
@@ -237,5 +272,28 @@ fn kind_name(kind: OuterJoinKind) -> &'static str {
         OuterJoinKind::Semi => "semi join",
         OuterJoinKind::Anti => "anti join",
         OuterJoinKind::Mark => "mark join",
+    }
+}
+
+/// A join, ready to be rendered.
+#[derive(Debug)]
+struct OuterJoinRows {
+    left: Arranged,
+    right: Arranged,
+    spec: outer_join::Spec,
+    /// Whether the residual condition can fail.
+    fallible: bool,
+}
+
+impl Operator for OuterJoinRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let (left, right) = (self.left.render(rendering), self.right.render(rendering));
+        let joined = outer_join::outer_join(&self.spec, left, right, &rendering.context());
+        if let Some(errors) = joined.errors
+            && self.fallible
+        {
+            rendering.report(errors);
+        }
+        joined.rows
     }
 }

@@ -1,5 +1,11 @@
 //! INTERSECT and EXCEPT.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
 
@@ -91,16 +97,48 @@ impl PlanNode for SetOperation {
         canonical.text(set_operation_name(self.operation));
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let spec = sets::Spec::compile(self.operation, plan.schema.clone())?;
+        let left = compiler.rows_as(&self.left, &plan.schema)?;
+        let right = compiler.rows_as(&self.right, &plan.schema)?;
+        let id = compiler.next_id("set_operation");
+        let operator = SetOperationRows { left, right, spec };
+        Ok(compiler.add_stateful(plan, operator, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str(&set_operation_name(self.operation).to_lowercase());
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some("rows of both sides".to_string())
+    fn state(&self, places: &[Place]) -> Option<String> {
+        Some(names::kept("rows of both sides", places))
     }
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+/// A set operation, ready to be rendered.
+#[derive(Debug)]
+struct SetOperationRows {
+    left: OperatorId,
+    right: OperatorId,
+    spec: sets::Spec,
+}
+
+impl Operator for SetOperationRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let (left, right) = (rendering.rows(self.left), rendering.rows(self.right));
+        sets::set_operation(&self.spec, left, right, &rendering.context())
     }
 }

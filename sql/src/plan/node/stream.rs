@@ -1,5 +1,9 @@
 //! Streams: the rows of a table that does not keep them, as they arrive.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -64,11 +68,34 @@ impl PlanNode for Stream {
         canonical.columns(&self.columns);
     }
 
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let (relation, columns) = (self.relation.clone(), self.columns.clone());
+        compiler.read_stream(&relation);
+        Ok(compiler.add(StreamRows { relation, columns }))
+    }
+
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
         write!(line, "stream {} {}", self.relation, Names(schema).all())
     }
 
     fn relation(&self) -> Option<&str> {
         Some(&self.relation)
+    }
+}
+
+/// A stream, ready to be rendered.
+#[derive(Debug)]
+struct StreamRows {
+    relation: String,
+    columns: Vec<usize>,
+}
+
+impl Operator for StreamRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        rendering.stream(&self.relation, &self.columns)
     }
 }

@@ -1,5 +1,12 @@
 //! The first rows of each group: LIMIT, DISTINCT ON, filtered row numbers.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::ranked::top;
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -116,6 +123,23 @@ impl PlanNode for Top {
         canonical.text(&chosen(self.which));
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let (input, append_only) = (&self.input.schema, self.input.properties.append_only);
+        let (keys, order, schema) = (&self.keys, &self.order, plan.schema.clone());
+        let spec = top::Spec::compile(input, keys, order, self.which, append_only, schema)?;
+        let input = compiler.rows(&self.input)?;
+        let id = compiler.next_id("top");
+        Ok(compiler.add_stateful(plan, TopRows { input, spec }, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         line.push_str(&chosen(self.which));
@@ -128,11 +152,12 @@ impl PlanNode for Top {
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some(match self.keys.is_empty() {
+    fn state(&self, places: &[Place]) -> Option<String> {
+        let kept = match self.keys.is_empty() {
             true => "rows in order".to_string(),
             false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
-        })
+        };
+        Some(names::kept(&kept, places))
     }
 
     fn needs_state(&self) -> bool {
@@ -152,5 +177,18 @@ fn chosen(which: ranked::Top) -> String {
         (0, Some(take)) => format!("first {take} {kind}{numbered}"),
         (skip, Some(_)) => format!("{kind} {} to {}{numbered}", skip + 1, which.last()),
         (skip, None) => format!("{kind} from {} on{numbered}", skip.saturating_add(1)),
+    }
+}
+
+/// A top-k, ready to be rendered.
+#[derive(Debug)]
+struct TopRows {
+    input: OperatorId,
+    spec: top::Spec,
+}
+
+impl Operator for TopRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        top::top(&self.spec, rendering.rows(self.input), &rendering.context())
     }
 }

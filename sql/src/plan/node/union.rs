@@ -1,7 +1,12 @@
 //! UNION ALL.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
+use timely::dataflow::operators::Concatenate;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
@@ -74,8 +79,32 @@ impl PlanNode for Union {
         canonical.text("union");
     }
 
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let inputs = self.inputs.iter().map(|input| compiler.rows_as(input, &plan.schema));
+        let inputs = inputs.collect::<std::result::Result<_, _>>()?;
+        Ok(compiler.add(UnionRows { inputs }))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("union");
         Ok(())
+    }
+}
+
+/// A UNION ALL, ready to be rendered.
+#[derive(Debug)]
+struct UnionRows {
+    inputs: Vec<OperatorId>,
+}
+
+impl Operator for UnionRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let inputs = self.inputs.iter().map(|&input| rendering.rows(input));
+        let inputs: Vec<_> = inputs.collect();
+        rendering.scope().concatenate(inputs)
     }
 }

@@ -1,5 +1,10 @@
 //! UNNEST: a row for each element of a row's lists.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::unnest::unnest;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -70,7 +75,35 @@ impl PlanNode for Unnest {
         canonical.columns(&self.lists);
     }
 
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let input = match &self.input.node {
+            // Lists that are computed to be unnested are never stored.
+            Node::Map(_) => compiler.passing_rows(&self.input)?,
+            _ => compiler.rows(&self.input)?,
+        };
+        let (lists, schema) = (self.lists.clone(), plan.schema.clone());
+        Ok(compiler.add(UnnestRows { input, lists, schema }))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         write!(line, "unnest {}", Names(&self.input.schema).list(&self.lists))
+    }
+}
+
+/// An unnesting, ready to be rendered.
+#[derive(Debug)]
+struct UnnestRows {
+    input: OperatorId,
+    lists: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Operator for UnnestRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        unnest(rendering.rows(self.input), self.lists.clone(), self.schema.clone())
     }
 }

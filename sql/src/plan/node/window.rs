@@ -1,5 +1,12 @@
 //! Window functions.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::window;
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -115,6 +122,24 @@ impl PlanNode for Window {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let ties = self.ties.as_deref().unwrap_or_default();
+        let (input, functions) = (&self.input.schema, &self.functions);
+        let (keys, order) = (&self.keys, &self.order);
+        let spec = window::Spec::compile(input, keys, order, ties, functions, &plan.schema)?;
+        let input = compiler.rows(&self.input)?;
+        let id = compiler.next_id("window");
+        Ok(compiler.add_stateful(plan, WindowRows { input, spec }, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         let shown: Vec<String> =
@@ -130,14 +155,31 @@ impl PlanNode for Window {
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some(match self.keys.is_empty() {
+    fn state(&self, places: &[Place]) -> Option<String> {
+        let kept = match self.keys.is_empty() {
             true => "rows in order".to_string(),
             false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
-        })
+        };
+        Some(names::kept(&kept, places))
     }
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+/// Window functions, ready to be rendered.
+#[derive(Debug)]
+struct WindowRows {
+    input: OperatorId,
+    spec: window::Spec,
+}
+
+impl Operator for WindowRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let rows = rendering.rows(self.input);
+        let windowed = window::window(&self.spec, rows, &rendering.context());
+        rendering.report(windowed.errors);
+        windowed.rows
     }
 }
