@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
+use crate::binary::binary;
+
 type Rows = Vec<Vec<String>>;
 
 fn folder() -> &'static Path {
@@ -91,7 +93,7 @@ fn a_year_of_flights_gives_what_duckdb_gives() {
     for workers in ["1", "2"] {
         let output = TempDir::new().unwrap();
         let start = Instant::now();
-        let run = Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        let run = Command::new(binary())
             .arg("run")
             .arg(folder().join("views.sql"))
             .args(["--workers", workers, "--format", "csv"])

@@ -1,6 +1,7 @@
 //! The `alluvium` command as its users see it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod binary;
 mod flights;
 mod run;
 mod shell;

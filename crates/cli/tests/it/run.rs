@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::binary::binary;
 use crate::shell::{Run, done, run, write};
 
 const PROGRAM: &str = "CREATE TABLE t (a INT, b VARCHAR)
@@ -263,7 +264,7 @@ fn more_files_may_be_open_than_the_shell_lets_at_first() {
     sql.push_str("SELECT COUNT(*) AS files FROM alluvium.arrangements WHERE disk_bytes > 40000");
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -Sn 32; exec \"$0\" --memory 1 --format csv -c \"$1\""]);
-    let output = shell.args([env!("CARGO_BIN_EXE_alluvium"), &sql]).output().unwrap();
+    let output = shell.arg(binary()).arg(&sql).output().unwrap();
     let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
     assert_eq!((out.unwrap().as_str(), err.unwrap().as_str()), ("files\r\n41\r\n", ""));
 }

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::binary::binary;
+
 fn alluvium(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
+    let mut command = Command::new(binary());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

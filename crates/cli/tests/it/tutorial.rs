@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use alluvium::{Engine, Outcome, Session, StatementKind};
 
+use crate::binary::binary;
 use crate::sqlite::{self, Sqlite};
 
 fn tutorial() -> &'static Path {
@@ -105,11 +106,8 @@ fn the_whole_year_gives_what_sqlite_gives_after_every_transaction() {
 #[test]
 fn the_program_prints_its_views_before_and_after_the_corrections() {
     let program = tutorial().join("flights.sql");
-    let run = Command::new(env!("CARGO_BIN_EXE_alluvium"))
-        .args(["run", "--format", "csv"])
-        .arg(program)
-        .output()
-        .unwrap();
+    let run =
+        Command::new(binary()).args(["run", "--format", "csv"]).arg(program).output().unwrap();
     let (text, errors) =
         (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
     assert!(run.status.success(), "{errors}");

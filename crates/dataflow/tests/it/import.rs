@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
-use alluvium_dataflow::arrangement::arrange;
-use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
+use alluvium_dataflow::arrangement::keep;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::Layout;
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::DataType;
 use timely::dataflow::operators::probe::{Handle, Probe};
 
@@ -74,13 +75,13 @@ fn check(seed: u64) {
         let schema = numbers(&["key", "value"]);
         let (mut rows, mut contents, probe) = worker.dataflow(|scope| {
             let probe = Handle::new();
-            let (end, stream) = input(scope, "rows");
-            let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
-            let stream = exchange(stream, &[0], codec);
+            let (end, stream) = input(scope, "rows", &context::current());
+            let stream =
+                exchange(stream, &KeyColumns::new(&schema, &[0]).unwrap(), &context::current());
             let layout = Layout::keyed(numbers(&["key", "value"]), &[0]).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows", &context::current());
             kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept), probe)
+            (end, Contents::new(&kept, &context::current()), probe)
         });
         let mut views = Vec::new();
         for epoch in 1..=epochs {
@@ -106,7 +107,8 @@ fn check(seed: u64) {
                 let imported = contents.import(scope, epoch, &mut imports);
                 let (pairs, sums) = shared[&epoch].clone();
                 let all = [0, 1];
-                let joined = join(imported.clone(), imported.clone(), &all, &all);
+                let spec = join::Spec::new((&schema, &all), (&schema, &all));
+                let joined = join(&spec, imported.clone(), imported.clone(), &context::current());
                 collect(joined, pairs).probe_with(&done);
                 let count = Aggregate {
                     function: Function::Count,
@@ -121,9 +123,10 @@ fn check(seed: u64) {
                     result: DataType::Int64,
                 };
                 let output = numbers(&["key", "count", "sum"]);
-                let stream = imported.deltas(&all);
-                let groups =
-                    aggregate(stream, &schema, &[0], &[count, sum], &[], false, &output).unwrap();
+                let stream = imported.deltas(&all, &context::current());
+                let spec =
+                    aggregate::Spec::compile(&schema, &[0], &[count, sum], &[], false, &output);
+                let groups = aggregate(&spec.unwrap(), stream, &context::current());
                 collect(groups.rows, sums).probe_with(&done);
                 (imports, done)
             });
@@ -178,11 +181,11 @@ fn a_snapshot_reads_every_epoch_that_compaction_has_not_passed() {
         let schema = numbers(&["key", "value"]);
         let probe = Handle::new();
         let (mut rows, contents) = worker.dataflow(|scope| {
-            let (end, stream) = input(scope, "rows");
+            let (end, stream) = input(scope, "rows", &context::current());
             let layout = Layout::rows(numbers(&["key", "value"])).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows", &context::current());
             kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept))
+            (end, Contents::new(&kept, &context::current()))
         });
         let row = |value| vec![Some(1), Some(value)];
         let sent = delta(&schema, &[(row(10), 2)], 1);

@@ -8,17 +8,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::arrangement::{Kept, keep};
-use alluvium_dataflow::codec::KeyCodec;
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::distinct::{self, distinct};
 use alluvium_dataflow::exchange::{broadcast, exchange};
 use alluvium_dataflow::fault::{self, Fault};
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::map;
-use alluvium_dataflow::outer_join::{OuterJoinKind, outer_join};
-use alluvium_dataflow::sets::{SetOperation, set_operation};
+use alluvium_dataflow::outer_join::{self, OuterJoinKind, outer_join};
+use alluvium_dataflow::sets::{self, SetOperation, set_operation};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
@@ -153,10 +155,9 @@ fn keyed<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     schema: &SchemaRef,
     keys: &[usize],
-) -> Kept<'scope, Epoch> {
-    let codec = KeyCodec::new(&vec![DataType::Int64; keys.len()]).unwrap();
-    let stream = exchange(stream, keys, codec);
-    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test")
+) -> Kept<'scope> {
+    let stream = exchange(stream, &KeyColumns::new(schema, keys).unwrap(), &context::current());
+    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test", &context::current())
 }
 
 fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
@@ -175,8 +176,8 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             let watch = |view: View, stream: DeltaStream<'_, Epoch>| {
                 collect(stream, shared[&view].clone()).probe_with(&probe);
             };
-            let (left_input, left) = input(scope, "left");
-            let (right_input, right) = input(scope, "right");
+            let (left_input, left) = input(scope, "left", &context::current());
+            let (right_input, right) = input(scope, "right", &context::current());
             let left = with_null_keys(left, &schema);
             let right = with_null_keys(right, &schema);
             let left_keyed = keyed(left.clone(), &schema, &[0]);
@@ -185,12 +186,18 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             let mut kept = BTreeMap::new();
             for kind in KINDS {
                 for residual in [Residual::Free, Residual::Less, Residual::Quotient] {
-                    let joined = outer_join(
-                        (left_keyed.clone(), &[0, 1]),
-                        (right_keyed.clone(), &[0, 1]),
+                    let spec = outer_join::Spec::new(
                         kind,
+                        (&schema, &[0, 1]),
+                        (&schema, &[0, 1]),
                         expression(residual),
                         output(kind),
+                    );
+                    let joined = outer_join(
+                        &spec,
+                        left_keyed.clone(),
+                        right_keyed.clone(),
+                        &context::current(),
                     );
                     watch(View::Join(kind, residual), with_numbers(joined.rows.clone(), kind));
                     kept.insert((kind, residual), joined.rows);
@@ -204,38 +211,47 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
             }
             // One row, or none, on all workers.
             let some = map(right.clone(), None, vec![number(1)], numbers(&["one"])).0;
-            let some = exchange(some, &[], KeyCodec::new(&[]).unwrap());
-            let some = alluvium_dataflow::distinct::distinct(some, numbers(&["one"])).unwrap();
+            let spec = distinct::Spec::compile(numbers(&["one"])).unwrap();
+            let some = distinct(&spec, some, &context::current());
             let none = &[];
-            let here = keep(left.clone(), Layout::keyed(schema.clone(), none).unwrap(), "Here");
+            let here = keep(
+                left.clone(),
+                Layout::keyed(schema.clone(), none).unwrap(),
+                "Here",
+                &context::current(),
+            );
             let there = Layout::keyed(numbers(&["one"]), none).unwrap();
-            let there = keep(broadcast(some), there, "There");
-            let joined = outer_join(
-                (here, &[0, 1]),
-                (there, &[0]),
+            let there =
+                keep(broadcast(some, &context::current()), there, "There", &context::current());
+            let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
+                (&schema, &[0, 1]),
+                (&numbers(&["one"]), &[0]),
                 None,
                 numbers(&["key", "value", "one"]),
             );
+            let joined = outer_join(&spec, here, there, &context::current());
             watch(View::Semijoin, joined.rows);
 
             let anti = kept[&(OuterJoinKind::Anti, Residual::Less)].clone();
             let outer = kept[&(OuterJoinKind::Left, Residual::Less)].clone();
-            let chain = outer_join(
-                (keyed(anti, &schema, &[1]), &[0, 1]),
-                (keyed(outer, &output(OuterJoinKind::Left), &[3]), &[0, 1, 2, 3]),
+            let left_output = output(OuterJoinKind::Left);
+            let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
+                (&schema, &[0, 1]),
+                (&left_output, &[0, 1, 2, 3]),
                 None,
                 numbers(&["a", "b", "c", "d", "e", "f"]),
             );
+            let anti = keyed(anti, &schema, &[1]);
+            let chain =
+                outer_join(&spec, anti, keyed(outer, &left_output, &[3]), &context::current());
             watch(View::Chain, chain.rows);
 
-            let codec = || KeyCodec::new(&[DataType::Int64, DataType::Int64]).unwrap();
-            let left = exchange(left, &[0, 1], codec());
-            let right = exchange(right, &[0, 1], codec());
             for operation in SETS {
                 let (left, right) = (left.clone(), right.clone());
-                let rows = set_operation(left, right, operation, schema.clone()).unwrap();
+                let spec = sets::Spec::compile(operation, schema.clone()).unwrap();
+                let rows = set_operation(&spec, left, right, &context::current());
                 watch(View::Set(operation), rows);
             }
             (left_input, right_input, holder)

@@ -10,18 +10,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
-use alluvium_dataflow::arrangement::arrange;
-use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
+use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::distinct::distinct;
+use alluvium_dataflow::distinct::{self, distinct};
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::fault::{self, Fault};
 use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::ranked::{Numbering, Top, top};
-use alluvium_trace::{Epoch, Spine};
+use alluvium_dataflow::ranked::top;
+use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
 use timely::dataflow::operators::probe::{Handle, Probe};
@@ -38,10 +40,9 @@ fn keyed<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     schema: &SchemaRef,
     key: usize,
-) -> alluvium_dataflow::arrangement::Kept<'scope, Epoch> {
-    let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
-    let stream = exchange(stream, &[key], codec);
-    arrange::<_, Spine<Epoch>>(stream, Layout::keyed(schema.clone(), &[key]).unwrap(), "Test")
+) -> Kept<'scope> {
+    let stream = exchange(stream, &KeyColumns::new(schema, &[key]).unwrap(), &context::current());
+    keep(stream, Layout::keyed(schema.clone(), &[key]).unwrap(), "Test", &context::current())
 }
 
 /// Runs the dataflow of all views over the script and gives back what each put out.
@@ -61,17 +62,18 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
         let (left_input, right_input, holder) = worker.dataflow(|scope| {
             let schema = numbers(&["key", "value"]);
             let pair = numbers(&["key", "left", "key2", "right"]);
-            let (left_input, left) = input(scope, "left");
-            let (right_input, right) = input(scope, "right");
+            let (left_input, left) = input(scope, "left", &context::current());
+            let (right_input, right) = input(scope, "right", &context::current());
             let watch = |name: &'static str, stream: DeltaStream<'_, Epoch>| {
                 collect(stream, shared[name].clone()).probe_with(&probe);
             };
             let left_keyed = keyed(left.clone(), &schema, 0);
             let holder = run.hold_compaction.then(|| left_keyed.arranged.trace.clone());
             let right_keyed = keyed(right, &schema, 0);
-            let pairs = join(left_keyed.clone(), right_keyed, &[0, 1], &[0, 1]);
+            let spec = join::Spec::new((&schema, &[0, 1]), (&schema, &[0, 1]));
+            let pairs = join(&spec, left_keyed.clone(), right_keyed, &context::current());
             watch("join", pairs.clone());
-            watch("self join", join(left_keyed.clone(), left_keyed, &[0, 1], &[0, 1]));
+            watch("self join", join(&spec, left_keyed.clone(), left_keyed, &context::current()));
 
             let count = Aggregate {
                 function: Function::Count,
@@ -89,8 +91,8 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
                 let names: Vec<String> =
                     (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
                 let output = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
-                let groups =
-                    aggregate(stream, schema, keys, aggregates, &[], false, &output).unwrap();
+                let spec = aggregate::Spec::compile(schema, keys, aggregates, &[], false, &output);
+                let groups = aggregate(&spec.unwrap(), stream, &context::current());
                 (groups.rows, output)
             };
             let (totals, totals_schema) =
@@ -112,15 +114,20 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<&'static str, History> {
                 (0, SortOptions::default()),
             ];
             let which = Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
-            let best = top(pairs.clone(), &pair, &[1], &order, which, false, pair.clone()).unwrap();
+            let spec = top::Spec::compile(&pair, &[1], &order, which, false, pair.clone()).unwrap();
+            let best = top::top(&spec, pairs.clone(), &context::current());
             watch("top", best.clone());
-            let codec = KeyCodec::new(&[const { DataType::Int64 }; 4]).unwrap();
-            let unique = exchange(best, &[0, 1, 2, 3], codec);
-            let unique = distinct(unique, pair.clone()).unwrap();
+            let unique = distinct(
+                &distinct::Spec::compile(pair.clone()).unwrap(),
+                best,
+                &context::current(),
+            );
             watch("distinct", unique.clone());
             let unique_keyed = keyed(unique, &pair, 0);
             let regrouped_keyed = keyed(regrouped, &regrouped_schema, 3);
-            watch("everything", join(unique_keyed, regrouped_keyed, &[0, 1, 2, 3], &[0, 1, 2, 3]));
+            let four = [0, 1, 2, 3];
+            let spec = join::Spec::new((&pair, &four), (&regrouped_schema, &four));
+            watch("everything", join(&spec, unique_keyed, regrouped_keyed, &context::current()));
             (left_input, right_input, holder)
         });
 

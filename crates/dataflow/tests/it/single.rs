@@ -6,6 +6,7 @@ use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::{self, Fault};
 use alluvium_dataflow::input::input;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::SchemaRef;
 use timely::dataflow::operators::probe::{Handle, Probe};
 
@@ -110,7 +111,7 @@ impl Run {
             let mut random = Random::new(run.seed ^ 0x5eed);
             let probe = Handle::new();
             let mut rows_input = worker.dataflow(|scope| {
-                let (rows_input, rows) = input(scope, "rows");
+                let (rows_input, rows) = input(scope, "rows", &context::current());
                 collect(build(rows, &schema), into.clone()).probe_with(&probe);
                 rows_input
             });

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! In reading order: [`suite`] finds files and runs them; [`database`] is what `sqllogictest` talks to;
-//! [`trial`] is one file on one engine; `tampering` shows that each check does object.
+//! [`trial`] is one file on one engine; `tampering` shows that each check does object. [`shipped`] runs the
+//! files through the binary that users get, and checks only what the files say themselves.
 //!
 //! What a file says to the judge, besides the records of `sqllogictest`:
 //! - `skipif sqlite` before a statement that SQLite cannot do or means differently; a view that is skipped is
@@ -24,10 +25,12 @@
 //! `ALLUVIUM_SLT=joins/` runs only files whose path contains that text.
 
 pub(crate) mod database;
+mod shipped;
 mod suite;
 pub(crate) mod trial;
 
 #[cfg(test)]
 mod tampering;
 
+pub use shipped::run as run_shipped;
 pub use suite::run;

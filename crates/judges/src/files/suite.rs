@@ -10,6 +10,9 @@ use super::trial::{Skips, Tally, Trial};
 
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sql/tests/slt");
 
+/// The variable that selects files by a part of their path.
+const ONLY: &str = "ALLUVIUM_SLT";
+
 /// How many faults of one file are told.
 const TOLD: usize = 5;
 
@@ -18,21 +21,12 @@ const WITHOUT_SQLITE: &str = "sqlite: none";
 
 /// Runs every file on an engine with `workers` workers. Panics with all faults there are.
 pub fn run(workers: usize) {
-    let only = std::env::var("ALLUVIUM_SLT").unwrap_or_default();
-    let mut files = Vec::new();
-    find(Path::new(FILES), &mut files);
-    files.sort();
-    let all = files.len();
-    files.retain(|file| file.to_string_lossy().contains(&only));
-    assert!(!files.is_empty(), "no file under {FILES} has {only:?} in its path");
-
+    let files = texts();
     let mut faults = Vec::new();
     let mut queries = 0;
     let mut tally = Tally::default();
-    for file in &files {
-        let name = file.strip_prefix(FILES).unwrap_or(file).display().to_string();
-        let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let report = run_text(&name, &text, workers);
+    for (name, text) in &files {
+        let report = run_text(name, text, workers);
         queries += report.queries;
         tally += report.tally;
         faults.extend(report.faults);
@@ -48,7 +42,7 @@ pub fn run(workers: usize) {
     );
     println!("{summary}");
     assert!(faults.is_empty(), "{summary}\n{}", faults.join("\n"));
-    if files.len() == all {
+    if is_whole() {
         // Neither judge may fall silent unnoticed.
         assert!(queries >= 150, "{summary}");
         assert!(
@@ -56,6 +50,27 @@ pub fn run(workers: usize) {
             "{summary}"
         );
     }
+}
+
+/// Whether all files are run.
+pub(super) fn is_whole() -> bool {
+    std::env::var_os(ONLY).is_none()
+}
+
+/// The files, or those whose path contains what `ALLUVIUM_SLT` says: their names and texts, in order.
+pub(super) fn texts() -> Vec<(String, String)> {
+    let only = std::env::var(ONLY).unwrap_or_default();
+    let mut files = Vec::new();
+    find(Path::new(FILES), &mut files);
+    files.sort();
+    files.retain(|file| file.to_string_lossy().contains(&only));
+    assert!(!files.is_empty(), "no file under {FILES} has {only:?} in its path");
+    let text = |file: &PathBuf| {
+        let name = file.strip_prefix(FILES).unwrap_or(file).display().to_string();
+        let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, text)
+    };
+    files.iter().map(text).collect()
 }
 
 fn find(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -16,3 +16,13 @@ fn every_file_holds_on_two_workers() {
 fn every_file_holds_on_three_workers() {
     files::run(3);
 }
+
+#[test]
+fn every_file_holds_in_the_shipped_binary() {
+    match std::env::var_os("ALLUVIUM_BINARY") {
+        Some(path) => files::run_shipped(path.as_ref()),
+        None => {
+            println!("skipped: ALLUVIUM_BINARY names no binary built without the features of tests")
+        }
+    }
+}
