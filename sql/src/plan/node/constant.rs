@@ -53,7 +53,7 @@ impl PlanNode for Constant {
 
     fn compile(
         &self,
-        plan: &IncrementalPlan,
+        _: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> std::result::Result<OperatorId, CodecError> {
         Ok(compiler.add(ConstantRows { rows: self.rows.clone() }))

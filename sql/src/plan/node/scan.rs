@@ -97,7 +97,7 @@ impl PlanNode for Scan {
 
     fn compile(
         &self,
-        plan: &IncrementalPlan,
+        _: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> std::result::Result<OperatorId, CodecError> {
         let (relation, columns) = (self.relation.clone(), self.columns.clone());
