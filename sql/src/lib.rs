@@ -11,6 +11,7 @@
 
 pub mod catalog;
 pub mod error;
+pub mod fault;
 pub mod physical;
 pub mod plan;
 pub mod planner;

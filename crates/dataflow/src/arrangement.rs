@@ -13,7 +13,6 @@ use timely::progress::Antichain;
 
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
-use crate::fault;
 use crate::fuel::{Produced, fueled};
 use crate::layout::Layout;
 use crate::reader::Reader;
@@ -89,6 +88,7 @@ where
     let reader_of = &mut reader;
     let context = context.for_operator(name, key);
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
+        let tiled = context.schedule().tiled;
         let trace = Tr::in_context(&context);
         let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace_reader);
@@ -100,7 +100,7 @@ where
 
         move |(input, frontier), output| {
             input.for_each(|capability, delta: &mut Delta<T>| {
-                if fault::tiled() {
+                if tiled {
                     tiles.push(*capability.time());
                 }
                 held.insert(capability.retain(0));

@@ -1,7 +1,7 @@
 //! The contents of a table or a materialized view: an arrangement of whole rows that any thread can read.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursors, Epoch, Spine};
+use alluvium_trace::{Batch, Cursors, Epoch, Spine, Version};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use differential_dataflow::operators::arrange::TraceAgent;
@@ -58,9 +58,11 @@ impl Contents {
     /// Pins the present batches, for reading on any thread, as of any epoch that is complete and that compaction has not
     /// passed.
     pub fn snapshot(&self) -> Snapshot {
-        let mut batches = Vec::new();
-        self.trace.map_batches(|batch| batches.push(batch.clone()));
-        Snapshot { batches, layout: self.layout.clone(), context: self.context.clone() }
+        Snapshot {
+            version: Version::of(&self.trace),
+            layout: self.layout.clone(),
+            context: self.context.clone(),
+        }
     }
 
     /// The rows and their changes in another dataflow of the same worker, as of the end of `as_of`;
@@ -75,10 +77,10 @@ impl Contents {
     }
 }
 
-/// An immutable list of batches, pinned.
+/// A pinned version of the batches.
 #[derive(Clone)]
 pub struct Snapshot {
-    batches: Vec<Batch<Epoch>>,
+    version: Version<Epoch>,
     layout: Layout,
     context: StateContext,
 }
@@ -91,14 +93,14 @@ impl Snapshot {
 
     /// The number of updates at all epochs: at least the number of rows.
     pub fn updates(&self) -> usize {
-        self.batches.iter().map(Batch::len).sum()
+        self.version.batches().map(Batch::len).sum()
     }
 
     /// The rows as of the end of `epoch`, each as often as its weight says, in batches of bounded
     /// size, ordered by nothing. `columns` selects and orders the columns.
     pub fn read(&self, epoch: Epoch, columns: &[usize]) -> Rows {
         Rows {
-            cursors: Cursors::scan(self.batches.iter().cloned()),
+            cursors: Cursors::scan(self.version.batches().cloned()),
             copies: 0,
             output: EncodedDelta::new(&self.context),
             layout: self.layout.clone(),

@@ -95,8 +95,8 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for Pair
             (Cursors::new(left.clone()), Cursors::new(right.clone()));
         // The fresh keys of one side are sought on the other.
         match fresh {
-            Fresh::Input0 => right_rows.expect(Cursors::new(left)),
-            Fresh::Input1 => left_rows.expect(Cursors::new(right)),
+            Fresh::Input0 => right_rows.prefetch_hint(Cursors::new(left)),
+            Fresh::Input1 => left_rows.prefetch_hint(Cursors::new(right)),
         }
         let pairs = Pairs {
             since: meet,

@@ -23,7 +23,7 @@ pub mod delta;
 pub mod distinct;
 pub mod errors;
 pub mod exchange;
-pub use alluvium_trace::fault;
+pub mod fault;
 mod fuel;
 pub mod import;
 pub mod input;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use alluvium_storage::{Scratch, Storage};
+use alluvium_trace::Schedule;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 
 use crate::available;
@@ -27,6 +28,7 @@ pub struct Builder {
     memory: Option<usize>,
     pressure: Arc<dyn Fn(usize) + Send + Sync>,
     storage: Option<Arc<dyn Storage>>,
+    schedule: Schedule,
 }
 
 /// How many rows an input's transaction has if nobody says otherwise.
@@ -44,6 +46,7 @@ impl Builder {
             memory: None,
             pressure: Arc::new(|_| ()),
             storage: None,
+            schedule: Schedule::default(),
         }
     }
 
@@ -118,6 +121,13 @@ impl Builder {
         self
     }
 
+    /// Merges state and cuts batches in another way: for tests that results do not depend on it.
+    #[doc(hidden)]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
+    }
+
     /// Starts an engine that keeps nothing once it has ended.
     pub fn open_in_memory(self) -> Result<Engine> {
         let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -133,7 +143,7 @@ impl Builder {
 
     fn context(&self) -> Result<StateContext> {
         let Some(bytes) = self.memory.or_else(available::memory) else {
-            return Ok(StateContext::default());
+            return Ok(StateContext::default().with_schedule(self.schedule));
         };
         let scratch = || match Scratch::create() {
             Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),
@@ -146,6 +156,6 @@ impl Builder {
             Some(_) => MemoryBudget::with_pressure(bytes, Arc::clone(&self.pressure)),
             None => MemoryBudget::unlimited(),
         };
-        Ok(StateContext::new(budget, storage))
+        Ok(StateContext::new(budget, storage).with_schedule(self.schedule))
     }
 }

@@ -1,24 +1,35 @@
-//! The engine with a fault, before the judges: after how many pairs they object.
+//! Mutation testing: how many pairs it takes to find a seeded fault of the engine.
 
-use alluvium_dataflow::fault::{self, Fault};
+use alluvium_trace::fault::{self, FaultId};
 
 use crate::program::run::Judges;
 use crate::tally::Tally;
 
-/// Arms every fault that makes wrong answers, or `only` the one of a name, one after the other, and runs programs until a judge objects, or until
-/// there were `most` pairs.
+/// The faults of all crates that make results wrong, by name.
+fn registry() -> Vec<(String, FaultId)> {
+    fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {
+        (format!("{fault:?}"), fault.into())
+    }
+    let sql = alluvium_sql::fault::Fault::WRONG.into_iter().map(named);
+    let dataflow = alluvium_dataflow::fault::Fault::WRONG.into_iter().map(named);
+    let trace = fault::Fault::WRONG.into_iter().map(named);
+    dataflow.chain(trace).chain(sql).collect()
+}
+
+/// Arms the faults one after the other, or only the one named `only`, and runs programs until a judge objects or `most`
+/// pairs have run.
 ///
-/// `each` is told the fault, and the pairs it took with what was objected, or none if nobody did. The fault is armed in
-/// the whole process: nothing else may use an engine meanwhile.
+/// Calls `each` with the name of the fault, and with the number of pairs and the objection, if there was one. The fault
+/// is armed in the whole process, so nothing else may use an engine at the same time.
 pub fn run(
     seed: u64,
     most: u64,
     judges: Judges,
     only: Option<&str>,
-    mut each: impl FnMut(Fault, Option<(u64, &str)>),
+    mut each: impl FnMut(&str, Option<(u64, &str)>),
 ) {
-    let wanted = |fault: &Fault| only.is_none_or(|name| format!("{fault:?}") == name);
-    for fault in Fault::WRONG.into_iter().filter(wanted) {
+    let wanted = |fault: &(String, FaultId)| only.is_none_or(|name| fault.0 == name);
+    for (name, fault) in registry().into_iter().filter(wanted) {
         let mut pairs = 0;
         let mut found = None;
         let mut number = 0;
@@ -27,7 +38,7 @@ pub fn run(
             let tally = Tally::run(seed, [number], judges, |_| true);
             fault::arm_everywhere(None);
             pairs += tally.pairs;
-            // It is the fault that is found only if there is nothing to object to without it.
+            // The objection counts only if the program passes without the fault.
             if let Some((_, what)) = tally.wrong.into_iter().next()
                 && Tally::run(seed, [number], judges, |_| true).wrong.is_empty()
             {
@@ -35,6 +46,6 @@ pub fn run(
             }
             number += 1;
         }
-        each(fault, found.as_deref().map(|what| (pairs, what)));
+        each(&name, found.as_deref().map(|what| (pairs, what)));
     }
 }

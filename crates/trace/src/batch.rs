@@ -19,17 +19,17 @@ use crate::time::PageTime;
 
 /// An immutable run of updates, sorted by key, value and time, in pages on the heap or in a file.
 ///
-/// The description says which interval of times the updates come from, and since when their times may have
-/// been advanced. A clone shares the pages.
+/// The description has the interval of times that the updates come from, and the frontier that times may have been
+/// advanced to. A clone shares the pages.
 pub struct Batch<T> {
     description: Arc<Description<T>>,
     contents: Arc<Contents>,
 }
 
-/// What a batch holds, whatever interval it is said to describe.
+/// The pages of a batch, without its description.
 struct Contents {
     place: Place,
-    /// Most of a search needs no more.
+    /// The search index.
     fences: Fences,
     updates: usize,
     retractions: usize,
@@ -66,7 +66,7 @@ impl<T> Batch<T> {
         self.contents.updates
     }
 
-    /// The number of updates that take copies of rows away.
+    /// The number of updates with negative weights.
     pub(crate) fn retractions(&self) -> usize {
         self.contents.retractions
     }
@@ -81,7 +81,7 @@ impl<T> Batch<T> {
         &self.description
     }
 
-    /// The bytes that pages and fences take, in memory or in their file; batches that share their pages each report all of them.
+    /// The bytes of pages and fences, in memory or in the file. Batches that share their pages each report all of them.
     pub fn bytes(&self) -> usize {
         self.contents.bytes
     }
@@ -98,7 +98,7 @@ impl<T> Batch<T> {
     ///
     /// # Panics
     ///
-    /// If there is no such page, or if it lies in a file that is damaged there: the message says where.
+    /// If there is no such page, or if it is in a file that is damaged there. The message says where.
     #[inline]
     pub fn page(&self, index: usize) -> &Page {
         match &self.contents.place {
@@ -113,7 +113,7 @@ impl<T> Batch<T> {
         &self.contents.place
     }
 
-    /// What most of a search needs.
+    /// The search index of the pages.
     pub(crate) fn fences(&self) -> &Fences {
         &self.contents.fences
     }
@@ -131,12 +131,12 @@ impl<T> Batch<T> {
         self.file().is_some()
     }
 
-    /// How large the pages of this batch were allowed to grow.
+    /// The limits that the pages were built within.
     pub fn limits(&self) -> PageLimits {
         self.contents.limits
     }
 
-    /// The same updates, said to describe another interval.
+    /// The same updates with another description.
     pub fn described(&self, description: Description<T>) -> Batch<T> {
         Batch { description: Arc::new(description), contents: Arc::clone(&self.contents) }
     }
@@ -191,9 +191,9 @@ impl<T: PageTime> Batch<T> {
         Cursor::scan(self.clone(), 1)
     }
 
-    /// The batch in a file, which stays there when nobody reads it any more.
+    /// The batch in a file. The file is not deleted with its last reader.
     ///
-    /// Pages are looked at when they are needed; until then what is wrong with one is not known.
+    /// Pages are read and checked when they are accessed: damage to one is reported only then.
     pub fn open(blob: Arc<dyn Blob>, budget: &MemoryBudget) -> Result<Batch<T>, FileError> {
         let place = blob.place();
         let (pages, metadata) = FilePages::open(blob, budget)?;
@@ -214,6 +214,10 @@ impl<T: PageTime> Batch<T> {
     }
 
     /// The same updates in a file of the storage of this context, which has one.
+    ///
+    /// # Panics
+    ///
+    /// If the file cannot be written.
     pub(crate) fn spilled(&self, context: &StateContext) -> Batch<T> {
         let mut file = written(FileWriter::new(context.clone()));
         for page in 0..self.pages() {
@@ -224,7 +228,7 @@ impl<T: PageTime> Batch<T> {
         Batch::from_file(pages, self.limits(), description)
     }
 
-    /// Whether all updates are at one time; so it is if there are none.
+    /// Whether all updates have one time, or there are none.
     pub(crate) fn has_one_time(&self) -> bool {
         let mut pages = PageReader::sequential(self.clone(), 1);
         let mut only = None;

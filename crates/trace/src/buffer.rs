@@ -1,10 +1,9 @@
 //! Unsorted updates on their way into a batch.
 //!
-//! There may be more of them than memory, so a buffer that has grown large sorts what it has into a *run*, a
-//! batch that goes to a file where that is due, and begins anew; a batch that is sealed is merged from the runs
-//! and the rest. This is an external merge sort (Knuth, The Art of Computer Programming, volume 3, section 5.4).
-//! A merge has a page of each run in memory, so where there are more runs than that leaves room for, some are
-//! merged before.
+//! This is an external merge sort (Knuth, The Art of Computer Programming, volume 3, section 5.4). A buffer that has
+//! grown large sorts its updates into a *run*, a batch that goes to a file if memory is short, and starts over. To seal
+//! a batch is to merge the runs and the rest. A merge has a page of each run in memory, so some runs are merged earlier
+//! if there are too many for that.
 
 use differential_dataflow::trace::Description;
 use timely::progress::Antichain;
@@ -19,20 +18,20 @@ use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
 use crate::time::PageTime;
 
-/// No run is smaller than so many pages.
+/// The fewest pages of a run.
 const LEAST_RUN_PAGES: usize = 4;
 
-/// Updates in no order, waiting for the batch of their time.
+/// Updates in any order, which wait for the batch of their time.
 ///
-/// The bytes of all rows lie in one arena; adding a row allocates nothing of its own.
+/// The bytes of all rows are in one arena: adding a row allocates nothing of its own.
 pub struct RowBuffer<T> {
     arena: Vec<u8>,
     updates: Vec<Update<T>>,
-    /// What was sorted already.
+    /// The updates that are sorted already.
     runs: Vec<Run<T>>,
     limits: PageLimits,
     context: StateContext,
-    /// Of what is allocated for the arena and the updates.
+    /// Counts the allocations of the arena and the updates.
     charge: Charge,
 }
 
@@ -41,7 +40,7 @@ struct Run<T> {
     batch: Batch<T>,
     /// All of their times, ascending.
     times: Vec<T>,
-    /// How many merges they have been through.
+    /// How many merges the updates have been through.
     merges: u32,
 }
 
@@ -93,7 +92,7 @@ impl<T: PageTime> RowBuffer<T> {
         if self.arena.capacity() - self.arena.len() < more
             || self.updates.capacity() == self.updates.len()
         {
-            self.make_room(more);
+            self.reserve(more);
         }
         self.updates.push(Update {
             start: self.arena.len(),
@@ -106,9 +105,9 @@ impl<T: PageTime> RowBuffer<T> {
         self.arena.extend_from_slice(val);
     }
 
-    /// Makes room for an update of so many bytes: by a run, if the buffer is large already.
+    /// Reserves memory for an update of so many bytes; first sorts a run, if the buffer is large already.
     #[cold]
-    fn make_room(&mut self, bytes: usize) {
+    fn reserve(&mut self, bytes: usize) {
         if self.should_run() {
             let run = self.run();
             self.runs.push(run);
@@ -119,14 +118,14 @@ impl<T: PageTime> RowBuffer<T> {
         self.count();
     }
 
-    /// Whether what is buffered is better sorted now than left to grow.
+    /// Whether the buffer is large enough to be sorted into a run.
     fn should_run(&self) -> bool {
         let (budget, storage) = (self.context.budget(), self.context.storage());
         let (bytes, least) = (self.bytes(), LEAST_RUN_PAGES.saturating_mul(self.limits.bytes));
         storage.is_some() && bytes >= least && budget.is_large_buffer(bytes)
     }
 
-    /// Sorts what is buffered into a run.
+    /// Sorts the buffered updates into a run.
     fn run(&mut self) -> Run<T> {
         let times = ascending(self.updates.iter().map(|update| update.time));
         let (batch, _) = self.sorted(|_| true, all_times());
@@ -139,8 +138,8 @@ impl<T: PageTime> RowBuffer<T> {
         Run { batch, times, merges: 0 }
     }
 
-    /// Merges the last runs while they are as many as may be read together, and have been through equally many
-    /// merges: so none goes through more than the logarithm of how many there are.
+    /// Merges the last runs if as many as may be scanned together have been through equally many merges. So no update
+    /// is merged more often than the logarithm of the number of runs.
     fn merge_runs(&mut self) {
         let most = FileScan::most_together(self.context.budget(), self.limits.bytes);
         while let Some(merges) = self.runs.last().map(|run| run.merges) {
@@ -161,7 +160,7 @@ impl<T: PageTime> RowBuffer<T> {
         (self.arena.len(), size_of_val(&*self.updates))
     }
 
-    /// Lets go of what is allocated but for what is worth keeping where so much was `used`.
+    /// Releases allocations, but for what is worth retaining when so much was `used`.
     fn shrink(&mut self, used: (usize, usize)) {
         let policy = self.context.budget().policy();
         self.arena.shrink_to(policy.retained(used.0));
@@ -169,13 +168,13 @@ impl<T: PageTime> RowBuffer<T> {
         self.count();
     }
 
-    /// Counts what is allocated.
+    /// Counts the allocations.
     fn count(&mut self) {
         let updates = self.updates.capacity() * size_of::<Update<T>>();
         self.charge.set(self.arena.capacity() + updates);
     }
 
-    /// The number of updates; of equal ones perhaps only one, with their sum.
+    /// The number of updates. Equal ones may have been added up.
     pub fn len(&self) -> usize {
         self.updates.len() + self.runs.iter().map(|run| run.batch.len()).sum::<usize>()
     }
@@ -185,7 +184,7 @@ impl<T: PageTime> RowBuffer<T> {
         self.len() == 0
     }
 
-    /// The bytes that the updates take which are not sorted yet.
+    /// The bytes of the updates that are not sorted yet.
     pub fn bytes(&self) -> usize {
         self.arena.len() + self.updates.len() * size_of::<Update<T>>()
     }
@@ -196,8 +195,8 @@ impl<T: PageTime> RowBuffer<T> {
         self.updates.iter().map(|update| update.time).chain(sorted).collect()
     }
 
-    /// Takes out all updates whose time is not at or beyond the upper frontier of `description`, and makes
-    /// them a batch of that description: sorted, equal updates added up, and without those that come to zero.
+    /// Removes all updates whose times are not at or beyond the upper frontier of `description`, and returns them as a
+    /// batch of that description: sorted, with equal updates added up, and without sums of zero.
     ///
     /// # Panics
     ///
@@ -219,8 +218,8 @@ impl<T: PageTime> RowBuffer<T> {
         if is_all { batch } else { self.merged(batch, is_due, description) }
     }
 
-    /// The updates at the times that are `ready`, in a batch of this description, and how many they were. They stay
-    /// in the buffer.
+    /// The updates at the times that are `ready`, as a batch of this description, and how many they were. They stay in
+    /// the buffer.
     fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> (Batch<T>, usize) {
         let mut order: Vec<(u64, usize)> = Vec::with_capacity(self.updates.len());
         let numbered = self.updates.iter().enumerate();
@@ -238,8 +237,8 @@ impl<T: PageTime> RowBuffer<T> {
         (builder.finish(description), order.len())
     }
 
-    /// The updates of `rest` and those of the runs that are due, in a batch of this description. What of a run
-    /// is not due makes one new run.
+    /// The updates of `rest` and those of the runs that are due, as a batch of this description. Updates of these runs
+    /// that are not due become one new run.
     fn merged(
         &mut self,
         rest: Batch<T>,
@@ -254,7 +253,7 @@ impl<T: PageTime> RowBuffer<T> {
         let later = ascending(times.filter(|time| !is_due(time)));
         sources.extend(due.into_iter().map(|run| run.batch));
         let batch = if later.is_empty() {
-            // Times stay what they are where none is given to advance them to.
+            // With an empty frontier times stay as they are.
             merge(&sources, Antichain::new().borrow(), description, &self.context)
         } else {
             let mut now = BatchBuilder::with_limits(self.limits, &self.context);
@@ -282,10 +281,10 @@ impl<T: PageTime> RowBuffer<T> {
         batch
     }
 
-    /// Sorts these updates, given by number, by key, value and time; writes a prefix of its key beside each.
+    /// Sorts these updates, given by number, by key, value and time, and writes a prefix of the key beside each.
     ///
-    /// The prefix starts behind the bytes that all keys have in common, so that eight bytes tell most keys
-    /// apart without a look into the arena.
+    /// The prefix starts behind the bytes that all keys have in common, so that eight bytes decide most comparisons
+    /// without an access to the arena.
     fn sort(&self, ready: &mut [(u64, usize)]) {
         let Some((_, first)) = ready.first() else {
             return;
@@ -308,7 +307,7 @@ impl<T: PageTime> RowBuffer<T> {
         });
     }
 
-    /// Keeps the updates at or beyond `upper`, and moves their bytes together.
+    /// Keeps the updates at or beyond `upper`, and compacts the arena.
     fn keep_from(&mut self, upper: &Antichain<T>) {
         let mut end = 0;
         let arena = &mut self.arena;
@@ -334,7 +333,7 @@ fn ascending<T: PageTime>(times: impl Iterator<Item = T>) -> Vec<T> {
     times
 }
 
-/// What describes updates of any time.
+/// A description for updates of any time.
 fn all_times<T: PageTime>() -> Description<T> {
     let minimum = Antichain::from_elem(T::minimum());
     Description::new(minimum.clone(), Antichain::new(), minimum)

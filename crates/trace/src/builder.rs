@@ -1,7 +1,7 @@
-//! Making a batch from sorted updates.
+//! Building a batch from sorted updates.
 //!
-//! A batch begins on the heap. When a page is full and there is more on the heap than there should be, the
-//! builder goes on in a file: it writes what it has, lets go of it, and writes each further page as it is.
+//! A batch begins on the heap. If a page is full while memory is short, the builder continues in a file: it writes and
+//! releases the pages it has, and then writes each further page.
 
 use differential_dataflow::trace::Description;
 
@@ -11,14 +11,14 @@ use crate::memory::StateContext;
 use crate::page::{Page, PageBuilder, PageLimits};
 use crate::time::PageTime;
 
-/// Makes a batch from updates that come sorted by key, value and time.
+/// Builds a batch from updates in order of key, value and time.
 ///
-/// Neighbours equal in all three are added up, and what comes to zero is left out.
+/// Neighbours that are equal in all three are added up, and updates with sum zero are left out.
 pub struct BatchBuilder<T> {
     open: PageBuilder<T>,
     full: Full,
     limits: PageLimits,
-    /// How many bytes more there will be on the heap if the batch stays there, than there were at the beginning.
+    /// How many bytes the batch is expected to add to the heap if it stays there.
     expected: usize,
     context: StateContext,
 }
@@ -60,8 +60,8 @@ impl<T: PageTime> BatchBuilder<T> {
         }
     }
 
-    /// The same builder, of a batch that will put so many bytes on the heap which are not there yet, if it stays there.
-    /// Where there is no room for them it goes on in a file as soon as it is large enough for one.
+    /// The same builder, of a batch that is expected to add so many bytes to the heap if it stays there. If they would
+    /// exceed the budget it continues in a file as soon as it is large enough for one.
     pub(crate) fn expecting(mut self, bytes: usize) -> Self {
         self.expected = bytes;
         self
@@ -79,9 +79,8 @@ impl<T: PageTime> BatchBuilder<T> {
         }
     }
 
-    /// Adds a whole page as it is, whose first update does not sort before the last one and is of another row.
-    /// Whether it was taken: it is not if it is small, or would leave a small page before it, because what is
-    /// less than a quarter full is better filled up.
+    /// Adds a whole page as it is. Its first update does not sort before the last one, and has another row. Whether the
+    /// page was taken: not if it is less than a quarter full, or would leave such a page before it.
     pub(crate) fn push_page(&mut self, page: &Page) -> bool {
         let PageLimits { bytes, updates } = self.limits;
         let is_small = page.bytes().len() < bytes / 4 && page.updates() < updates / 4;
@@ -96,7 +95,7 @@ impl<T: PageTime> BatchBuilder<T> {
             self.place(page);
         }
         match &mut self.full {
-            // What is on the heap must not hold on to a file.
+            // A batch on the heap must not keep a file alive.
             Full::Heap(..) => self.place(page.on_heap(self.context.budget())),
             Full::File(file) => written(file.push(page)),
         }
@@ -115,7 +114,7 @@ impl<T: PageTime> BatchBuilder<T> {
         }
     }
 
-    /// Goes on in a file if that is due.
+    /// Continues in a file if that is due.
     fn consider_file(&mut self) {
         let Full::Heap(pages, bytes) = &mut self.full else { return };
         let budget = self.context.budget();
@@ -133,7 +132,7 @@ impl<T: PageTime> BatchBuilder<T> {
         }
     }
 
-    /// Completes the batch. All times pushed must lie in the interval that `description` says.
+    /// Completes the batch. All times must lie in the interval of `description`.
     pub fn finish(mut self, description: Description<T>) -> Batch<T> {
         if let Some(page) = self.open.finish() {
             self.place(page);
@@ -151,7 +150,11 @@ impl<T: PageTime> BatchBuilder<T> {
     }
 }
 
-/// What was written; ends the work at hand, with the reason, if it could not be.
+/// The value of a successful write.
+///
+/// # Panics
+///
+/// With the error of a failed one.
 pub(crate) fn written<R>(result: Result<R, FileError>) -> R {
     result.unwrap_or_else(|error| panic!("state cannot be written to a file: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Reading a batch.
+//! Reading one batch.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use crate::page::Page;
 use crate::page_reader::PageReader;
 use crate::time::PageTime;
 
-/// A place in a batch: a key, and one of its values.
+/// A position in a batch: a key, and one of its values.
 ///
-/// A cursor starts at the first key and its first value, and whenever it comes to a key it is at the first
-/// value of it. It moves forward only, but for [`rewind_vals`](Cursor::rewind_vals). A key whose values
-/// span several pages is one key, and a value whose updates span several pages is one value.
+/// A cursor starts at the first key and its first value, and every move to a key ends at its first value. It moves
+/// forward only, except with [`rewind_vals`](Cursor::rewind_vals). A key whose values span several pages is one key, and
+/// a value whose updates span several pages is one value.
 ///
 /// Times are advanced to the `since` of the batch's description, if that is a single time. To read a batch as of a later
 /// time, [describe](Batch::described) it with that `since`.
@@ -91,7 +91,7 @@ impl<T: PageTime> Cursor<T> {
             let page = self.page;
             return self.place(page, here);
         }
-        // The key is on the last page that starts below it, or else it is where the page behind that starts.
+        // The key is on the last page that starts below it, or starts the page behind that.
         let page = self.pages.seek_page(self.page + 1, key);
         if page - 1 > self.page {
             let before = pages.page(page - 1).seek_key(0, key);
@@ -107,15 +107,15 @@ impl<T: PageTime> Cursor<T> {
         self.pages.may_wait()
     }
 
-    /// Asks for the pages that these keys may be on, which ascend and are not below the current one. Whether any
-    /// of them was not in memory.
+    /// Requests the pages that these keys may be on; the keys ascend and are not below the current one. Whether any of
+    /// the pages was not in memory.
     pub(crate) fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> bool {
         self.pages.prefetch(self.key_page, keys)
     }
 
-    /// The page whose first update is the current one, if its last row does not go on behind it.
+    /// The page whose first update is the current one, if its last row does not continue on the next page.
     #[inline]
-    pub(crate) fn page_ahead(&self) -> Option<&Page> {
+    pub(crate) fn whole_page(&self) -> Option<&Page> {
         let pages = &self.pages;
         let page = pages.get(self.key_page)?;
         if self.key > 0 || self.page != self.key_page || self.values != page.values_of(0) {
@@ -129,7 +129,7 @@ impl<T: PageTime> Cursor<T> {
         (!goes_on).then_some(page)
     }
 
-    /// Moves behind the page that is ahead.
+    /// Moves behind the [whole page](Cursor::whole_page).
     pub(crate) fn skip_page(&mut self) {
         self.place(self.key_page + 1, 0);
     }
@@ -242,7 +242,7 @@ impl<T: PageTime> Cursor<T> {
         })
     }
 
-    /// Puts the cursor at a key and its first value.
+    /// Moves to a key and its first value.
     #[inline]
     fn place(&mut self, page: usize, key: usize) {
         if page > self.key_page {
@@ -257,7 +257,7 @@ impl<T: PageTime> Cursor<T> {
         };
     }
 
-    /// Goes forward to these values of the current key, on this page.
+    /// Moves forward to these values of the current key, on this page.
     #[inline]
     fn go_to(&mut self, page: usize, values: Range<usize>) {
         if page > self.page {
@@ -273,7 +273,7 @@ impl<T: PageTime> Cursor<T> {
         if page == self.key_page { self.key } else { 0 }
     }
 
-    /// The values of the current key on the page behind this one, if it goes on there.
+    /// The values of the current key on the page behind this one, if the key continues there.
     #[inline]
     fn continued(&self, page: usize) -> Option<Range<usize>> {
         let pages = &self.pages;

@@ -1,33 +1,33 @@
-//! Reading several batches as if they were one.
+//! Reading several batches as one.
 
 use std::cmp::Ordering;
 
-use crate::ahead::Ahead;
 use crate::batch::Batch;
 use crate::cursor::Cursor;
 use crate::page::Page;
+use crate::prefetch::PrefetchHint;
 use crate::prefix::prefix;
 use crate::time::PageTime;
 
-/// A place in several batches: a key that one or more of them have, and a value.
+/// A position in several batches: a key that one or more of them have, and a value.
 ///
-/// It moves as a [`Cursor`] does. A run of keys that only one batch has costs little more than it does there.
+/// It moves as a [`Cursor`] does. A run of keys that only one batch has costs little more than with a cursor of it.
 pub struct Cursors<T> {
     cursors: Vec<Cursor<T>>,
     /// The cursors that have a key, by key, the smallest last.
     heads: Vec<Head>,
     /// How many of them, from the last, are at the current key.
     at_key: usize,
-    /// Those of them that are at the current value, the smallest; where one cursor has the key it is here
-    /// even past its last value.
+    /// Those of them that are at the current value, the smallest. If only one cursor has the key it is listed even past
+    /// its last value.
     at_val: Vec<usize>,
-    /// The cursors that are on their way from one place among the heads to another.
+    /// The cursors that are being moved from one place among the heads to another.
     moving: Vec<Head>,
-    /// The keys that will be sought, where that may have to wait for a disk.
-    ahead: Option<Box<Ahead<T>>>,
+    /// The keys that will be sought, if seeks may have to wait for a disk.
+    hint: Option<Box<PrefetchHint<T>>>,
 }
 
-/// A cursor that has a key, and what it takes to compare most keys.
+/// A cursor that has a key, and the prefix of the key, which decides most comparisons.
 #[derive(Clone, Copy)]
 struct Head {
     prefix: u64,
@@ -40,7 +40,7 @@ impl<T: PageTime> Cursors<T> {
         Self::over(batches, |batch| batch.cursor())
     }
 
-    /// As [`new`](Cursors::new), for who reads all of the batches once; see [`Batch::scan`].
+    /// As [`new`](Cursors::new), for a reader that goes through all batches once; see [`Batch::scan`].
     pub fn scan(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
         let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
         let count = batches.len();
@@ -58,7 +58,7 @@ impl<T: PageTime> Cursors<T> {
             at_key: 0,
             at_val: Vec::new(),
             moving: Vec::new(),
-            ahead: None,
+            hint: None,
         };
         for cursor in 0..cursors.cursors.len() {
             cursors.arrive(cursor);
@@ -79,22 +79,22 @@ impl<T: PageTime> Cursors<T> {
         self.find_key();
     }
 
-    /// Says which keys will be sought. It changes nothing but the time that it takes: pages of files are asked
-    /// for some keys ahead, so that their ways to memory overlap.
-    pub fn expect(&mut self, keys: Cursors<T>) {
+    /// Hints that these keys will be sought. That changes nothing but the time it takes: pages of files are requested
+    /// some keys ahead, so that reads overlap.
+    pub fn prefetch_hint(&mut self, keys: Cursors<T>) {
         let may_wait = self.cursors.iter().any(Cursor::may_wait);
-        self.ahead = may_wait.then(|| Box::new(Ahead::new(keys)));
+        self.hint = may_wait.then(|| Box::new(PrefetchHint::new(keys)));
     }
 
     /// Moves forward to the first key that is not below `key`; stays when the current key is not.
     pub fn seek_key(&mut self, key: &[u8]) {
-        if let Some(ahead) = &mut self.ahead
-            && ahead.is_due(key)
+        if let Some(hint) = &mut self.hint
+            && hint.is_due(key)
         {
-            ahead.go_on(key);
-            let fetched = self.cursors.iter().filter(|cursor| cursor.prefetch(ahead.iter()));
-            let was_fetched = fetched.count() > 0;
-            ahead.learn(was_fetched);
+            hint.next_group(key);
+            let fetching = self.cursors.iter().filter(|cursor| cursor.prefetch(hint.group()));
+            let was_fetched = fetching.count() > 0;
+            hint.adapt(was_fetched);
         }
         let prefix = prefix(key);
         let heads = self.heads.iter().rev();
@@ -108,21 +108,21 @@ impl<T: PageTime> Cursors<T> {
         }
     }
 
-    /// The page of one batch that starts with the current update and ends before the next key of any other
-    /// batch, if there is one.
+    /// The page of one batch that starts with the current update and ends before the next key of every other batch, if
+    /// there is one.
     #[inline]
-    pub(crate) fn page_ahead(&self) -> Option<&Page> {
+    pub(crate) fn whole_page(&self) -> Option<&Page> {
         if self.at_key != 1 {
             return None;
         }
         let (first, others) = self.heads.split_last()?;
-        let page = self.cursors[first.cursor].page_ahead()?;
+        let page = self.cursors[first.cursor].whole_page()?;
         let last = page.key(page.keys() - 1);
         let is_before = |next: &Head| self.cursors[next.cursor].key().is_some_and(|key| last < key);
         others.last().is_none_or(is_before).then_some(page)
     }
 
-    /// Moves behind the page that is ahead.
+    /// Moves behind the [whole page](Cursors::whole_page).
     pub(crate) fn skip_page(&mut self) {
         self.leave(1, Cursor::skip_page);
         self.find_key();
@@ -156,8 +156,8 @@ impl<T: PageTime> Cursors<T> {
         self.move_vals(Cursor::rewind_vals);
     }
 
-    /// Calls `visit` with all updates of the current key and value, of all batches, in no promised order; a
-    /// time may come up more than once.
+    /// Calls `visit` with all updates of the current key and value, of all batches, in any order. A time may occur more
+    /// than once.
     #[inline]
     pub fn updates(&self, mut visit: impl FnMut(T, i64)) {
         for &at in &self.at_val {

@@ -1,29 +1,28 @@
-//! Where the pages of a batch begin, in eight bytes each.
+//! Where the pages of a batch begin: a search index of eight bytes per page.
 
 use std::ops::Range;
 
 use crate::page::view::gallop;
 use crate::prefix::{common, prefix};
 
-/// The first keys of the pages of a batch, as far as it takes to tell most of them apart: what all of them begin
-/// with, once, and for each the eight bytes that come next.
+/// The first keys of the pages of a batch, shortened: their common prefix, and the next eight bytes of each.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fences {
     common: Vec<u8>,
-    /// The bytes behind `common` as a number that sorts as they do, filled up with zeros.
+    /// The bytes behind `common`, padded with zeros, as a number that sorts as they do.
     prefixes: Vec<u64>,
 }
 
 /// Where a key is among the first keys of pages.
 enum Place {
     Below,
-    /// The key has what all of them begin with, and these bytes next.
+    /// The key has the common prefix, and these bytes next.
     Within(u64),
     Above,
 }
 
 impl Fences {
-    /// Fences of which the parts are known.
+    /// Fences with this common prefix and these next bytes of each page.
     pub(crate) fn new(common: Vec<u8>, prefixes: Vec<u64>) -> Self {
         Self { common, prefixes }
     }
@@ -40,7 +39,7 @@ impl Fences {
         self.prefixes.push(prefix(&key[shared..]));
     }
 
-    /// Moves what is behind the first `length` bytes of the common ones to each of the others.
+    /// Shortens the common prefix to `length` bytes, and moves the rest of it to each page's.
     fn shorten(&mut self, length: usize) {
         let moved = &self.common[length..];
         let head = prefix(moved);
@@ -53,12 +52,12 @@ impl Fences {
         self.common.truncate(length);
     }
 
-    /// The bytes that all first keys begin with.
+    /// The common prefix of all first keys.
     pub(crate) fn common(&self) -> &[u8] {
         &self.common
     }
 
-    /// For each page the eight bytes behind the common ones.
+    /// For each page the eight bytes behind the common prefix.
     pub(crate) fn prefixes(&self) -> &[u64] {
         &self.prefixes
     }
@@ -78,7 +77,7 @@ impl Fences {
     }
 
     /// The first of the pages `from..` that does not begin below `key`, or the number of pages. Where eight bytes do
-    /// not tell, `is_below` is asked whether a page does.
+    /// not decide, `is_below` does.
     #[inline]
     pub(crate) fn seek(&self, from: usize, key: &[u8], is_below: impl Fn(usize) -> bool) -> usize {
         let end = self.prefixes.len();
@@ -92,8 +91,7 @@ impl Fences {
         }
     }
 
-    /// Which pages a key may be on that is on none before `from`, as far as fences tell: two pages at most, though
-    /// there can be more if many keys begin alike.
+    /// Which pages a key that is on none before `from` is most likely on, as far as fences tell: at most two.
     pub(crate) fn likely_pages(&self, from: usize, key: &[u8]) -> Range<usize> {
         let start = self.seek(from, key, |_| false);
         let may_begin = match self.place(key) {
@@ -109,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fences_are_what_the_keys_have_behind_what_they_share() {
+    fn fences_hold_the_bytes_behind_the_common_prefix() {
         let keys: [&[u8]; 5] =
             [b"shared beginning", b"shared by", b"shared by all of them", b"sharp", b"sharper"];
         for count in 1..=keys.len() {
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_sought_as_in_the_list_of_all_first_keys() {
+    fn a_seek_agrees_with_a_search_among_all_first_keys() {
         let keys: [&[u8]; 6] =
             [b"ab", b"ab\0", b"ab\0\0\0\0\0\0\0\0\0", b"abc", b"abcdefghijk", b"abd"];
         let mut fences = Fences::default();

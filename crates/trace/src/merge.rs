@@ -1,12 +1,12 @@
-//! Several batches into one.
+//! Merging several batches into one.
 //!
-//! Merging advances each time to the frontier `since`: to the earliest time that all times beyond `since`
-//! find at or before them exactly when they found the old one so. Times that were different may then be one,
-//! so that the updates of a row are sorted anew and added up; those that come to zero are gone.
+//! A merge advances each time to the frontier `since`: to a representative that compares with all times at or beyond
+//! `since` as the original does. Different times may become equal. So the updates of each row are sorted again and
+//! consolidated, and those with sum zero are dropped.
 //!
-//! A page that lies between two keys of all other sources, and in which there is nothing to add up, becomes
-//! part of the merged batch as it is, with the time it has: keys that ascend with time, as numbers of orders
-//! do, are hardly copied at all.
+//! A page whose keys lie between two neighbouring keys of all other sources, and within which nothing can be
+//! consolidated, is taken over as it is, with its own time. Keys that ascend with time, as order numbers do, are hardly
+//! copied at all.
 
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::trace::{Description, Merger};
@@ -21,7 +21,8 @@ use crate::memory::{StateContext, context};
 use crate::page::PageLimits;
 use crate::time::PageTime;
 
-/// All updates of `sources`, added up after advancing them to `since`, as a batch of this description.
+/// All updates of `sources`, advanced to `since` and consolidated, as a batch of this description. The result goes to
+/// memory or to a file, as the budget of `context` has it.
 ///
 /// With an empty `since` times stay as they are.
 ///
@@ -40,7 +41,7 @@ pub fn merge<T: PageTime>(
     merger.done()
 }
 
-/// What describes consecutive batches once they are merged with times advanced to `since`.
+/// The description of consecutive batches after a merge that advances times to `since`.
 pub(crate) fn merged_description<T: PageTime>(
     sources: &[Batch<T>],
     since: AntichainRef<'_, T>,
@@ -66,7 +67,7 @@ pub struct BatchMerger<T> {
     since: Antichain<T>,
     builder: BatchBuilder<T>,
     description: Description<T>,
-    /// The updates of the row in hand.
+    /// The updates of the current row.
     updates: Vec<(T, i64)>,
 }
 
@@ -89,13 +90,14 @@ impl<T: PageTime> BatchMerger<T> {
         }
     }
 
-    /// Merges on while there is fuel, of which each update, or page that is taken as it is, takes one; leaves some only when all is done.
+    /// Merges until all is done or the fuel is used up. An update costs one unit, and so does a page that is taken over.
+    /// Fuel is left only when all is done.
     fn advance(&mut self, fuel: &mut isize) {
         while *fuel > 0 {
             let Some(key) = self.sources.key() else {
                 return;
             };
-            if let Some(page) = self.sources.page_ahead()
+            if let Some(page) = self.sources.whole_page()
                 && page.is_settled()
                 && (fault::armed(Fault::SkipPage) || self.builder.push_page(page))
             {
@@ -117,7 +119,7 @@ impl<T: PageTime> BatchMerger<T> {
                 updates.push((time, weight));
             });
             *fuel = fuel.saturating_sub_unsigned(updates.len());
-            // The builder adds up equal times.
+            // The builder adds equal times up.
             updates.sort_unstable_by_key(|update| update.0);
             for (time, weight) in updates {
                 self.builder.push(key, val, time, *weight);
@@ -128,7 +130,8 @@ impl<T: PageTime> BatchMerger<T> {
 }
 
 impl<T: PageTime> Merger<Batch<T>> for BatchMerger<T> {
-    /// Only spines of differential-dataflow call this, which have no context to hand in: it is that of the thread.
+    /// Only differential-dataflow's own spines call this. They hand in no context, so it is the one that the thread has
+    /// entered.
     fn new(source1: &Batch<T>, source2: &Batch<T>, since: AntichainRef<'_, T>) -> Self {
         let sources = [source1.clone(), source2.clone()];
         let description = merged_description(&sources, since);

@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 
 use crate::memory::StateContext;
 
-/// What a spine is for.
+/// What a spine is for, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// The table, view or index it is part of.
     pub relation: String,
     /// The operator that keeps it.
     pub operator: String,
-    /// The columns that its rows are found by; empty where it has other keys.
+    /// The columns of its keys; empty where the keys are no columns.
     pub key: String,
     /// Which state of the relation it is part of.
     pub id: String,
@@ -26,20 +26,20 @@ pub struct Label {
     pub fingerprint: String,
 }
 
-/// What one spine holds.
+/// The metrics of one spine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpineMetrics {
     /// What it is for.
     pub label: Label,
-    /// How many updates: for most spines the number of its rows, once times are compacted.
+    /// The number of updates. For most spines that is the number of rows, once times are compacted.
     pub rows: u64,
-    /// How many bytes its pages and their fences take that are on the heap.
+    /// The bytes of pages on the heap and of their fences.
     pub memory: u64,
-    /// How many bytes its files have.
+    /// The bytes of its files.
     pub disk: u64,
-    /// In how many batches.
+    /// The number of batches.
     pub batches: u64,
-    /// How many merges it has done.
+    /// The number of merges.
     pub merges: u64,
 }
 
@@ -60,7 +60,7 @@ struct Counters {
 }
 
 impl Metrics {
-    /// What each spine holds now, in the order they were made.
+    /// The metrics of each spine now, in the order in which they were made.
     pub fn spines(&self) -> Vec<SpineMetrics> {
         let counters = |counters: &Arc<Counters>| SpineMetrics {
             label: counters.label.clone(),
@@ -89,7 +89,7 @@ impl Open {
         Self { metrics, counters }
     }
 
-    /// The spine holds so much now: rows, bytes on the heap and in files, and batches.
+    /// Sets what the spine holds now: rows, bytes on the heap and in files, and batches.
     pub(crate) fn set(&self, [rows, memory, disk, batches]: [usize; 4]) {
         self.counters.rows.store(rows as u64, Ordering::Relaxed);
         self.counters.memory.store(memory as u64, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Open {
         self.counters.batches.store(batches as u64, Ordering::Relaxed);
     }
 
-    /// The spine has merged.
+    /// Counts a merge.
     pub(crate) fn merged(&self) {
         self.counters.merges.fetch_add(1, Ordering::Relaxed);
     }

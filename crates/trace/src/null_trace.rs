@@ -1,4 +1,4 @@
-//! A trace that keeps nothing.
+//! A trace that stores nothing.
 
 use differential_dataflow::logging::Logger;
 use differential_dataflow::trace::{ExertionLogic, Trace, TraceReader};
@@ -12,9 +12,9 @@ use crate::memory::StateContext;
 use crate::time::PageTime;
 use crate::trace::StateTrace;
 
-/// A trace that keeps nothing: for a driver that wants a trace where no one reads one.
+/// A trace that drops its batches: for a driver that requires a trace where nobody reads one.
 ///
-/// It knows how far its batches have come and which compaction was asked for, and always has no batches.
+/// It knows its frontiers and never has a batch.
 pub struct NullTrace<T> {
     upper: Antichain<T>,
     logical: Antichain<T>,

@@ -81,8 +81,8 @@ impl<T> PageReader<T> {
         self.mapped_file().is_some_and(|file| !file.is_resident())
     }
 
-    /// Asks for the pages that these keys may be on; the keys ascend, and none is on a page before `from`. Whether any
-    /// of the pages was not resident.
+    /// Requests the pages that these keys may be on; the keys ascend, and none is on a page before `from`. Whether any
+    /// of the pages was not in memory.
     pub(crate) fn prefetch<'a>(
         &self,
         mut from: usize,

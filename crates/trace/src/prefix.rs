@@ -1,4 +1,4 @@
-//! Eight bytes of a byte string as a number that sorts as the bytes do.
+//! The first eight bytes of a byte string, as a number that sorts as they do.
 
 /// The first eight bytes of `bytes`, big-endian, padded with zeros.
 ///

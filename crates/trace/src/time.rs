@@ -12,7 +12,7 @@ pub const MAXIMUM_LANES: usize = 4;
 
 /// A time that pages can hold: a few `u64` lanes.
 ///
-/// `load` must give back what `store` stored. [`LANES`](PageTime::LANES) is at least one and at most
+/// `load` must return the time that `store` stored. [`LANES`](PageTime::LANES) is at least one and at most
 /// [`MAXIMUM_LANES`], and both methods are given slices of exactly that many lanes.
 pub trait PageTime: Timestamp + Lattice + Copy + Sync {
     /// The number of lanes.

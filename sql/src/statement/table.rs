@@ -59,7 +59,7 @@ impl TableDefinition {
         if create.query.is_some() {
             return Err(Error::not_supported("CREATE TABLE … AS", position));
         }
-        let understood = CreateTableBuilder::new(create.name.clone())
+        let supported = CreateTableBuilder::new(create.name.clone())
             .columns(create.columns.clone())
             .constraints(create.constraints.clone())
             .table_options(create.table_options.clone())
@@ -67,13 +67,46 @@ impl TableDefinition {
             .or_replace(create.or_replace)
             .if_not_exists(create.if_not_exists)
             .build();
-        if understood != create {
+        if supported != create {
             return Err(Error::not_supported("a clause of this CREATE TABLE", position));
         }
         if create.columns.is_empty() {
             return Err(Error::new(format!("table \"{name}\" has no columns"), position));
         }
 
+        let columns = Columns::read(&create, position)?;
+        let (options, connectors) = options(&create.table_options, position)?;
+        let is_discarded =
+            options.iter().any(|(name, value)| name == "materialized" && value == "false");
+        if is_discarded && !columns.primary_key.is_empty() {
+            return Err(Error::new(
+                "a table with a PRIMARY KEY keeps its contents: 'materialized' cannot be 'false'",
+                position,
+            ));
+        }
+        Ok(TableDefinition {
+            name,
+            position,
+            if_taken,
+            schema: Arc::new(Schema::new(columns.fields)),
+            primary_key: columns.primary_key,
+            defaults: columns.defaults,
+            options,
+            connectors,
+            text: text.to_string(),
+        })
+    }
+}
+
+/// The columns of a CREATE TABLE.
+struct Columns {
+    fields: Vec<Field>,
+    defaults: Vec<Option<Expr>>,
+    primary_key: Vec<usize>,
+}
+
+impl Columns {
+    fn read(create: &ast::CreateTable, position: Position) -> Result<Columns> {
         let mut fields: Vec<Field> = Vec::with_capacity(create.columns.len());
         let mut defaults = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Vec<usize>> = None;
@@ -105,50 +138,39 @@ impl TableDefinition {
             fields.push(Field::new(column_name, data_type, nullable));
             defaults.push(default);
         }
-
         for constraint in &create.constraints {
-            match constraint {
-                TableConstraint::ForeignKey(_) => {}
-                TableConstraint::PrimaryKey(_) if primary_key.is_some() => {
-                    return Err(second_key(Position::of(constraint).or(Some(position))));
-                }
-                TableConstraint::PrimaryKey(key) => {
-                    let columns: Result<Vec<usize>> =
-                        key.columns.iter().map(|column| key_column(column, &fields)).collect();
-                    primary_key = Some(columns?);
-                }
-                other => {
-                    let name = other.to_string();
-                    let name = name.split(['(', ' ']).next().unwrap_or_default().to_string();
-                    return Err(Error::not_supported(name, Position::of(other).or(Some(position))));
-                }
+            if primary_key.is_some() && matches!(constraint, TableConstraint::PrimaryKey(_)) {
+                return Err(second_key(Position::of(constraint).or(Some(position))));
+            }
+            if let Some(key) = table_constraint(constraint, &fields, position)? {
+                primary_key = Some(key);
             }
         }
         let primary_key = primary_key.unwrap_or_default();
         for &column in &primary_key {
             fields[column].set_nullable(false);
         }
+        Ok(Columns { fields, defaults, primary_key })
+    }
+}
 
-        let (options, connectors) = options(&create.table_options, position)?;
-        let forgets =
-            options.iter().any(|(name, value)| name == "materialized" && value == "false");
-        if forgets && !primary_key.is_empty() {
-            return Err(Error::new(
-                "a table with a PRIMARY KEY keeps its contents: 'materialized' cannot be 'false'",
-                position,
-            ));
+/// The columns of the primary key, if a constraint declares it.
+fn table_constraint(
+    constraint: &TableConstraint,
+    fields: &[Field],
+    position: Position,
+) -> Result<Option<Vec<usize>>> {
+    match constraint {
+        TableConstraint::ForeignKey(_) => Ok(None),
+        TableConstraint::PrimaryKey(key) => {
+            let columns = key.columns.iter().map(|column| key_column(column, fields));
+            columns.collect::<Result<Vec<usize>>>().map(Some)
         }
-        Ok(TableDefinition {
-            name,
-            position,
-            if_taken,
-            schema: Arc::new(Schema::new(fields)),
-            primary_key,
-            defaults,
-            options,
-            connectors,
-            text: text.to_string(),
-        })
+        other => {
+            let name = other.to_string();
+            let name = name.split(['(', ' ']).next().unwrap_or_default().to_string();
+            Err(Error::not_supported(name, Position::of(other).or(Some(position))))
+        }
     }
 }
 

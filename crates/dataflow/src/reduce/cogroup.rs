@@ -75,7 +75,7 @@ impl<L: PairLogic> Reducer<Reader> for Pair<L> {
         let fresh: Vec<_> = inputs.iter().flat_map(Input::fresh).collect();
         let [left, right] = [0, 1].map(|side: usize| {
             let mut all = Cursors::new(inputs[side].all());
-            all.expect(Cursors::new(fresh.iter().cloned()));
+            all.prefetch_hint(Cursors::new(fresh.iter().cloned()));
             Rows::new(Cursors::new(inputs[side].fresh()), all, interval)
         });
         self.running = Some(Running { left, right, key: Vec::new() });

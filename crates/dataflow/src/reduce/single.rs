@@ -129,8 +129,8 @@ where
             .batches_through(frontier(Some(interval.lower)).borrow())
             .expect("an interval starts where the output ends");
         let mut prior_output = Cursors::new(held);
-        prior_input.expect(Cursors::new(fresh.iter().cloned()));
-        prior_output.expect(Cursors::new(fresh.iter().cloned()));
+        prior_input.prefetch_hint(Cursors::new(fresh.iter().cloned()));
+        prior_output.prefetch_hint(Cursors::new(fresh.iter().cloned()));
         let changes = Cursors::scan(fresh);
         self.running = Some(Running { interval, time, changes, prior_input, prior_output });
     }

@@ -237,7 +237,7 @@ impl Session {
             let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
             let schema = TableDefinition::columns(&inferred.schema)?;
             let rows = self.instance().settings.batch_rows;
-            Ok((name, File::new(source, path, schema, inferred, rows)?))
+            Ok((name, File::new(source, path, schema, inferred, rows)))
         };
         files(statement).into_iter().map(file).collect()
     }

@@ -1,4 +1,4 @@
-//! What a worker is told to do.
+//! The commands of a worker.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,9 +7,8 @@ use alluvium_dataflow::sink::Sink;
 use alluvium_sql::physical::{PhysicalPlan, Table};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
-use arrow::buffer::ScalarBuffer;
 
-use crate::transaction::Rows;
+use crate::transaction::TableChange;
 
 /// Names a dataflow, the same on all workers; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,14 +26,14 @@ pub(crate) enum Command {
         /// What to build.
         dataflow: Dataflow,
     },
-    /// Takes a dataflow down, and lets go of what is on its way in it.
+    /// Removes a dataflow, and drops the changes on their way in it.
     Remove(DataflowId),
     /// Sends an epoch's changes into its tables, and ends the epoch for all tables.
     Commit {
         /// The epoch.
         epoch: Epoch,
-        /// This worker's share of the changes.
-        changes: Vec<(DataflowId, Vec<Portion>)>,
+        /// This worker's share of the changes of each table.
+        changes: Vec<(DataflowId, Vec<TableChange>)>,
     },
     /// Takes all dataflows down and ends the thread.
     Shutdown,
@@ -75,15 +74,4 @@ pub(crate) enum Dataflow {
         /// Where its changes go on this worker.
         sink: Option<Box<dyn Sink + Send>>,
     },
-}
-
-/// Some rows of a transaction that all enter or all leave a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Portion {
-    /// The rows.
-    pub rows: Rows,
-    /// Their weights; `None` when all enter once.
-    pub weights: Option<ScalarBuffer<i64>>,
-    /// The place of the first row among the transaction's rows for this table; the others follow.
-    pub sequence: u64,
 }

@@ -11,16 +11,17 @@ use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::RecordBatch;
+use arrow::buffer::ScalarBuffer;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Command, Dataflow, DataflowId, Portion};
+use super::command::{Command, Dataflow, DataflowId};
 use super::installed::Installed;
 use super::progress::Progress;
 use crate::poison::Poison;
-use crate::transaction::Rows;
+use crate::transaction::TableChange;
 
 /// Runs a worker on this thread until it is told to shut down or the engine is poisoned.
 pub(super) fn run(
@@ -132,16 +133,16 @@ impl Worker {
         self.stale = true;
     }
 
-    fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<Portion>)>) {
-        for (id, portions) in changes {
+    fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<TableChange>)>) {
+        for (id, changes) in changes {
             let at = self.installed.binary_search_by_key(&id, |installed| installed.id);
             let Ok(at) = at else { continue };
             if let Some(table) = self.installed[at].as_table() {
-                for Portion { rows, weights, sequence } in portions {
-                    table.input.send(epoch, sequence, move || (loaded(&rows), weights));
+                for change in changes {
+                    table.input.send(epoch, change.sequence(), move || loaded(&change));
                 }
             } else if let Some(stream) = self.installed[at].as_stream() {
-                self.pass(epoch, &stream, &portions);
+                self.pass(epoch, &stream, &changes);
             }
         }
         self.next_epoch = epoch + 1;
@@ -156,13 +157,12 @@ impl Worker {
     }
 
     /// Sends the rows of a table that keeps none to all that read it.
-    fn pass(&mut self, epoch: Epoch, stream: &str, portions: &[Portion]) {
+    fn pass(&mut self, epoch: Epoch, stream: &str, changes: &[TableChange]) {
         for installed in &mut self.installed {
             for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
-                for portion in portions {
-                    debug_assert!(portion.weights.is_none(), "rows only enter such a table");
-                    let rows = portion.rows.clone();
-                    input.send(epoch, move || loaded(&rows));
+                for change in changes {
+                    let change = change.clone();
+                    input.send(epoch, move || loaded(&change).0);
                 }
             }
         }
@@ -210,9 +210,9 @@ impl Worker {
     }
 }
 
-/// The rows of a committed transaction; ends the worker, with the reason, if they cannot be read.
-fn loaded(rows: &Rows) -> RecordBatch {
-    rows.load().unwrap_or_else(|error| panic!("{error}"))
+/// The rows and weights of a committed change; ends the worker, with the reason, if they cannot be read.
+fn loaded(change: &TableChange) -> (RecordBatch, Option<ScalarBuffer<i64>>) {
+    change.load().unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The dataflows that a new one can read.

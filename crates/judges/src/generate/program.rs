@@ -1,5 +1,7 @@
 //! A program: tables, views, and a script in which views come and go.
 
+use alluvium_trace::Merging;
+
 use super::{Maker, Source};
 use crate::program::{Keeping, Program, Step, View};
 use crate::query::visit::{self, Visitor};
@@ -43,7 +45,8 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         views.push(View { name, keeping, query });
     }
     let steps = maker.script(&tables, &views);
-    Program { number, workers, memory: None, tables, views, steps }
+    let merging = Merging::default();
+    Program { number, workers, memory: None, merging, tables, views, steps }
 }
 
 impl Maker {

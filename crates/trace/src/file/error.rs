@@ -1,4 +1,4 @@
-//! What is wrong with a batch file.
+//! Errors of batch files.
 
 use alluvium_storage::Error as StorageError;
 use thiserror::Error;
@@ -9,17 +9,17 @@ pub enum FileError {
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The bytes are not those that were written.
+    /// The bytes differ from those that were written.
     #[error("the batch file {place} is damaged at byte {offset}: {reason}")]
     Damaged {
         /// The file.
         place: String,
-        /// Where what is wrong begins.
+        /// The offset of the damaged part.
         offset: u64,
         /// What is wrong.
         reason: &'static str,
     },
-    /// The file was written by a version that knows more.
+    /// The file was written by a newer version.
     #[error(
         "the batch file {place} needs feature {bit} of the format, which this version does not have"
     )]

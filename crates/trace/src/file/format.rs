@@ -12,10 +12,10 @@ pub const HEADER: usize = 4096;
 /// The length of the trailer.
 pub const TRAILER: usize = 48;
 
-/// The features that a reader has to know to read a file; there are none yet.
+/// The feature bits that a reader must know to read a file; none are assigned yet.
 pub const INCOMPATIBLE: u64 = 0;
 
-/// What the metadata of a file says.
+/// The metadata of a file.
 #[derive(Archive, Serialize, Debug, PartialEq)]
 pub struct Metadata {
     /// The lanes of a time.
@@ -28,26 +28,26 @@ pub struct Metadata {
     pub since: Vec<u64>,
     /// The number of updates.
     pub updates: u64,
-    /// How many of them take copies of rows away.
+    /// The number of updates with negative weights.
     pub retractions: u64,
-    /// How many bytes a page of the batch was allowed to have.
+    /// The most bytes of a page.
     pub page_bytes: u64,
-    /// How many updates a page of the batch was allowed to have.
+    /// The most updates of a page.
     pub page_updates: u64,
-    /// What the first keys of all pages begin with.
+    /// The common prefix of the first keys of all pages.
     pub common: Vec<u8>,
     /// The pages, in order.
     pub pages: Vec<PageEntry>,
 }
 
-/// Where a page is, and what is known of it without a look at it.
+/// The entry of a page in the metadata.
 #[derive(Archive, Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageEntry {
-    /// Where it begins, in bytes from the start of the file.
+    /// The offset of its first byte in the file.
     pub offset: u64,
     /// XXH3-64 of its bytes.
     pub checksum: u64,
-    /// The eight bytes behind that of its first key, as a big-endian number, filled up with zeros.
+    /// The eight bytes of its first key behind the common prefix, padded with zeros, as a big-endian number.
     pub fence: u64,
     /// Its length in bytes.
     pub length: u32,
@@ -65,7 +65,7 @@ pub fn header() -> [u8; HEADER] {
     header
 }
 
-/// The features a header asks for, or what is wrong with it.
+/// The feature bits of a header, or what is wrong with it.
 pub fn read_header(header: &[u8; HEADER]) -> Result<u64, &'static str> {
     if header[..8] != MAGIC {
         return Err("it is not a batch file");
@@ -76,10 +76,10 @@ pub fn read_header(header: &[u8; HEADER]) -> Result<u64, &'static str> {
     Ok(number(header, 8))
 }
 
-/// Where the metadata of a file is.
+/// The trailer: where the metadata of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
-    /// Where it begins.
+    /// The offset of its first byte in the file.
     pub offset: u64,
     /// Its length.
     pub length: u64,
@@ -100,7 +100,7 @@ impl Trailer {
         bytes
     }
 
-    /// Reads what [`Trailer::bytes`] has written, or says what is wrong with it.
+    /// Reads what [`Trailer::bytes`] has written, or returns what is wrong with it.
     pub fn read(bytes: &[u8; TRAILER]) -> Result<Trailer, &'static str> {
         if bytes[40..] != MAGIC {
             return Err("it has no end");

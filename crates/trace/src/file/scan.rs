@@ -1,22 +1,22 @@
 //! Reading the pages of a batch file once, from front to back.
 //!
-//! What reads a whole file, as a merge does, would through the mapping fault it in piece by piece and push out of
-//! memory what others look up there. So it reads past the mapping, a window of pages at a time.
+//! A sequential reader such as a merge would fault the mapping in piece by piece, and evict pages that others look up.
+//! So it reads past the mapping, one window of pages at a time.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::reader::FilePages;
+use super::pages::FilePages;
 use crate::memory::{Charge, MemoryBudget};
 use crate::page::Page;
 
-/// The pages of a batch file, read in windows that are let go again.
+/// The pages of a batch file, read in windows that are released again.
 pub(crate) struct FileScan {
     file: Arc<FilePages>,
     windows: Box<[OnceLock<Window>]>,
-    /// How many pages a window has, but for the last, as a power of two.
+    /// The pages per window, but for the last, as a power of two.
     pages: u32,
-    /// The first window that was not let go.
+    /// The first window that was not released for good.
     first: usize,
     _charge: Charge,
 }
@@ -29,17 +29,19 @@ struct Window {
 /// The most bytes of a window: small beside the caches of a processor, large beside the cost of a system call.
 const WINDOW: usize = 256 << 10;
 
-/// So many files may be read together in any case.
-const FEW: usize = 8;
+/// So many files may be scanned together in any case.
+const LEAST_TOGETHER: usize = 8;
 
 impl FileScan {
-    /// How many files whose pages are of so many bytes may be read together: as many as there is room for a page of
-    /// each in that part of the budget.
+    /// How many files with pages of so many bytes may be scanned together, so that a page of each fits into
+    /// [`MemoryPolicy::scan_windows`].
+    ///
+    /// [`MemoryPolicy::scan_windows`]: crate::memory::MemoryPolicy::scan_windows
     pub(crate) fn most_together(budget: &MemoryBudget, page_bytes: usize) -> usize {
-        (budget.policy().scan_windows / page_bytes.max(1)).max(FEW)
+        (budget.policy().scan_windows / page_bytes.max(1)).max(LEAST_TOGETHER)
     }
 
-    /// The pages of a file that is read together with others, `files` in all.
+    /// The pages of a file that is scanned together with others, `files` in all.
     pub(crate) fn new(file: &Arc<FilePages>, files: usize) -> Self {
         let file = Arc::clone(file);
         let bytes = WINDOW.min(file.budget().policy().scan_windows / files.max(1));
@@ -51,12 +53,7 @@ impl FileScan {
         Self { file, windows, pages, first: 0, _charge: charge }
     }
 
-    /// The number of pages.
-    pub(crate) fn len(&self) -> usize {
-        self.file.len()
-    }
-
-    /// A page that was not let go.
+    /// A page that was not released for good.
     ///
     /// # Panics
     ///
@@ -73,15 +70,16 @@ impl FileScan {
 
     #[cold]
     fn read(&self, window: usize) -> Window {
-        assert!(window >= self.first, "a page that was let go is not read again");
-        let range: Range<usize> = window << self.pages..self.len().min((window + 1) << self.pages);
+        assert!(window >= self.first, "a page that was released is not read again");
+        let pages = self.file.len();
+        let range: Range<usize> = window << self.pages..pages.min((window + 1) << self.pages);
         let (pages, bytes) = self.file.read(range).unwrap_or_else(|error| panic!("{error}"));
         let charge = self.file.budget().charge(bytes + pages.len() * size_of::<Page>());
         Window { pages, _charge: charge }
     }
 
-    /// Lets go of the windows from the one that has the page `from` up to the one that has `page`, but for that of
-    /// `key_page`. What is read of them again comes again.
+    /// Releases the windows from the one that has the page `from` up to the one that has `page`, but for that of
+    /// `key_page`. They are read again if needed.
     #[inline]
     pub(crate) fn release_between(&mut self, key_page: usize, from: usize, page: usize) {
         let window = |page: usize| page >> self.pages;
@@ -90,7 +88,7 @@ impl FileScan {
         }
     }
 
-    /// Lets go of the windows before the one that has this page, for good.
+    /// Releases the windows before the one that has this page, for good.
     #[inline]
     pub(crate) fn release_before(&mut self, page: usize) {
         let end = (page >> self.pages).min(self.windows.len());

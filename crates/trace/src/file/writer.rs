@@ -9,13 +9,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::FileError;
 use super::format::{self, Metadata, PageEntry, Trailer};
-use super::reader::FilePages;
+use super::pages::FilePages;
 use crate::fences::Fences;
 use crate::memory::{Charge, StateContext};
 use crate::page::{Page, PageLimits};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
-/// A batch file being written, page by page. While the disk is full it waits.
+/// A batch file being written, page by page. While the disk is full, calls wait.
 pub(crate) struct FileWriter {
     writer: Box<dyn BlobWriter>,
     context: StateContext,
@@ -23,15 +23,15 @@ pub(crate) struct FileWriter {
     fences: Fences,
     updates: u64,
     retractions: u64,
-    /// Of what waits to be written.
+    /// Counts the bytes that wait to be written.
     charge: Charge,
 }
 
-/// Numbers the files of a process.
+/// Numbers the files of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl FileWriter {
-    /// A file of its own name in the storage of these context, which have one.
+    /// A file with a new name in the storage of this context, which has one.
     pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
         let storage = context.storage().expect("batches go to files where there is storage");
         let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -49,13 +49,13 @@ impl FileWriter {
         })
     }
 
-    /// Adds a page, as it is.
+    /// Adds a page, byte by byte as it is.
     pub(crate) fn push(&mut self, page: &Page) -> Result<(), FileError> {
         let bytes = page.bytes();
         self.entries.push(PageEntry {
             offset: self.writer.len(),
             checksum: xxh3_64(bytes),
-            // Known once all pages are.
+            // Set when all pages are known.
             fence: 0,
             length: page.layout().length,
             updates: page.layout().updates,

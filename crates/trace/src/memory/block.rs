@@ -6,26 +6,26 @@ use std::ops::{Deref, DerefMut};
 use super::slots::{SLOT, Slot};
 use super::{Charge, MemoryBudget};
 
-/// Bytes that can grow, all of whose memory is counted.
+/// A growing sequence of bytes, all of whose memory is counted.
 pub(crate) struct Block {
     memory: Memory,
     length: usize,
     charge: Charge,
 }
 
-/// Where the bytes are: in a slot if they would fill more than half of one.
+/// Where the bytes are: in a slot, if they fill more than half of one.
 enum Memory {
     Slot(Slot),
     Boxed(Box<[u8]>),
 }
 
 impl Block {
-    /// An empty block, without memory until there is something in it.
+    /// An empty block, without memory.
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
         Self { memory: Memory::Boxed(Box::default()), length: 0, charge: budget.charge(0) }
     }
 
-    /// A block of these bytes, with no more memory than they need.
+    /// A copy of these bytes, with no more memory than they need.
     pub(crate) fn copied(bytes: &[u8], budget: &MemoryBudget) -> Self {
         let memory = match Memory::slot(bytes.len(), budget) {
             Some(mut slot) => {
@@ -38,17 +38,17 @@ impl Block {
         Self { memory, length: bytes.len(), charge }
     }
 
-    /// How much memory a block takes that was [copied](Block::copied) or [taken out](Block::take) with so many bytes.
+    /// The memory of a block of so many bytes that was [copied](Block::copied) or [taken](Block::take).
     pub(crate) fn memory_of(bytes: usize) -> usize {
         if Memory::is_slot(bytes) { SLOT } else { bytes }
     }
 
-    /// How many bytes there is memory for.
+    /// How many bytes fit without a new allocation.
     pub(crate) fn capacity(&self) -> usize {
         self.memory.len()
     }
 
-    /// Sees to it that there is memory for so many bytes in all.
+    /// Makes the capacity at least so many bytes.
     pub(crate) fn reserve(&mut self, capacity: usize) {
         if capacity <= self.capacity() {
             return;
@@ -62,7 +62,7 @@ impl Block {
         self.charge.set(self.capacity());
     }
 
-    /// Adds bytes at the end, of any value, which are to be written.
+    /// Appends so many bytes, of any value, for the caller to write.
     #[inline]
     pub(crate) fn grow(&mut self, bytes: usize) -> &mut [u8] {
         let (start, end) = (self.length, self.length + bytes);
@@ -78,8 +78,8 @@ impl Block {
         self.length = self.length.min(length);
     }
 
-    /// Takes the bytes out, into a block with little more memory than they need, and leaves an empty one; which keeps
-    /// its memory if the bytes do not need it.
+    /// Moves the bytes to a block with little more memory than they need, and leaves an empty one. That keeps its memory
+    /// if the bytes do not need it.
     pub(crate) fn take(&mut self) -> Self {
         let budget = self.charge.budget().clone();
         if self.length <= self.capacity() / 2 {
@@ -97,12 +97,12 @@ impl Block {
         taken
     }
 
-    /// What it is counted in.
+    /// The budget that counts the memory.
     pub(crate) fn budget(&self) -> &MemoryBudget {
         self.charge.budget()
     }
 
-    /// Counts so many bytes more, which are held beside it.
+    /// Also counts so many bytes that are held beside the block.
     pub(crate) fn count_beside(&mut self, bytes: usize) {
         self.charge.set(self.capacity() + bytes);
     }
@@ -135,12 +135,12 @@ impl AsRef<[u8]> for Block {
 }
 
 impl Memory {
-    /// Whether a slot is the place for so many bytes.
+    /// Whether so many bytes belong into a slot.
     fn is_slot(bytes: usize) -> bool {
         (SLOT / 2 + 1..=SLOT).contains(&bytes)
     }
 
-    /// A slot, if that is the place for so many bytes and there is one to be had.
+    /// A slot, if so many bytes belong into one and the system has memory for it.
     fn slot(bytes: usize, budget: &MemoryBudget) -> Option<Slot> {
         Self::is_slot(bytes).then(|| budget.slots().take().ok()).flatten()
     }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_its_bytes_wherever_it_grows_to_and_counts_its_memory() {
+    fn a_growing_block_keeps_its_bytes_and_counts_its_memory() {
         let budget = MemoryBudget::unlimited();
         let mut block = Block::new(&budget);
         let mut expected = Vec::new();

@@ -14,6 +14,7 @@ use alluvium_storage::Storage;
 
 use super::{DiskFullGate, MemoryBudget};
 use crate::metrics::{Label, Metrics};
+use crate::schedule::Schedule;
 
 /// What state is counted in, where it goes beyond its budget, and how it is labelled.
 ///
@@ -32,6 +33,7 @@ struct Shared {
     disk_full: DiskFullGate,
     metrics: Arc<Metrics>,
     label: Label,
+    schedule: Schedule,
     is_closing: Arc<AtomicBool>,
 }
 
@@ -43,6 +45,7 @@ impl Default for Shared {
             disk_full: DiskFullGate::default(),
             metrics: Arc::default(),
             label: Label::default(),
+            schedule: Schedule::default(),
             is_closing: Arc::default(),
         }
     }
@@ -53,6 +56,11 @@ impl StateContext {
     /// memory, whatever the limit.
     pub fn new(budget: MemoryBudget, storage: Option<Arc<dyn Storage>>) -> Self {
         StateContext { shared: Arc::new(Shared { budget, storage, ..Shared::default() }) }
+    }
+
+    /// The same context with another schedule.
+    pub fn with_schedule(&self, schedule: Schedule) -> Self {
+        self.with(|shared| shared.schedule = schedule)
     }
 
     /// The context of one worker: its spines report to `metrics`, and it is [closed](Self::close) on its own.
@@ -103,6 +111,11 @@ impl StateContext {
     /// Where writers wait while the storage is full.
     pub fn disk_full(&self) -> &DiskFullGate {
         &self.shared.disk_full
+    }
+
+    /// When state is merged and how batches are cut.
+    pub fn schedule(&self) -> Schedule {
+        self.shared.schedule
     }
 
     /// The metrics that spines report to.

@@ -1,4 +1,4 @@
-//! Waiting for room on a disk that is full.
+//! Waiting for space on a disk that is full.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use alluvium_storage::Error;
 use parking_lot::{Condvar, Mutex};
 
-/// How long to wait before what failed is tried again.
+/// How long to wait before a failed write is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Those who wait until there is room on the disk for what they write. Clones are of the same.
+/// The gate where writers wait while the disk is full. Clones are the same gate.
 #[derive(Clone, Debug, Default)]
 pub struct DiskFullGate {
     shared: Arc<Shared>,
@@ -25,27 +25,27 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many threads wait.
+    /// The number of waiting threads.
     threads: usize,
-    /// Why the last of them does.
+    /// The error of the last one.
     reason: Option<String>,
     is_given_up: bool,
 }
 
 impl DiskFullGate {
-    /// What is waited for, with the file and its file system; `None` while nobody waits.
+    /// The error that writers wait for, with the file and its file system; `None` while nobody waits.
     pub fn reason(&self) -> Option<String> {
         self.shared.state.lock().reason.clone()
     }
 
-    /// Lets those who wait fail, and all who would.
+    /// Makes all waiting writers fail, and later ones as well.
     pub fn give_up(&self) {
         self.shared.state.lock().is_given_up = true;
         self.shared.changed.notify_all();
     }
 
-    /// Does `act`, again and again while it fails because a disk is full; until that is [given
-    /// up](DiskFullGate::give_up).
+    /// Calls `act` until it succeeds or fails for another reason than a full disk, or until the gate has
+    /// [given up](DiskFullGate::give_up). Returns the last result.
     pub fn wait_for<R>(&self, mut act: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
         let error = match act() {
             Err(error @ Error::Full { .. }) => error,
@@ -62,7 +62,7 @@ impl DiskFullGate {
     }
 }
 
-/// A thread that waits, until this is dropped.
+/// A waiting thread, for as long as this lives.
 struct Waiting<'a> {
     shared: &'a Shared,
 }
@@ -71,7 +71,7 @@ impl<'a> Waiting<'a> {
     fn new(shared: &'a Shared, error: &Error) -> Self {
         let mut state = shared.state.lock();
         state.threads += 1;
-        state.reason = Some(told(error));
+        state.reason = Some(message(error));
         Self { shared }
     }
 }
@@ -86,8 +86,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The error, with where its file system begins.
-fn told(error: &Error) -> String {
+/// The message of the error, with the mount point of the full file system.
+fn message(error: &Error) -> String {
     let system = match error {
         Error::Full { place, .. } => file_system(Path::new(place)),
         _ => None,
@@ -98,7 +98,7 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// The uppermost directory of the file system that a file is to be on.
+/// The topmost directory of the file system that a file is on.
 fn file_system(file: &Path) -> Option<String> {
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
     let mut directory = file.parent().filter(|parent| parent.is_absolute())?;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_any_more_who_has_panicked() {
+    fn a_thread_that_panics_waits_no_longer() {
         let disk_full = DiskFullGate::default();
         let mut calls = 0;
         let act = || {

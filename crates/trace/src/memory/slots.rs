@@ -1,8 +1,8 @@
 //! Memory for pages, in slots of one size.
 //!
-//! Pages are made and let go of all the time, and some stay for long: in the heap of a general allocator those that go
-//! leave holes, of which the system gets nothing back while something beside them stays. Any free slot has room for the
-//! next page, and its memory can be given back by itself.
+//! Pages come and go all the time, and some stay for long. In the heap of a general allocator freed pages leave holes
+//! that the system gets back only when everything around them is free as well. Any free slot fits the next page, and its
+//! memory can be released by itself.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -13,28 +13,29 @@ use std::sync::Arc;
 use memmap2::{MmapMut, MmapRaw, UncheckedAdvice};
 use parking_lot::Mutex;
 
-/// The bytes of a slot: those of a full page of the usual size, and on nearly all systems a multiple of the system's pages.
+/// The bytes of a slot: a full page of the default size, and on nearly all systems a multiple of the system's page.
 pub const SLOT: usize = 16 << 10;
 
-/// The slots of a region, which is mapped as a whole: of a few huge pages, wherever these begin.
-const REGION: usize = 1024;
+/// The slots of a region, which is mapped as a whole: a few huge pages, wherever these begin.
+/// Few under Miri, which is slow.
+const REGION: usize = if cfg!(miri) { 4 } else { 1024 };
 
-/// So many at most are given back at once: others wait meanwhile.
+/// The most slots that are released at once: other threads wait meanwhile.
 const MOST_COOLED: usize = 2048;
 
-/// Where so many free slots keep their memory, it is asked for in huge pages: looking rows up then misses the address
-/// caches of the processor less often. Of what is given back of such a page the system has nothing until all of it is
-/// free or it is out of memory, so where memory is short they are not for us.
+/// If at least so many free slots keep their memory, it is requested in huge pages: lookups then miss the processor's
+/// address caches less often. The system gets nothing back of a huge page until all of it is released or memory runs
+/// out, so with a small budget there are none.
 const WARM_FOR_HUGE_PAGES: usize = 2 * REGION;
 
-/// The bytes of one slot, all of them initialised; with what they held before, if anything.
+/// The bytes of one slot. All are initialised; a slot that was used before has its old contents.
 pub(super) struct Slot {
     start: NonNull<u8>,
     number: u32,
     slots: Arc<Slots>,
 }
 
-// SAFETY: a slot is the only owner of its bytes, which are bound to no thread.
+// SAFETY: a slot is the only owner of its bytes, which belong to no thread.
 unsafe impl Send for Slot {}
 // SAFETY: a shared slot is only read.
 unsafe impl Sync for Slot {}
@@ -44,7 +45,7 @@ impl Deref for Slot {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped there as long as there are slots, and nobody else has them.
+        // SAFETY: SLOT bytes are mapped at `start` for as long as `slots` lives, and no other slot has them.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), SLOT) }
     }
 }
@@ -52,7 +53,7 @@ impl Deref for Slot {
 impl DerefMut for Slot {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above.
+        // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), SLOT) }
     }
 }
@@ -63,11 +64,11 @@ impl Drop for Slot {
     }
 }
 
-/// A pool of slots, which grows as it has to and shrinks by what it gives back to the system.
+/// A pool of slots. It grows as needed; memory of free slots beyond a bound returns to the system.
 #[derive(Debug)]
 pub(super) struct Slots {
     state: Mutex<State>,
-    /// How many free slots keep their memory.
+    /// How many free slots may keep their memory.
     warm: usize,
 }
 
@@ -81,15 +82,15 @@ struct State {
 }
 
 impl Slots {
-    /// No slots yet. Of those that are freed later, so many bytes keep their memory.
+    /// An empty pool, whose free slots keep at most so many bytes of memory.
     pub(super) fn new(free: usize) -> Self {
         let warm = free / SLOT;
-        // A slot that is less than a page of the system cannot be given back without its neighbours.
+        // A slot smaller than a page of the system cannot be released without its neighbours.
         let warm = if SLOT.is_multiple_of(system_page()) { warm } else { usize::MAX };
         Slots { state: Mutex::default(), warm }
     }
 
-    /// A slot that nobody else has.
+    /// A free slot.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl Slots {
         self.state.lock().warm.len() * SLOT
     }
 
-    /// Takes back the slot of this number, which nobody has any more.
+    /// Frees the slot of this number.
     fn put(&self, number: u32) {
         let mut state = self.state.lock();
         state.warm.push(number);
@@ -124,7 +125,7 @@ impl Slots {
 }
 
 impl State {
-    /// Maps one more region, in huge pages if it may.
+    /// Maps one more region, in huge pages if they are wanted.
     fn map(&mut self, huge: bool) -> io::Result<()> {
         let first = (self.regions.len() * REGION) as u32;
         let region = MmapMut::map_anon(REGION * SLOT)?;
@@ -136,14 +137,15 @@ impl State {
         Ok(())
     }
 
-    /// Gives back the memory of free slots, but for so many.
+    /// Releases the memory of all free slots but for so many.
     fn cool(&mut self, warm: usize) {
         self.warm.sort_unstable();
         for run in self.warm[warm..].chunk_by(|a, b| a + 1 == *b && place(*a).0 == place(*b).0) {
             let (region, slot) = place(run[0]);
-            // SAFETY: this empties the memory. Free slots belong to nobody, zero is as good as anything else, and a slot is a
-            // number of whole pages of the system, or none would be too many to be kept.
-            // Where the system cannot do it, the slots stay as they are.
+            // SAFETY: the call discards the contents of this range: the next access reads zeros. The slots are free, so
+            // nobody refers to them, and every content is valid for the next owner. The range is whole pages of the
+            // system, because otherwise no number of free slots is too many.
+            // If the call fails, the slots stay as they are.
             let _ = unsafe {
                 let (start, length) = (slot * SLOT, run.len() * SLOT);
                 self.regions[region].unchecked_advise_range(
@@ -157,18 +159,18 @@ impl State {
     }
 }
 
-/// Asks for huge pages; where there are none, usual pages do as well.
-#[cfg(target_os = "linux")]
+/// Asks for huge pages. Without them everything works as well.
+#[cfg(all(target_os = "linux", not(miri)))]
 fn ask_for_huge_pages(region: &MmapMut) {
     let _ = region.advise(memmap2::Advice::HugePage);
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn ask_for_huge_pages(_region: &MmapMut) {}
 
 /// The bytes of a page of the system.
 fn system_page() -> usize {
-    // SAFETY: this only asks.
+    // SAFETY: the call only returns a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
@@ -183,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_have_the_same_memory() {
+    fn slots_do_not_overlap() {
         let slots = Arc::new(Slots::new(1 << 30));
         let mut held: Vec<Slot> = (0..3 * REGION).map(|_| slots.take().expect("memory")).collect();
         for round in 0..3 {
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn free_ones_give_their_memory_back_and_others_keep_it() {
+    fn free_slots_release_their_memory_and_others_keep_theirs() {
         const KEPT: usize = 16 * SLOT;
         let slots = Arc::new(Slots::new(KEPT));
         let mut held: Vec<Slot> = (0..2 * REGION).map(|_| slots.take().expect("memory")).collect();
@@ -214,7 +216,7 @@ mod tests {
         let free = 2 * REGION - held.len();
         assert!(slots.kept() <= KEPT);
         assert!(held.iter().all(|slot| slot.iter().all(|byte| *byte == 7)));
-        // Mapped memory that was given back reads as zeros.
+        // Released memory reads as zeros.
         let again: Vec<Slot> = (0..free).map(|_| slots.take().expect("memory")).collect();
         let warm = again.iter().filter(|slot| slot.iter().all(|byte| *byte == 7)).count();
         let cold = again.iter().filter(|slot| slot.iter().all(|byte| *byte == 0)).count();

@@ -1,8 +1,7 @@
-//! Filling a page.
-
-use std::ops::Deref;
+//! Filling pages.
 
 use super::layout::{HEADER, Layout, PageLimits};
+use super::strings::{Memory, Strings, index};
 use super::view::Page;
 use crate::memory::{Block, MemoryBudget};
 use crate::time::{MAXIMUM_LANES, PageTime};
@@ -13,8 +12,8 @@ use crate::weight;
 /// Updates come in order of key, value and time. Neighbours that are equal in all three are added up, and an
 /// update that comes to zero is left out; the last update can still change until the next one comes.
 ///
-/// Values, most of the bytes of a page of wide rows, are written where they stay: the memory they are collected
-/// in becomes the page. All else is put behind them when the page is closed, from memory that the builder keeps.
+/// Values are most of the bytes of wide rows. They are written in place: the memory they are collected in becomes the
+/// page. The other columns are appended when the page is closed, from memory that the builder reuses.
 pub struct PageBuilder<T> {
     limits: PageLimits,
     /// The limits of the open page.
@@ -27,54 +26,15 @@ pub struct PageBuilder<T> {
     update_starts: Vec<u32>,
     times: Vec<T>,
     weights: Vec<i64>,
-    /// What holds of all updates but the last, which can still change: one time, weights of +1, and how many
-    /// weights are below zero.
+    /// Of all updates but the last, which can still change: whether they have one time and weights of +1, and how many
+    /// weights are negative.
     one_time: bool,
     unit_weights: bool,
     retractions: u32,
     distinct: Vec<T>,
 }
 
-/// A column of byte strings being filled.
-struct Strings<B> {
-    /// The strings, behind `base` bytes of something else.
-    bytes: B,
-    base: usize,
-    /// Where each string ends, counted from the first.
-    ends: Vec<u32>,
-    /// Whether all strings are as long as the first.
-    uniform: bool,
-}
-
-/// Memory that a column is filled in.
-trait Memory: Deref<Target = [u8]> {
-    fn push(&mut self, bytes: &[u8]);
-    fn truncate(&mut self, length: usize);
-}
-
-impl Memory for Vec<u8> {
-    #[inline]
-    fn push(&mut self, bytes: &[u8]) {
-        self.extend_from_slice(bytes);
-    }
-
-    fn truncate(&mut self, length: usize) {
-        self.truncate(length);
-    }
-}
-
-impl Memory for Block {
-    #[inline]
-    fn push(&mut self, bytes: &[u8]) {
-        self.grow(bytes.len()).copy_from_slice(bytes);
-    }
-
-    fn truncate(&mut self, length: usize) {
-        self.truncate(length);
-    }
-}
-
-/// What of an update its predecessor already holds.
+/// How much of an update equals its predecessor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Shared {
     Nothing,
@@ -149,7 +109,7 @@ impl<T: PageTime> PageBuilder<T> {
         full
     }
 
-    /// Whether there is something on the page, but less than a quarter of what could be.
+    /// Whether the open page has updates, but is less than a quarter full.
     pub(crate) fn is_small(&self) -> bool {
         let bytes = self.keys.size() + self.values.size();
         !self.times.is_empty()
@@ -157,8 +117,8 @@ impl<T: PageTime> PageBuilder<T> {
             && self.times.len() < self.limits.updates / 4
     }
 
-    /// Prepares for all rows of this page, which would leave as little behind a full page as there is now: the
-    /// page in hand will be half full at most, and what is behind it more than that.
+    /// Prepares for all rows of `page`. If they do not fit on the open page, both it and the next would better be half
+    /// full than one full and the other small: this limits the open page to half.
     pub(crate) fn make_room_for(&mut self, page: &Page) {
         let PageLimits { bytes, updates } = self.limits;
         let held = self.keys.size() + self.values.size();
@@ -167,13 +127,13 @@ impl<T: PageTime> PageBuilder<T> {
         }
     }
 
-    /// Completes the page and starts an empty one; `None` if there is nothing on it.
+    /// Completes the page and starts an empty one; `None` if it has no updates.
     pub fn finish(&mut self) -> Option<Page> {
         self.settle();
         self.close()
     }
 
-    /// How much of this update the last one on the page holds already.
+    /// How much of this update equals the last one on the page.
     fn shared(&self, key: &[u8], value: &[u8], time: &T) -> Shared {
         let Some(last) = self.times.last() else {
             return Shared::Nothing;
@@ -193,8 +153,8 @@ impl<T: PageTime> PageBuilder<T> {
         }
     }
 
-    /// Makes the last update final: leaves it out if its weight is zero, with its value and key if it was
-    /// their only one. Returns how much of the last update, as it was, is still there.
+    /// Makes the last update final. If its weight is zero it is removed, with its value and key if it was their only
+    /// one. Returns how much of the last update is still there.
     fn settle(&mut self) -> Shared {
         let Some(&weight) = self.weights.last() else {
             return Shared::Nothing;
@@ -220,7 +180,7 @@ impl<T: PageTime> PageBuilder<T> {
         Shared::Nothing
     }
 
-    /// Whether one more update has room on the page.
+    /// Whether one more update fits on the page.
     fn fits(&self, key: &[u8], value: &[u8], shared: Shared) -> bool {
         if self.times.len() >= self.open_limits.updates {
             return false;
@@ -280,7 +240,7 @@ impl<T: PageTime> PageBuilder<T> {
         Some(Page::built(bytes, layout, retractions))
     }
 
-    /// Gives each column that has to be there its place.
+    /// Places the columns that the page needs.
     fn layout(&self) -> Layout {
         let (keys, values, updates) = (self.keys.len(), self.values.len(), self.times.len());
         let times = self.distinct.len();
@@ -328,7 +288,7 @@ impl<T: PageTime> PageBuilder<T> {
         layout
     }
 
-    /// Writes the header before the values and the other columns behind them, in the order in which they were placed.
+    /// Writes the header before the values and the other columns behind them, in the order of their places.
     fn write(&mut self, layout: &Layout) {
         let bytes = &mut self.values.bytes;
         bytes.reserve(layout.length as usize);
@@ -376,74 +336,7 @@ impl<T: PageTime> PageBuilder<T> {
     }
 }
 
-impl<B: Memory> Strings<B> {
-    fn new(bytes: B, base: usize) -> Self {
-        Strings { bytes, base, ends: Vec::new(), uniform: true }
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Where the string at `index` starts in `bytes`.
-    fn start(&self, index: usize) -> usize {
-        match index {
-            0 => self.base,
-            index => self.base + self.ends[index - 1] as usize,
-        }
-    }
-
-    /// The bytes of all strings.
-    fn size_of_bytes(&self) -> usize {
-        self.ends.last().map_or(0, |&end| end as usize)
-    }
-
-    /// The last string; empty if there is none.
-    fn last(&self) -> &[u8] {
-        match self.len() {
-            0 => &[],
-            length => &self.bytes[self.start(length - 1)..],
-        }
-    }
-
-    fn push(&mut self, string: &[u8]) {
-        if let Some(&first) = self.ends.first() {
-            self.uniform &= string.len() == first as usize;
-        }
-        self.ends.push(index(self.size_of_bytes() + string.len()));
-        self.bytes.push(string);
-    }
-
-    fn pop(&mut self) {
-        if self.ends.pop().is_some() {
-            self.bytes.truncate(self.start(self.ends.len()));
-        }
-        // Strings that differ in length may be alike again without the last: then the page has offsets it
-        // could do without, but not when there is at most one.
-        self.uniform |= self.len() <= 1;
-    }
-
-    fn clear(&mut self) {
-        self.bytes.truncate(self.base);
-        self.ends.clear();
-        self.uniform = true;
-    }
-
-    /// The length of all strings, or zero if they differ.
-    fn stride(&self) -> u32 {
-        match self.ends.first() {
-            Some(&first) if self.uniform => first,
-            _ => 0,
-        }
-    }
-
-    /// The bytes this column takes on a page.
-    fn size(&self) -> usize {
-        self.size_of_bytes() + if self.uniform { 0 } else { 4 * self.len() }
-    }
-}
-
-/// Adds what these numbers are as bytes.
+/// Appends these numbers, as bytes.
 fn write_numbers<N: Copy, const WIDTH: usize>(
     bytes: &mut Block,
     numbers: &[N],
@@ -455,13 +348,7 @@ fn write_numbers<N: Copy, const WIDTH: usize>(
     }
 }
 
-/// Adds zeros up to this length.
+/// Appends zeros up to this length.
 fn fill_up(bytes: &mut Block, length: usize) {
     bytes.grow(length - bytes.len()).fill(0);
-}
-
-/// A count or an offset as it is stored.
-#[inline]
-fn index(number: usize) -> u32 {
-    u32::try_from(number).expect("a row does not fit the four gigabytes that a page can address")
 }

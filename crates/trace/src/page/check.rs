@@ -1,12 +1,11 @@
-//! Whether bytes can be read as the page that their header says they are.
+//! Checks that bytes can be read as the page that their header describes.
 
 use super::layout::{HEADER, Layout, PageLimits};
 use crate::time::MAXIMUM_LANES;
 
 impl Layout {
-    /// Checks that every column lies within these bytes and points to what is there, so that reading the page goes
-    /// nowhere else, or says what is wrong. Whether rows are in order is not looked at: that is for a checksum to
-    /// vouch for.
+    /// Checks that every column lies within these bytes and that every offset points into its column, so that readers
+    /// stay within the page; or returns what is wrong. The order of rows is not checked: the checksum vouches for it.
     pub fn check(&self, bytes: &[u8]) -> Result<(), &'static str> {
         let Layout { keys, values, updates, times, .. } = *self;
         if self.length as usize != bytes.len() {

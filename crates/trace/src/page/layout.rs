@@ -1,8 +1,8 @@
-//! Where the columns of a page begin: the header, decoded.
+//! The header of a page: where its columns begin.
 
 use crate::memory::SLOT;
 
-/// What a page of updates says it is, in its first two bytes.
+/// The kind of a page of updates: its first two bytes.
 pub const KIND: u16 = 1;
 
 /// The version of the layout of pages of updates.
@@ -11,7 +11,7 @@ pub const VERSION: u16 = 1;
 /// The length of the header, in bytes.
 pub const HEADER: usize = 72;
 
-/// The fields of the header behind kind and version, each a `u32`.
+/// The number of fields behind kind and version, each a `u32`.
 const FIELDS: usize = 17;
 
 /// How large a page may grow.
@@ -31,8 +31,8 @@ impl PageLimits {
 }
 
 impl Default for PageLimits {
-    /// Pages that fill a slot, where the estimate is too low by the padding and the ends of columns only; it can be too low
-    /// by more, if seldom, and then a page has memory of its own.
+    /// Pages that fill a slot. The estimate is usually too low only by padding and the ends of columns. A page that
+    /// outgrows the slot has memory of its own.
     fn default() -> Self {
         PageLimits { bytes: SLOT - 64, updates: Self::MAXIMUM_UPDATES }
     }
@@ -40,7 +40,7 @@ impl Default for PageLimits {
 
 /// The header of a page: counts, strides, and the offset of each column in bytes from the start of the page.
 ///
-/// A column that is not there has offset zero, where the header is.
+/// A column that is left out has offset zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The number of `u64` lanes of a time.
@@ -55,33 +55,33 @@ pub struct Layout {
     pub updates: u32,
     /// The number of distinct times.
     pub times: u32,
-    /// The length of every key, where all have one; else zero, and `key_offsets` is there.
+    /// The length of every key if all are equally long; otherwise zero, and `key_offsets` is there.
     pub key_stride: u32,
-    /// The length of every value, where all have one; else zero, and `value_offsets` is there.
+    /// The length of every value if all are equally long; otherwise zero, and `value_offsets` is there.
     pub value_stride: u32,
     /// `keys + 1` ends of keys in the bytes at `keys_at`, the first of them zero.
     pub key_offsets: u32,
     /// The bytes of the keys.
     pub keys_at: u32,
-    /// `keys + 1` indexes: where the values of each key start. Not there when each key has one value.
+    /// `keys + 1` indexes: where the values of each key start. Left out when each key has one value.
     pub value_starts: u32,
     /// `values + 1` ends of values in the bytes at `values_at`, the first of them zero.
     pub value_offsets: u32,
     /// The bytes of the values.
     pub values_at: u32,
-    /// `values + 1` indexes: where the updates of each value start. Not there when each value has one.
+    /// `values + 1` indexes: where the updates of each value start. Left out when each value has one.
     pub update_starts: u32,
     /// The distinct times, sorted, each as `lanes` numbers of 64 bits.
     pub times_at: u32,
-    /// For each update the index of its time, in one byte up to 256 distinct times and in two above. Not
-    /// there when there is one time.
+    /// For each update the index of its time, in one byte up to 256 distinct times and in two above.
+    /// Left out when there is one time.
     pub time_indexes: u32,
-    /// For each update its weight, 64 bits. Not there when all weights are +1.
+    /// For each update its weight, 64 bits. Left out when all weights are +1.
     pub weights: u32,
 }
 
 impl Layout {
-    /// Reads the header of a page, or says why these bytes have none.
+    /// Reads the header of a page, or returns why these bytes have none.
     pub fn read(bytes: &[u8]) -> Result<Layout, &'static str> {
         let header = bytes.first_chunk::<HEADER>().ok_or("it is shorter than a header")?;
         if u16::from_le_bytes([header[0], header[1]]) != KIND {

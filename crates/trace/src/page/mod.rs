@@ -12,20 +12,20 @@
 //!   updates   u0   u1 u2    u3
 //! ```
 //!
-//! What can be said once is said once: one length of all keys, one value per key, one update per value, one
-//! time of all updates, a weight of +1 everywhere. All numbers are little-endian and aligned, and columns are
-//! found by offsets from the start of the page, so that the bytes mean the same wherever they lie.
-//! `docs/reference/page-format.md` draws them.
+//! A column that would be constant is left out: if all keys have the same length, each key one value, each value one
+//! update, all updates one time, or all weights +1. Numbers are little-endian and aligned, and columns are found by
+//! offsets from the start of the page, so the bytes mean the same wherever they lie. `docs/reference/page-format.md`
+//! draws them.
 //!
-//! A page says nothing about its neighbours. A key whose values do not fit one page goes on in the next,
-//! which repeats the key, and a value whose updates do not fit goes on likewise; it is for the reader of
-//! several pages to see them as one.
+//! A page says nothing about its neighbours. A key whose values do not fit on one page continues on the next, which
+//! repeats the key, and so does a value whose updates do not fit. Readers of several pages join them again.
 //!
-//! Read [`layout`] first, then `check`, [`view`] and [`builder`].
+//! Read [`layout`] first, then `check`, [`view`], `strings` and [`builder`].
 
 pub mod builder;
 mod check;
 pub mod layout;
+mod strings;
 pub mod view;
 
 pub use builder::PageBuilder;

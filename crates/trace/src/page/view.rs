@@ -1,4 +1,4 @@
-//! A page as its readers see it.
+//! Reading a page.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// A sorted run of updates: the bytes of a page, and its header decoded beside them.
 ///
-/// Keys, values and updates are numbered from zero through the whole page. Methods panic when given a number
-/// that the page does not have.
+/// Keys, values and updates are numbered from zero through the whole page. Methods panic on a number that the page
+/// does not have.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Shared by clones.
     bytes: Bytes,
     layout: Layout,
-    /// How many updates take copies of rows away.
+    /// How many updates have negative weights.
     retractions: u32,
-    /// Whether the bytes are a file's.
+    /// Whether the bytes belong to a file.
     is_mapped: bool,
 }
 
@@ -133,12 +133,12 @@ impl Page {
         }
     }
 
-    /// The number of updates that take copies of rows away.
+    /// The number of updates with negative weights.
     pub(crate) fn retractions(&self) -> usize {
         self.retractions as usize
     }
 
-    /// Whether all updates are at one time and of different rows: merging could change nothing inside.
+    /// Whether all updates have one time and different rows, so that a merge would change nothing within the page.
     pub(crate) fn is_settled(&self) -> bool {
         self.layout.times == 1 && self.layout.update_starts == 0
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Function};
-use alluvium_dataflow::fault::{self, Fault};
 use alluvium_dataflow::outer_join::OuterJoinKind;
 use arrow::datatypes::DataType;
 use datafusion_common::{JoinType, NullEquality, ScalarValue};
@@ -13,6 +12,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, IsNullExpr, Literal, cas
 
 use super::{Builder, check_columns};
 use crate::error::Result;
+use crate::fault::{self, Fault};
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::{self, Expression};
 use crate::plan::node::joined_schema;

@@ -1,19 +1,18 @@
-//! Joins of every kind, with and without residual conditions, and set operations, under random changes,
-//! compared with a naive model at every epoch.
+//! Joins of every kind, with and without residual conditions, and set operations, under random changes, compared with
+//! a naive model at every epoch.
 //!
-//! Keys are NULL now and then, and agree with NULL. One residual condition fails for some pairs: such a
-//! pair is an error and no partner. The results of joins are joined again, so that what they put out meets
-//! every schedule too.
+//! Some keys are NULL; NULL keys are equal to each other here. One residual condition fails for some pairs: such a
+//! pair is an error row and does not count as a match. One view joins the results of joins, so that joins also
+//! receive input on schedules that joins produce.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::arrangement::{Kept, keep};
+use alluvium_dataflow::arrangement::keep;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::distinct::{self, distinct};
-use alluvium_dataflow::exchange::{broadcast, exchange};
-use alluvium_dataflow::fault::{self, Fault};
+use alluvium_dataflow::exchange::broadcast;
+use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::map;
@@ -26,10 +25,10 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
-use timely::dataflow::operators::probe::{Handle, Probe};
 
-use crate::model::{Collected, History, Row, Rows, at, collect, numbers};
-use crate::schedule::{Run, Script, play, script, surround};
+use crate::harness::{
+    Feed, History, Row, Rows, Run, assert_caught, at, every_seed, feed, keyed, numbers,
+};
 
 type Expression = Arc<dyn PhysicalExpr>;
 
@@ -49,25 +48,25 @@ const SETS: [SetOperation; 4] = [
     SetOperation::ExceptAll,
 ];
 
-/// A condition on pairs beyond their keys.
+/// A condition on pairs besides the equality of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Residual {
     /// None.
     Free,
     /// The left value is less than the right one.
     Less,
-    /// The left value divided by the right one is zero: fails where the right one is.
+    /// The left value divided by the right one is zero. Division by zero is an error.
     Quotient,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
     Join(OuterJoinKind, Residual),
-    /// The pairs for which the condition of a full join fails, as rows without columns of their own.
+    /// One constant row for each pair for which the condition of a full join fails.
     Errors,
-    /// A left join whose key is no column, where one side is on every worker.
+    /// A left join without key columns, one side of which is broadcast.
     Semijoin,
-    /// A left join of what an anti join leaves with what a left join makes.
+    /// A left join of the rows of an anti join with those of another left join.
     Chain,
     Set(SetOperation),
 }
@@ -121,7 +120,7 @@ fn output(kind: OuterJoinKind) -> SchemaRef {
     }
 }
 
-/// Keys of zero as NULL: keys are NULL now and then.
+/// Turns keys of zero into NULL.
 fn with_null_keys<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     schema: &SchemaRef,
@@ -151,33 +150,17 @@ fn with_numbers<'scope>(
     map(stream, None, columns, numbers(&["key", "value", "mark"])).0
 }
 
-fn keyed<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
-    schema: &SchemaRef,
-    keys: &[usize],
-) -> Kept<'scope> {
-    let stream = exchange(stream, &KeyColumns::new(schema, keys).unwrap(), &context::current());
-    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test", &context::current())
-}
-
-fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
-    let collections: BTreeMap<View, Collected> =
-        views().into_iter().map(|view| (view, Arc::default())).collect();
-    let shared = collections.clone();
-    let (settings, script) = (run.clone(), script.clone());
-    let guards = timely::execute(timely::Config::process(run.workers), move |worker| {
+/// Runs the dataflow of all views and returns their changes.
+fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> {
+    let (settings, histories) = (run.clone(), histories.clone());
+    run.execute(views(), move |worker, watch| {
         let run = &settings;
-        fault::arm(run.fault);
-        fault::tile(run.tiled);
-        surround(run.seed);
-        let probe = Handle::new();
-        let (left_input, right_input, holder) = worker.dataflow(|scope| {
-            let schema = numbers(&["key", "value"]);
-            let watch = |view: View, stream: DeltaStream<'_, Epoch>| {
-                collect(stream, shared[&view].clone()).probe_with(&probe);
-            };
-            let (left_input, left) = input(scope, "left", &context::current());
-            let (right_input, right) = input(scope, "right", &context::current());
+        let schema = numbers(&["key", "value"]);
+        let context = context::current();
+        let (inputs, holder) = worker.dataflow(|scope| {
+            let watch = |view: View, stream: DeltaStream<'_, Epoch>| watch.watch(&view, stream);
+            let (left_input, left) = input(scope, "left", &context);
+            let (right_input, right) = input(scope, "right", &context);
             let left = with_null_keys(left, &schema);
             let right = with_null_keys(right, &schema);
             let left_keyed = keyed(left.clone(), &schema, &[0]);
@@ -193,12 +176,8 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                         expression(residual),
                         output(kind),
                     );
-                    let joined = outer_join(
-                        &spec,
-                        left_keyed.clone(),
-                        right_keyed.clone(),
-                        &context::current(),
-                    );
+                    let (left, right) = (left_keyed.clone(), right_keyed.clone());
+                    let joined = outer_join(&spec, left, right, &context);
                     watch(View::Join(kind, residual), with_numbers(joined.rows.clone(), kind));
                     kept.insert((kind, residual), joined.rows);
                     if let (OuterJoinKind::Full, Residual::Quotient, Some(errors)) =
@@ -209,20 +188,15 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                     }
                 }
             }
-            // One row, or none, on all workers.
+            // One row or none, broadcast.
             let some = map(right.clone(), None, vec![number(1)], numbers(&["one"])).0;
             let spec = distinct::Spec::compile(numbers(&["one"])).unwrap();
-            let some = distinct(&spec, some, &context::current());
+            let some = distinct(&spec, some, &context);
             let none = &[];
-            let here = keep(
-                left.clone(),
-                Layout::keyed(schema.clone(), none).unwrap(),
-                "Here",
-                &context::current(),
-            );
+            let here = Layout::keyed(schema.clone(), none).unwrap();
+            let here = keep(left.clone(), here, "Here", &context);
             let there = Layout::keyed(numbers(&["one"]), none).unwrap();
-            let there =
-                keep(broadcast(some, &context::current()), there, "There", &context::current());
+            let there = keep(broadcast(some, &context), there, "There", &context);
             let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
                 (&schema, &[0, 1]),
@@ -230,46 +204,39 @@ fn run_dataflow(run: &Run, script: &Script) -> BTreeMap<View, History> {
                 None,
                 numbers(&["key", "value", "one"]),
             );
-            let joined = outer_join(&spec, here, there, &context::current());
+            let joined = outer_join(&spec, here, there, &context);
             watch(View::Semijoin, joined.rows);
 
             let anti = kept[&(OuterJoinKind::Anti, Residual::Less)].clone();
             let outer = kept[&(OuterJoinKind::Left, Residual::Less)].clone();
-            let left_output = output(OuterJoinKind::Left);
+            let outer_schema = output(OuterJoinKind::Left);
             let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
                 (&schema, &[0, 1]),
-                (&left_output, &[0, 1, 2, 3]),
+                (&outer_schema, &[0, 1, 2, 3]),
                 None,
                 numbers(&["a", "b", "c", "d", "e", "f"]),
             );
             let anti = keyed(anti, &schema, &[1]);
-            let chain =
-                outer_join(&spec, anti, keyed(outer, &left_output, &[3]), &context::current());
+            let outer = keyed(outer, &outer_schema, &[3]);
+            let chain = outer_join(&spec, anti, outer, &context);
             watch(View::Chain, chain.rows);
 
             for operation in SETS {
                 let (left, right) = (left.clone(), right.clone());
                 let spec = sets::Spec::compile(operation, schema.clone()).unwrap();
-                let rows = set_operation(&spec, left, right, &context::current());
-                watch(View::Set(operation), rows);
+                watch(View::Set(operation), set_operation(&spec, left, right, &context));
             }
-            (left_input, right_input, holder)
+            ([left_input, right_input], holder)
         });
-        play(worker, run, &script, (left_input, right_input), &probe);
+        let feeds = inputs.into_iter().zip(&histories);
+        let feeds = feeds.map(|(input, history)| Feed::new(input, history)).collect();
+        feed(worker, run, &schema, feeds, &watch.probe);
         drop(holder);
     })
-    .unwrap();
-    for result in guards.join() {
-        result.unwrap();
-    }
-    collections
-        .into_iter()
-        .map(|(view, collected)| (view, std::mem::take(&mut *collected.lock().unwrap())))
-        .collect()
 }
 
-/// Whether a pair passes; `None` if that fails.
+/// Whether a pair satisfies the condition; `None` if evaluating it fails.
 fn passes(residual: Residual, left: &Row, right: &Row) -> Option<bool> {
     match (residual, left[1], right[1]) {
         (Residual::Free, ..) => Some(true),
@@ -279,7 +246,7 @@ fn passes(residual: Residual, left: &Row, right: &Row) -> Option<bool> {
     }
 }
 
-/// A join by brute force, of rows whose keys are columns `on`.
+/// A nested-loop join on one key column of each side.
 fn join_model(
     (left, left_on): (&Rows, usize),
     (right, right_on): (&Rows, usize),
@@ -378,62 +345,39 @@ fn model(left: &Rows, right: &Rows) -> BTreeMap<View, Rows> {
     models
 }
 
-/// The first view and epoch where the dataflow and the model differ.
-fn compare(run: &Run) -> Result<(), String> {
-    let script = script(run);
-    let views = run_dataflow(run, &script);
-    for epoch in 0..=run.epochs {
-        let expected = model(&at(&script.left, epoch), &at(&script.right, epoch));
-        for (view, history) in &views {
-            let found = at(history, epoch);
-            if found != expected[view] {
-                return Err(format!(
-                    "{view:?} at epoch {epoch}: found {found:?}, expected {:?}, in {run:?}",
-                    expected[view]
-                ));
-            }
-        }
-    }
-    Ok(())
+fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
+    let run = Run::draw(seed, fault);
+    let histories = run.keyed_histories();
+    let views = run_dataflow(&run, &histories);
+    run.compare(&views, |epoch| model(&at(&histories[0], epoch), &at(&histories[1], epoch)))
 }
 
 #[test]
-fn every_kind_of_join_and_set_operation_equals_the_model_at_every_epoch() {
-    let runs = std::env::var("ALLUVIUM_RUNS").map_or(60, |runs| runs.parse().unwrap());
-    for seed in 0..runs {
-        if let Err(difference) = compare(&Run::draw(seed)) {
-            panic!("{difference}");
-        }
-    }
-}
-
-/// How many of 12 runs notice the fault.
-fn noticed(fault: Fault) -> usize {
-    let run = |seed| Run { fault: Some(fault), ..Run::draw(seed) };
-    (0..12).filter(|&seed| compare(&run(seed)).is_err()).count()
+fn joins_and_set_operations_equal_the_model_at_every_epoch() {
+    every_seed(60, check);
 }
 
 #[test]
 fn a_join_without_its_residual_condition_is_caught() {
-    assert!(noticed(Fault::DropResidual) > 0);
+    assert_caught(12, &[Fault::DropResidual], check);
 }
 
 #[test]
-fn a_join_that_overlooks_the_only_partner_is_caught() {
-    assert!(noticed(Fault::MissLastPartner) > 0);
+fn a_join_that_overlooks_the_last_partner_is_caught() {
+    assert_caught(12, &[Fault::MissLastPartner], check);
 }
 
 #[test]
-fn a_join_that_forgets_what_was_there_is_caught() {
-    assert!(noticed(Fault::ForgetHistory) > 0);
+fn a_join_that_ignores_earlier_input_is_caught() {
+    assert_caught(12, &[Fault::ForgetHistory], check);
 }
 
 #[test]
-fn a_join_that_does_not_take_its_old_rows_back_is_caught() {
-    assert!(noticed(Fault::KeepOldAnswer) > 0);
+fn a_join_that_does_not_retract_its_old_output_is_caught() {
+    assert_caught(12, &[Fault::KeepOldAnswer], check);
 }
 
 #[test]
-fn a_join_that_uses_only_the_first_of_several_batches_is_caught() {
-    assert!(noticed(Fault::FirstTileOnly) > 0);
+fn a_join_that_reads_only_the_first_of_several_batches_is_caught() {
+    assert_caught(12, &[Fault::FirstTileOnly], check);
 }

@@ -1,7 +1,8 @@
-//! What stands in FROM, written as SQL.
+//! The relations in FROM.
 
-use super::select::{From, Join, JoinKind, Span};
-use super::text::{Dialect, Text, interval};
+use super::expression::interval;
+use super::{Dialect, Text};
+use crate::query::select::{From, Join, JoinKind, Span};
 
 impl Text {
     pub(super) fn from(&mut self, from: &From) {
@@ -55,7 +56,7 @@ impl Text {
         }
         self.from(&join.left);
         self.push(&format!(" {} ", join.kind.sql()));
-        // What stands on the right of a join is one relation.
+        // A join on the right needs parentheses.
         let is_tree = match &join.right {
             From::Join(inner) => !(inner.kind.is_filter() && self.dialect == Dialect::Sqlite),
             right => matches!(right, From::Unnested(..)),
@@ -63,7 +64,7 @@ impl Text {
         self.push(if is_tree { "(" } else { "" });
         self.from(&join.right);
         self.push(if is_tree { ")" } else { "" });
-        // SQLite has no names for what several of these have in common.
+        // In SQLite, columns merged by several USING clauses are ambiguous.
         if !join.using.is_empty() && self.dialect != Dialect::Sqlite {
             self.push(&format!(" USING ({})", join.using.join(", ")));
         } else if let Some(on) = &join.on {
@@ -72,7 +73,7 @@ impl Text {
         }
     }
 
-    /// A semi or anti join of a relation, for who has none.
+    /// A semi or anti join of a relation as EXISTS, for SQLite, which has no such joins.
     fn exists(&mut self, join: &Join) {
         let (kept, other) = match join.kind {
             JoinKind::LeftSemi | JoinKind::LeftAnti => (&join.left, &join.right),

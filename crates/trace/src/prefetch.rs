@@ -1,35 +1,35 @@
-//! The keys that come next, where it is known which will be sought.
+//! Prefetch hints: the keys that will be sought, in order.
 
 use crate::cursors::Cursors;
 use crate::time::PageTime;
 
-/// Keys in ascending order, to be looked at some at a time and some ahead of those that are sought.
+/// Keys that will be sought, in ascending order, of which it takes a *group* at a time, ahead of the seeks.
 ///
-/// How many depends on what they find: few if what is sought is in memory anyway, and after that none for a while,
-/// so that it costs next to nothing there.
-pub(crate) struct Ahead<T> {
+/// The size of the groups adapts. It doubles while pages have to be fetched. When a group finds all of its pages in
+/// memory, the next is small and comes only after a pause, so that hints cost next to nothing there.
+pub(crate) struct PrefetchHint<T> {
     keys: Cursors<T>,
-    /// The keys in hand, one behind the other, and where each ends.
+    /// The keys of the group, one behind the other, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Once a key behind this one is sought, which is in the middle of those in hand, the next are due.
+    /// The key in the middle of the group. The next group is due once a key behind it is sought.
     middle: Vec<u8>,
     is_due: bool,
-    /// How many keys are taken in hand next.
+    /// How many keys the next group has.
     count: usize,
-    /// How many seeks are let pass before that, and how many were the last time.
+    /// How many seeks pass before the next group is due, and how many the last pause had.
     pause: usize,
     last_pause: usize,
 }
 
-/// The fewest keys that are taken in hand, and the most: enough to keep a disk busy.
+/// The fewest and the most keys of a group; the most are enough to keep a disk busy.
 const FEWEST: usize = 16;
 const MOST: usize = 256;
 
-/// The most seeks that are let pass.
+/// The most seeks of a pause.
 const LONGEST_PAUSE: usize = 4096;
 
-impl<T: PageTime> Ahead<T> {
+impl<T: PageTime> PrefetchHint<T> {
     pub(crate) fn new(keys: Cursors<T>) -> Self {
         Self {
             keys,
@@ -43,7 +43,7 @@ impl<T: PageTime> Ahead<T> {
         }
     }
 
-    /// Whether it is time to look at more keys, when `key` is sought.
+    /// Whether the next group is due, when `key` is sought.
     #[inline]
     pub(crate) fn is_due(&mut self, key: &[u8]) -> bool {
         if self.pause > 0 {
@@ -53,8 +53,8 @@ impl<T: PageTime> Ahead<T> {
         self.is_due || self.middle.as_slice() < key
     }
 
-    /// Takes the next keys in hand, none of which is below `from`; there may be none.
-    pub(crate) fn go_on(&mut self, from: &[u8]) {
+    /// Takes the next group of keys, none of them below `from`. It may be empty.
+    pub(crate) fn next_group(&mut self, from: &[u8]) {
         self.bytes.clear();
         self.ends.clear();
         self.middle.clear();
@@ -75,14 +75,14 @@ impl<T: PageTime> Ahead<T> {
         }
     }
 
-    /// The keys in hand.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    /// The keys of the group.
+    pub(crate) fn group(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |&end| &self.bytes[std::mem::replace(&mut start, end)..end])
     }
 
-    /// Takes note whether something had to be fetched for the keys in hand.
-    pub(crate) fn learn(&mut self, was_fetched: bool) {
+    /// Adapts to whether pages had to be fetched for the group.
+    pub(crate) fn adapt(&mut self, was_fetched: bool) {
         if was_fetched {
             self.count = MOST.min(2 * self.count);
             self.last_pause = 0;

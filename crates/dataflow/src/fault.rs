@@ -1,0 +1,97 @@
+//! Seeded faults of this crate; see [`alluvium_trace::fault`].
+
+use alluvium_trace::fault::FaultId;
+
+pub use alluvium_trace::fault::armed;
+
+/// A fault of this crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A map panics.
+    PanicInMap,
+    /// A join or a reduction panics.
+    PanicInTactic,
+    /// A sink panics, where changes leave the dataflow.
+    PanicInSink,
+    /// A pair changes at the time of its left row, not at the later time of both.
+    JoinAtLeftTime,
+    /// A reduction reads only the first of the batches that arrive together.
+    FirstTileOnly,
+    /// A reduction emits the change of a key at its last time only.
+    LastTimeOnly,
+    /// A reduction does not retract its previous result.
+    KeepOldAnswer,
+    /// A reduction ignores what its input held before.
+    ForgetHistory,
+    /// A join ignores the residual condition.
+    DropResidual,
+    /// One partner, or one copy of a row on the other side, counts as none.
+    MissLastPartner,
+    /// The first rows of a group do not shift when a row among them comes or goes.
+    KeepNumbers,
+    /// A recomputed group emits its new results without retracting the old ones.
+    ForgetOldResults,
+    /// A row with several copies is evaluated once.
+    IgnoreCopies,
+    /// One row in seven goes to the first worker, whatever its key.
+    WrongWorker,
+    /// A distinct row goes when one of its copies does.
+    LeaveEarly,
+    /// INTERSECT ALL emits each row once.
+    IntersectOnce,
+    /// Of several writes to a key in one epoch the first wins.
+    FirstWriteWins,
+    /// Errors stay when their causes are gone.
+    KeepErrors,
+    /// UNNEST drops the last element of a list.
+    LoseElement,
+    /// A linear aggregate counts NULL as a value.
+    CountNulls,
+    /// The row of an aggregate over no rows stays when there are rows.
+    KeepDefault,
+    /// An outer join does not emit rows of its left side without a partner.
+    NoLonelyRows,
+}
+
+impl Fault {
+    /// Those that make wrong results, and do not panic.
+    pub const WRONG: [Fault; 19] = [
+        Fault::JoinAtLeftTime,
+        Fault::FirstTileOnly,
+        Fault::LastTimeOnly,
+        Fault::KeepOldAnswer,
+        Fault::ForgetHistory,
+        Fault::DropResidual,
+        Fault::MissLastPartner,
+        Fault::KeepNumbers,
+        Fault::ForgetOldResults,
+        Fault::IgnoreCopies,
+        Fault::WrongWorker,
+        Fault::LeaveEarly,
+        Fault::IntersectOnce,
+        Fault::FirstWriteWins,
+        Fault::KeepErrors,
+        Fault::LoseElement,
+        Fault::CountNulls,
+        Fault::KeepDefault,
+        Fault::NoLonelyRows,
+    ];
+}
+
+impl From<Fault> for FaultId {
+    fn from(fault: Fault) -> Self {
+        FaultId::new(64 + fault as u8)
+    }
+}
+
+/// Arms a fault on this thread, or none.
+#[cfg(feature = "faults")]
+pub fn arm(fault: Option<Fault>) {
+    alluvium_trace::fault::arm(fault.map(Into::into));
+}
+
+/// Arms a fault in the whole process, or none. Two tests that do so cannot run at once.
+#[cfg(feature = "faults")]
+pub fn arm_everywhere(fault: Option<Fault>) {
+    alluvium_trace::fault::arm_everywhere(fault.map(Into::into));
+}

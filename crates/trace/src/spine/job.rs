@@ -1,0 +1,51 @@
+//! A merge as plain data.
+
+use differential_dataflow::trace::Description;
+use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
+
+use crate::batch::Batch;
+use crate::memory::StateContext;
+use crate::merge::{merge, merged_description};
+use crate::time::PageTime;
+
+/// A merge of consecutive batches: which they are, how far their times are advanced, and what describes the result.
+///
+/// A job refers to nothing but its inputs, which are immutable: any thread may run it, and the spine goes on showing
+/// the inputs meanwhile.
+pub(super) struct MergeJob<T> {
+    inputs: Vec<Batch<T>>,
+    since: Antichain<T>,
+    output: Description<T>,
+}
+
+impl<T: PageTime> MergeJob<T> {
+    /// The merge of these batches, of which there is at least one, with times advanced to `since`.
+    pub(super) fn new(inputs: Vec<Batch<T>>, since: AntichainRef<'_, T>) -> Self {
+        let output = merged_description(&inputs, since);
+        MergeJob { inputs, since: since.to_owned(), output }
+    }
+
+    /// The result, if that takes no work: the only input that has updates, described as all of them. Times are not
+    /// advanced.
+    pub(super) fn trivial(&self) -> Option<Batch<T>> {
+        let mut full = self.inputs.iter().filter(|input| !input.is_empty());
+        match (full.next(), full.next()) {
+            (Some(only), None) if self.inputs.len() > 1 => {
+                let since = only.description().since().clone();
+                let (lower, upper) = (self.output.lower().clone(), self.output.upper().clone());
+                Some(only.described(Description::new(lower, upper, since)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Merges on this thread. The result is in memory or in a file, as the budget of `context` has it.
+    ///
+    /// # Panics
+    ///
+    /// If a file cannot be read or written, or a sum of weights leaves the range of an `i64`.
+    pub(super) fn run(&self, context: &StateContext) -> Batch<T> {
+        merge(&self.inputs, self.since.borrow(), self.output.clone(), context)
+    }
+}
