@@ -6,31 +6,32 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::aggregate::{self, Function};
 use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::default::or_default;
+use alluvium_dataflow::default::{self, or_default};
 use alluvium_dataflow::delta::{Delta, DeltaStream};
-use alluvium_dataflow::distinct::distinct;
-use alluvium_dataflow::errors::keep_errors;
+use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_dataflow::errors::{self, keep_errors};
 use alluvium_dataflow::exchange::{broadcast, exchange};
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use alluvium_dataflow::map::{can_fail, map, message};
-use alluvium_dataflow::outer_join::outer_join;
-use alluvium_dataflow::ranked::top;
-use alluvium_dataflow::sets::set_operation;
+use alluvium_dataflow::outer_join::{self, outer_join};
+use alluvium_dataflow::ranked::top::{self, top};
+use alluvium_dataflow::sets::{self, set_operation};
 use alluvium_dataflow::sink;
 pub use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_dataflow::unnest::unnest;
-use alluvium_dataflow::window::window;
+use alluvium_dataflow::window::{self, window};
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::{StateContext, context};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -173,14 +174,15 @@ pub fn table(
 ) -> TableDataflow {
     let refused = Arc::new(AtomicU64::new(0));
     let probe = Probe::new();
-    context::enter(context::current().for_relation(name));
+    let context = context::current().for_relation(name);
+    context::enter(context.clone());
     let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
-        let (mut input, rows) =
-            table::table(scope, name, schema, primary_key, Arc::clone(&refused))
-                .expect("the columns of a table are checked before it is built");
+        let spec = table::Spec::compile(schema, primary_key)
+            .expect("the columns of a table are checked before it is built");
+        let (mut input, rows) = table::table(&spec, scope, name, Arc::clone(&refused), &context);
         input.advance_to(start);
         rows.arranged.stream.clone().probe_with(&probe);
-        (input, Contents::new(&rows))
+        (input, Contents::new(&rows, &context))
     });
     TableDataflow { input, contents, probe, refused }
 }
@@ -208,11 +210,13 @@ pub fn view(
     kept: Keep,
     sink: Option<Box<dyn Sink>>,
 ) -> ViewDataflow {
-    context::enter(context::current().for_relation(name));
+    let context = context::current().for_relation(name);
+    context::enter(context.clone());
     worker.dataflow_named::<Epoch, _, _>(name, |scope| {
         let mut lowering = Lowering {
             scope,
             as_of,
+            context: context.clone(),
             relations,
             imports: Imports::default(),
             scans: HashMap::new(),
@@ -227,12 +231,12 @@ pub fn view(
             Keep::Rows => {
                 let rows = lowering.rows(plan).expect(expectation);
                 let layout = Layout::rows(plan.schema.clone()).expect(expectation);
-                (rows.clone(), Some(keep(rows, layout, "Contents")))
+                (rows.clone(), Some(keep(rows, layout, "Contents", &context)))
             }
             Keep::By(keys) => {
                 let rows = lowering.partitioned(plan, keys).expect(expectation);
                 let layout = Layout::keyed(plan.schema.clone(), keys).expect(expectation);
-                (rows.clone(), Some(keep(rows, layout, "Index")))
+                (rows.clone(), Some(keep(rows, layout, "Index", &context)))
             }
         };
         let Lowering { imports, streams, errors, .. } = lowering;
@@ -240,30 +244,32 @@ pub fn view(
         rows.clone().probe_with(&probe);
         let contents = arrangement.map(|kept| {
             kept.arranged.stream.clone().probe_with(&probe);
-            Contents::new(&kept)
+            Contents::new(&kept, &context)
         });
         if let Some(taker) = sink {
             sink::sink(rows, taker).probe_with(&probe);
         }
         let errors = (!errors.is_empty()).then(|| {
-            let kept = keep_errors(scope.concatenate(errors)).expect("errors have one schema");
+            let spec = errors::Spec::compile().expect("errors have one schema");
+            let kept = keep_errors(&spec, scope.concatenate(errors), &context);
             kept.arranged.stream.clone().probe_with(&probe);
-            Contents::new(&kept)
+            Contents::new(&kept, &context)
         });
         ViewDataflow { contents, errors, probe, streams, _imports: imports }
     })
 }
 
 /// The two sides of a join, each with the places of its columns.
-type Sides<'scope> = (Kept<'scope, Epoch>, Vec<usize>, Kept<'scope, Epoch>, Vec<usize>);
+type Sides<'scope> = (Kept<'scope>, Vec<usize>, Kept<'scope>, Vec<usize>);
 
 /// A dataflow in the making.
 struct Lowering<'scope, 'a> {
     scope: Scope<'scope, Epoch>,
     as_of: Epoch,
+    context: StateContext,
     relations: &'a dyn Relations,
     imports: Imports,
-    scans: HashMap<String, Kept<'scope, Epoch>>,
+    scans: HashMap<String, Kept<'scope>>,
     /// What takes state to know and was built already: equal plans are built once.
     built: Vec<(IncrementalPlan, DeltaStream<'scope, Epoch>)>,
     streams: Vec<StreamInput>,
@@ -298,13 +304,15 @@ impl<'scope> Lowering<'scope, '_> {
 
     fn build(&mut self, plan: &IncrementalPlan) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
         match &plan.node {
-            Node::Scan(node::Scan { relation, columns }) => Ok(self.scan(relation).deltas(columns)),
+            Node::Scan(node::Scan { relation, columns }) => {
+                Ok(self.scan(relation).deltas(columns, &self.context))
+            }
             Node::IndexScan(node::IndexScan { number, .. }) => {
                 let all = all_columns(&plan.schema);
-                Ok(self.index(*number).deltas(&all))
+                Ok(self.index(*number).deltas(&all, &self.context))
             }
             Node::Stream(node::Stream { relation, columns }) => {
-                let (mut input, rows) = input(self.scope, relation);
+                let (mut input, rows) = input(self.scope, relation, &self.context);
                 input.advance_to(self.as_of + 1);
                 let (relation, columns) = (relation.clone(), columns.clone());
                 self.streams.push(StreamInput { relation, columns, input });
@@ -329,7 +337,11 @@ impl<'scope> Lowering<'scope, '_> {
             Node::Join(inner @ node::Join { left, right, on }) => {
                 let (left_rows, left_columns, right_rows, right_columns) =
                     self.sides(inner.broadcast(), left, right, on)?;
-                Ok(join(left_rows, right_rows, &left_columns, &right_columns))
+                let spec = join::Spec::new(
+                    (left_rows.layout.schema(), &left_columns),
+                    (right_rows.layout.schema(), &right_columns),
+                );
+                Ok(join(&spec, left_rows, right_rows, &self.context))
             }
             Node::OuterJoin(join @ node::OuterJoin { left, right, on, kind, residual }) => {
                 let sides = match residual {
@@ -342,14 +354,14 @@ impl<'scope> Lowering<'scope, '_> {
                     None => self.sides(join.broadcast(), left, right, on)?,
                 };
                 let (left_rows, left_columns, right_rows, right_columns) = sides;
-                let schema = plan.schema.clone();
-                let joined = outer_join(
-                    (left_rows, &left_columns),
-                    (right_rows, &right_columns),
+                let spec = outer_join::Spec::new(
                     *kind,
+                    (left_rows.layout.schema(), &left_columns),
+                    (right_rows.layout.schema(), &right_columns),
                     residual.clone(),
-                    schema,
+                    plan.schema.clone(),
                 );
+                let joined = outer_join(&spec, left_rows, right_rows, &self.context);
                 if let Some(errors) = joined.errors
                     && residual.as_ref().is_some_and(can_fail)
                 {
@@ -358,17 +370,14 @@ impl<'scope> Lowering<'scope, '_> {
                 Ok(joined.rows)
             }
             Node::SetOperation(node::SetOperation { left, right, operation }) => {
-                let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
-                let mut side = |side: &IncrementalPlan| -> Result<_, CodecError> {
-                    let rows = relabelled(self.rows(side)?, side, &plan.schema);
-                    Ok(exchange(rows, &columns, KeyCodec::new(&types_of(&plan.schema, &columns))?))
-                };
-                set_operation(side(left)?, side(right)?, *operation, plan.schema.clone())
+                let spec = sets::Spec::compile(*operation, plan.schema.clone())?;
+                let left_rows = relabelled(self.rows(left)?, left, &plan.schema);
+                let right_rows = relabelled(self.rows(right)?, right, &plan.schema);
+                Ok(set_operation(&spec, left_rows, right_rows, &self.context))
             }
             Node::Aggregate(node::Aggregate { input, keys, aggregates, fallbacks }) => {
                 let stream = self.rows(input)?;
-                let groups = aggregate::aggregate(
-                    stream,
+                let spec = aggregate::Spec::compile(
                     &input.schema,
                     keys,
                     aggregates,
@@ -376,6 +385,7 @@ impl<'scope> Lowering<'scope, '_> {
                     input.properties.append_only,
                     &plan.schema,
                 )?;
+                let groups = aggregate::aggregate(&spec, stream, &self.context);
                 let mut answered = groups.rows.clone();
                 if let Some(errors) = groups.errors {
                     // A group whose total is an error has an answer too: no row, and no default.
@@ -386,34 +396,38 @@ impl<'scope> Lowering<'scope, '_> {
                     return Ok(groups.rows);
                 }
                 let row = empty_group(plan, &input.schema, aggregates, fallbacks)?;
-                let constant = constant(self.scope, row.clone(), self.as_of);
-                let default = exchange(constant, &[], KeyCodec::new(&[])?);
-                Ok(or_default(groups.rows, answered, default, row))
+                let spec = default::Spec::compile(row)?;
+                Ok(or_default(&spec, groups.rows, answered, self.as_of, &self.context))
             }
             Node::Distinct(node::Distinct { input }) => {
                 let stream = self.rows(input)?;
-                let columns = all_columns(&plan.schema);
-                let codec = KeyCodec::new(&types_of(&plan.schema, &columns))?;
-                let stream = exchange(stream, &columns, codec);
-                distinct(stream, plan.schema.clone())
+                let spec = distinct::Spec::compile(plan.schema.clone())?;
+                Ok(distinct(&spec, stream, &self.context))
             }
             Node::Top(node::Top { input, keys, order, which }) => {
                 let rows = self.rows(input)?;
-                top(
-                    rows,
+                let spec = top::Spec::compile(
                     &input.schema,
                     keys,
                     order,
                     *which,
                     input.properties.append_only,
                     plan.schema.clone(),
-                )
+                )?;
+                Ok(top(&spec, rows, &self.context))
             }
             Node::Window(node::Window { input, keys, order, ties, functions }) => {
                 let rows = self.rows(input)?;
                 let ties = ties.as_deref().unwrap_or_default();
-                let windowed =
-                    window(rows, &input.schema, keys, order, ties, functions, &plan.schema)?;
+                let spec = window::Spec::compile(
+                    &input.schema,
+                    keys,
+                    order,
+                    ties,
+                    functions,
+                    &plan.schema,
+                )?;
+                let windowed = window(&spec, rows, &self.context);
                 self.report(windowed.errors);
                 Ok(windowed.rows)
             }
@@ -433,7 +447,7 @@ impl<'scope> Lowering<'scope, '_> {
         }
     }
 
-    fn scan(&mut self, relation: &str) -> Kept<'scope, Epoch> {
+    fn scan(&mut self, relation: &str) -> Kept<'scope> {
         if let Some(scan) = self.scans.get(relation) {
             return scan.clone();
         }
@@ -446,7 +460,7 @@ impl<'scope> Lowering<'scope, '_> {
         scan
     }
 
-    fn index(&mut self, number: u64) -> Kept<'scope, Epoch> {
+    fn index(&mut self, number: u64) -> Kept<'scope> {
         let contents = self
             .relations
             .index(number)
@@ -459,7 +473,7 @@ impl<'scope> Lowering<'scope, '_> {
         &mut self,
         plan: &IncrementalPlan,
         keys: &[usize],
-    ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
+    ) -> Result<(Kept<'scope>, Vec<usize>), CodecError> {
         let all = all_columns(&plan.schema);
         match &plan.node {
             Node::IndexScan(node::IndexScan { number, keys: kept }) if kept == keys => {
@@ -470,7 +484,8 @@ impl<'scope> Lowering<'scope, '_> {
             }
             _ => {
                 let rows = self.partitioned(plan, keys)?;
-                Ok((keep(rows, Layout::keyed(plan.schema.clone(), keys)?, "Arrange"), all))
+                let layout = Layout::keyed(plan.schema.clone(), keys)?;
+                Ok((keep(rows, layout, "Arrange", &self.context), all))
             }
         }
     }
@@ -481,7 +496,8 @@ impl<'scope> Lowering<'scope, '_> {
         plan: &IncrementalPlan,
         keys: &[usize],
     ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-        Ok(exchange(self.rows(plan)?, keys, KeyCodec::new(&types_of(&plan.schema, keys))?))
+        let rows = self.rows(plan)?;
+        Ok(exchange(rows, &KeyColumns::new(&plan.schema, keys)?, &self.context))
     }
 
     /// As [`Lowering::arranged`], with the rows of the plan and nothing else.
@@ -489,14 +505,15 @@ impl<'scope> Lowering<'scope, '_> {
         &mut self,
         plan: &IncrementalPlan,
         keys: &[usize],
-    ) -> Result<(Kept<'scope, Epoch>, Vec<usize>), CodecError> {
+    ) -> Result<(Kept<'scope>, Vec<usize>), CodecError> {
         let (rows, columns) = self.arranged(plan, keys)?;
         if columns.iter().copied().eq(0..rows.layout.schema().fields().len()) {
             return Ok((rows, columns));
         }
         let rows = self.partitioned(plan, keys)?;
         let layout = Layout::keyed(plan.schema.clone(), keys)?;
-        Ok((keep(rows, layout, "Arrange"), (0..plan.schema.fields().len()).collect()))
+        let rows = keep(rows, layout, "Arrange", &self.context);
+        Ok((rows, (0..plan.schema.fields().len()).collect()))
     }
 
     /// Both sides of a join by their keys, and where their columns are; or, of a join without keys, one
@@ -511,10 +528,10 @@ impl<'scope> Lowering<'scope, '_> {
         if let Some(side) = broadcast_side {
             let mut keep_under_one_key = |plan: &IncrementalPlan, everywhere: bool| {
                 let rows = self.rows(plan)?;
-                let rows = if everywhere { broadcast(rows) } else { rows };
+                let rows = if everywhere { broadcast(rows, &self.context) } else { rows };
                 let layout = Layout::keyed(plan.schema.clone(), &[])?;
                 let columns: Vec<usize> = (0..plan.schema.fields().len()).collect();
-                Ok::<_, CodecError>((keep(rows, layout, "Arrange"), columns))
+                Ok::<_, CodecError>((keep(rows, layout, "Arrange", &self.context), columns))
             };
             let (left_rows, left_columns) = keep_under_one_key(left, side == Side::Left)?;
             let (right_rows, right_columns) = keep_under_one_key(right, side == Side::Right)?;
