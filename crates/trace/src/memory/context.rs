@@ -179,13 +179,16 @@ mod tests {
     fn derived_contexts_share_the_budget_and_have_labels_of_their_own() {
         let context = StateContext::new(MemoryBudget::new(1000), None);
         let view = context.for_relation("view");
-        let operator = view.for_operator("Join", "key".to_owned());
+        let state = view.for_state("join.1", "c0ffee");
+        let operator = state.for_operator("Join", "key".to_owned());
         let _charge = operator.budget().charge(10);
         assert_eq!(context.budget().used(), 10);
         let expected = Label {
             relation: "view".to_owned(),
             operator: "Join".to_owned(),
             key: "key".to_owned(),
+            id: "join.1".to_owned(),
+            fingerprint: "c0ffee".to_owned(),
         };
         assert_eq!(operator.label(), &expected);
         assert_eq!(context.label(), &Label::default());
