@@ -56,9 +56,6 @@ mod tests {
         assert_eq!(names("q7, q4").unwrap(), ["q7", "q4"]);
         assert_eq!(names("all").unwrap().len(), 23);
         let error = names("q4,q23").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "unknown query \"q23\": expected q0 to q22, or \"all\""
-        );
+        assert_eq!(error.to_string(), "unknown query \"q23\": expected q0 to q22, or \"all\"");
     }
 }

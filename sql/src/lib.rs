@@ -2,17 +2,17 @@
 //!
 //! Read the chapters in this order:
 //!
-//! - [`statement`]: parsing text into statements;
-//! - [`catalog`]: looking up relations;
-//! - [`planner`]: resolving names and types and optimizing, with DataFusion's planner and optimizer;
-//! - [`plan`]: the incremental plan of a view, and what of it can be shared;
-//! - [`lower`]: the dataflow that keeps it;
+//! - [`statement`]: from text to statements;
+//! - [`catalog`]: the relations that SQL can name;
+//! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
+//! - [`plan`]: the incremental plan of a view, and the indexes it shares;
+//! - [`physical`]: the operators that maintain it, and their dataflow;
 //! - [`error`]: errors with positions.
 
 pub mod catalog;
 pub mod error;
 pub mod fault;
-pub mod lower;
+pub mod physical;
 pub mod plan;
 pub mod planner;
 pub mod statement;
