@@ -65,7 +65,7 @@ impl Arranged {
                 let source = Source::Index(scan.index.fingerprint());
                 Ok(Self { source, schema: plan.schema.clone(), columns: all_columns(&plan.schema) })
             }
-            Node::Scan(Scan { relation, stored, columns }) if plan.is_stored_by(keys) => {
+            Node::Scan(Scan { relation, stored, columns, .. }) if plan.is_stored_by(keys) => {
                 let source = Source::Table(relation.clone());
                 Ok(Self { source, schema: stored.clone(), columns: columns.clone() })
             }
