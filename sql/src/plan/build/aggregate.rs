@@ -6,10 +6,12 @@ use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
 use alluvium_dataflow::window::Argument;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::expr::{AggregateFunction, GroupingSet, NullTreatment, Sort};
+use datafusion_expr::expr::{
+    AggregateFunction, AggregateFunctionParams, GroupingSet, NullTreatment, Sort,
+};
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::utils::{grouping_set_to_exprlist, powerset};
-use datafusion_expr::{Expr, and, lit, when};
+use datafusion_expr::{AggregateUDF, Expr, and, lit, when};
 use datafusion_functions::core::expr_fn::r#struct;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
@@ -161,6 +163,19 @@ impl Builder<'_> {
                 return Ok(Made::Own(Aggregate { function, input: place, distinct, result }));
             }
         }
+        self.fallback(func, params, result, below, input, projection)
+    }
+
+    /// An aggregate that DataFusion evaluates; its inputs are added to `projection`.
+    fn fallback(
+        &self,
+        function: Arc<AggregateUDF>,
+        params: AggregateFunctionParams,
+        result: &DataType,
+        below: &DFSchema,
+        input: &IncrementalPlan,
+        projection: &mut Projection,
+    ) -> Result<Made> {
         // Rows with equal arguments could be in several places of the order.
         let is_argument = |sort: &Sort| params.args.contains(&sort.expr);
         if params.distinct && !params.order_by.iter().all(is_argument) {
@@ -188,7 +203,7 @@ impl Builder<'_> {
             }
         };
         Ok(Made::Fallback(Fallback {
-            function: func,
+            function,
             arguments,
             order,
             filter,
