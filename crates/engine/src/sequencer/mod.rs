@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_sql::catalog::KEEPING;
+use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
@@ -135,10 +136,10 @@ impl Sequencer {
             if state.clock.is_some() {
                 return Ok(());
             }
+            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
             let id = self.install_now(&mut state, |_, _, _| Dataflow::Table {
                 name: CLOCK.to_owned(),
-                schema: CLOCK_SCHEMA.clone(),
-                primary_key: Vec::new(),
+                table: table.clone(),
             })?;
             let time = state.time.unwrap_or(now);
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();

@@ -1,11 +1,13 @@
 //! The loop of one worker.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::lower::{self, Keep, Relations};
+use alluvium_sql::physical::{PhysicalPlan, Relations, ViewDataflow};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::RecordBatch;
@@ -93,31 +95,37 @@ impl Worker {
 
     fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
         let installed = match dataflow {
-            Dataflow::Table { name, schema, primary_key } => {
-                let table =
-                    lower::table(&mut self.timely, &name, schema, &primary_key, self.next_epoch);
+            Dataflow::Table { name, table } => {
+                let timely = &mut self.timely;
+                let table = table.render(timely, &name, self.next_epoch, &context::current());
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
-            Dataflow::Index(index) => {
+            Dataflow::Index { plan, indexes } => {
                 let name = format!("index {}", id.0);
-                let keep = Keep::By(index.keys.clone());
-                let relations = Readable(&self.installed);
-                let rows = &index.rows;
-                let index =
-                    lower::view(&mut self.timely, &name, rows, as_of, &relations, keep, None);
+                let index = self.render(&plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, index)
             }
-            Dataflow::View { name, plan, keep, sink } => {
+            Dataflow::View { name, plan, indexes, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let relations = Readable(&self.installed);
-                let kept = if keep { Keep::Rows } else { Keep::Nothing };
-                let view =
-                    lower::view(&mut self.timely, &name, &plan, as_of, &relations, kept, sink);
-                Installed::view(id, as_of, keep.then_some(name), view)
+                let view = self.render(&plan, &name, as_of, &indexes, sink);
+                let name = view.contents.is_some().then_some(name);
+                Installed::view(id, as_of, name, view)
             }
         };
         self.installed.push(installed);
+    }
+
+    fn render(
+        &mut self,
+        plan: &PhysicalPlan,
+        name: &str,
+        as_of: Epoch,
+        indexes: &BTreeMap<Fingerprint, DataflowId>,
+        sink: Option<Box<dyn Sink>>,
+    ) -> ViewDataflow {
+        let relations = Readable { installed: &self.installed, indexes };
+        plan.render(&mut self.timely, name, as_of, &relations, sink, &context::current())
     }
 
     fn remove(&mut self, id: DataflowId) {
@@ -207,17 +215,23 @@ fn loaded(change: &TableChange) -> (RecordBatch, Option<ScalarBuffer<i64>>) {
     change.load().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The dataflows that others can read from.
-struct Readable<'a>(&'a [Installed]);
+/// The dataflows that a new one can read.
+struct Readable<'a> {
+    installed: &'a [Installed],
+    /// Which of them are its indexes.
+    indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+}
 
 impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
-        let found = self.0.iter().find(|installed| installed.name.as_deref() == Some(relation))?;
+        let mut all = self.installed.iter();
+        let found = all.find(|installed| installed.name.as_deref() == Some(relation))?;
         found.contents().cloned()
     }
 
-    fn index(&self, number: u64) -> Option<Contents> {
-        let at = self.0.binary_search_by_key(&number, |installed| installed.id.0).ok()?;
-        self.0[at].contents().cloned()
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
+        let id = self.indexes.get(&fingerprint)?;
+        let at = self.installed.binary_search_by_key(id, |installed| installed.id).ok()?;
+        self.installed[at].contents().cloned()
     }
 }
