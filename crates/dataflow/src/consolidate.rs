@@ -37,18 +37,14 @@ pub fn consolidate<T: Ord + Clone>(
 
     let mut kept: Vec<(u32, i64)> = Vec::with_capacity(order.len());
     for equal in order.chunk_by(|a, b| compare(a, b) == Ordering::Equal) {
-        let weight =
-            equal.iter().map(|&row| all.weight(row as usize)).fold(0, |sum: i64, weight| {
-                add(sum, weight)
-            });
+        let weight = equal.iter().map(|&row| all.weight(row as usize)).fold(0, add);
         if weight != 0 {
             kept.push((equal[0], weight));
         }
     }
     kept.chunk_by(|a, b| all.time(a.0 as usize) == all.time(b.0 as usize))
         .map(|slice| {
-            let indices: UInt32Array =
-                slice.iter().map(|&(row, _)| row).collect::<Vec<_>>().into();
+            let indices: UInt32Array = slice.iter().map(|&(row, _)| row).collect::<Vec<_>>().into();
             let weights: Vec<i64> = slice.iter().map(|&(_, weight)| weight).collect();
             let time = all.time(slice[0].0 as usize).clone();
             (time, all.take(&indices).rows, weights.into())
