@@ -26,7 +26,7 @@ impl RelationSource {
     pub(crate) fn new(name: String, relation: Relation) -> RelationSource {
         let schema = match &relation {
             Relation::Table { schema, .. }
-            | Relation::MaterializedView { schema }
+            | Relation::MaterializedView { schema, .. }
             | Relation::System { schema } => Arc::clone(schema),
             Relation::Clock => Arc::clone(&CLOCK_SCHEMA),
             // Plans over this one must agree with it on which columns can be NULL.

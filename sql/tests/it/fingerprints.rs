@@ -85,6 +85,18 @@ fn what_changes_rows_changes_the_fingerprint() {
 }
 
 #[test]
+fn a_materialized_view_of_another_meaning_changes_the_fingerprints_of_its_readers() {
+    let over = |view: &str| {
+        let mut definitions = Definitions::flights();
+        definitions.define(&format!("CREATE MATERIALIZED VIEW v AS {view}"));
+        fingerprint(&definitions, "SELECT count(*) AS n FROM v")
+    };
+    let all = over("SELECT origin FROM flights");
+    assert_eq!(over("SELECT f.origin FROM flights f"), all);
+    assert_ne!(over("SELECT origin FROM flights WHERE distance > 10"), all);
+}
+
+#[test]
 fn sharing_lists_each_index_once_after_those_it_is_made_of_and_keeps_the_fingerprint() {
     let query = "SELECT f.id, g.id AS other FROM flights f
          JOIN airlines a ON f.carrier = a.carrier JOIN flights g ON f.tailnum = g.tailnum";

@@ -63,7 +63,8 @@ impl Definitions {
                     let planned = self.planner.view(&view, self).unwrap();
                     let relation = match view.kind {
                         ViewKind::Materialized => {
-                            Relation::MaterializedView { schema: planned.schema }
+                            let fingerprint = planned.plan.fingerprint();
+                            Relation::MaterializedView { schema: planned.schema, fingerprint }
                         }
                         kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
                             schema: planned.schema,

@@ -114,6 +114,16 @@ fn aggregates_are_over_columns_of_a_map() {
 }
 
 #[test]
+fn equal_nodes_that_keep_state_are_one_operator() {
+    let query = "SELECT carrier FROM (SELECT carrier, count(*) AS n FROM flights GROUP BY carrier) x WHERE n > 9
+         UNION ALL
+         SELECT carrier FROM (SELECT carrier, count(*) AS n FROM flights GROUP BY carrier) y WHERE n < 2";
+    let text = Definitions::flights().explain(query);
+    assert_eq!(text.matches("as aggregate.1 ").count(), 2, "{text}");
+    assert!(!text.contains("aggregate.2"), "{text}");
+}
+
+#[test]
 fn distinct_is_dropped_where_rows_differ_anyway() {
     let queries = [
         "SELECT DISTINCT origin, dest FROM flights",
@@ -162,7 +172,7 @@ fn queries_in_queries_are_planned_in_place() {
 }
 
 #[test]
-fn views_are_read_if_they_are_kept_and_written_out_if_not() {
+fn materialized_views_are_scanned_and_other_views_expanded() {
     let mut definitions = Definitions::flights();
     definitions.define(
         "CREATE MATERIALIZED VIEW per_carrier AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier;

@@ -11,7 +11,7 @@ use datafusion_expr::expr::{
 };
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::utils::{grouping_set_to_exprlist, powerset};
-use datafusion_expr::{Expr, and, lit, when};
+use datafusion_expr::{AggregateUDF, Expr, and, lit, when};
 use datafusion_functions::core::expr_fn::r#struct;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
@@ -178,6 +178,19 @@ impl Builder<'_> {
                 }));
             }
         }
+        self.fallback(func, params, result, below, input, projection)
+    }
+
+    /// An aggregate that DataFusion evaluates; its inputs are added to `projection`.
+    fn fallback(
+        &self,
+        function: Arc<AggregateUDF>,
+        params: AggregateFunctionParams,
+        result: &DataType,
+        below: &DFSchema,
+        input: &IncrementalPlan,
+        projection: &mut Projection,
+    ) -> Result<Made> {
         // Rows with equal arguments could be in several places of the order.
         let is_argument = |sort: &Sort| params.args.contains(&sort.expr);
         if params.distinct && !params.order_by.iter().all(is_argument) {
@@ -205,7 +218,7 @@ impl Builder<'_> {
             }
         };
         Ok(Made::Fallback(Fallback {
-            function: func,
+            function,
             arguments,
             order,
             filter,
