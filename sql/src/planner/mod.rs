@@ -129,7 +129,7 @@ impl Planner {
         write::delete(delete, catalog)
     }
 
-    /// A plan as text, a node a line, each node's inputs indented below it.
+    /// A plan as text, with one node per line and inputs indented below.
     pub fn explain(&self, plan: &IncrementalPlan) -> Result<String> {
         crate::plan::explain(plan)
     }

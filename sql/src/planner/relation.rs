@@ -88,9 +88,10 @@ pub(crate) fn check_kept(plan: &LogicalPlan) -> error::Result<()> {
     walked.map_err(|error| Error::from_datafusion(&error))?;
     match passing {
         None => Ok(()),
-        Some(name) => {
-            Err(Error::new(format!("\"{name}\" keeps no rows that could be read: {KEEPING}"), None))
-        }
+        Some(name) => Err(Error::new(
+            format!("\"{name}\" does not keep its rows, so it cannot be queried: {KEEPING}"),
+            None,
+        )),
     }
 }
 

@@ -1,6 +1,6 @@
-//! What views become.
+//! The plans of views.
 //!
-//! Plans stand in `snapshots/`; run with `INSTA_UPDATE=always` to write them anew, and read them.
+//! The expected plans are in `snapshots/`. Run with `INSTA_UPDATE=always` to update them, and review the changes.
 
 use std::fmt::Write;
 
@@ -230,7 +230,7 @@ fn columns_have_one_string_type_whatever_a_function_gives() {
     );
 }
 
-/// What the only map of a view over constants gives for its first column.
+/// The value of the first column of a view over constants, whose plan is a single map.
 fn evaluate(query: &str) -> Result<String, String> {
     let planned = Definitions::flights().view(query).map_err(|error| error.message)?;
     let Node::Map(map) = &planned.plan.node else { panic!("a map:\n{query}") };
@@ -241,7 +241,7 @@ fn evaluate(query: &str) -> Result<String, String> {
 }
 
 #[test]
-fn arithmetic_fails_rather_than_wraps() {
+fn arithmetic_fails_instead_of_wrapping() {
     for expression in [
         "x + 1",
         "x * 2",
@@ -270,7 +270,7 @@ fn arithmetic_fails_rather_than_wraps() {
 }
 
 #[test]
-fn casts_fail_and_try_casts_give_null() {
+fn casts_fail_and_try_casts_return_null() {
     let failed = evaluate("SELECT CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap_err();
     assert!(failed.contains("Cannot cast string '12a'"), "{failed}");
     assert_eq!(evaluate("SELECT TRY_CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap(), "");
