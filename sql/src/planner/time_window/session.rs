@@ -9,12 +9,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit};
-use datafusion_common::{Result, exec_datafusion_err, exec_err, internal_err};
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, internal_err};
 use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::{
     Expr, PartitionEvaluator, Signature, Volatility, WindowFrame, WindowUDF, WindowUDFImpl,
 };
+
+use datafusion_physical_expr::expressions::Literal;
 
 use super::{Duration, nanoseconds};
 
@@ -29,21 +31,21 @@ pub(super) enum Bound {
 
 /// A bound of the sessions, with this gap, of the rows that agree on `keys`.
 pub(super) fn bound(bound: Bound, time: Expr, keys: Vec<Expr>, gap: Duration) -> Expr {
-    let function =
-        SessionBound { bound, gap: gap.0, signature: Signature::any(1, Volatility::Immutable) };
+    let function = SessionBound { bound, signature: Signature::any(2, Volatility::Immutable) };
     let definition = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::from(function)));
-    let mut window = WindowFunction::new(definition, vec![time.clone()]);
+    let mut window = WindowFunction::new(definition, vec![time.clone(), gap.duration()]);
     window.params.partition_by = keys;
     window.params.order_by = vec![time.sort(true, false)];
     window.params.window_frame = WindowFrame::new(Some(false));
     Expr::from(window)
 }
 
-/// `session_start(time)` and `session_end(time)`, for one gap in nanoseconds.
+/// `session_start(time, gap)` and `session_end(time, gap)`; the gap is a constant duration.
+///
+/// The gap is an argument because fingerprints identify a function by its name and arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SessionBound {
     bound: Bound,
-    gap: i64,
     signature: Signature,
 }
 
@@ -68,9 +70,13 @@ impl WindowUDFImpl for SessionBound {
 
     fn partition_evaluator(
         &self,
-        _arguments: PartitionEvaluatorArgs<'_>,
+        arguments: PartitionEvaluatorArgs<'_>,
     ) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(Sessions { bound: self.bound, gap: self.gap }))
+        let gap = arguments.input_exprs().get(1).and_then(|gap| gap.downcast_ref::<Literal>());
+        let Some(ScalarValue::DurationNanosecond(Some(gap))) = gap.map(Literal::value) else {
+            return internal_err!("the gap of sessions is a constant duration");
+        };
+        Ok(Box::new(Sessions { bound: self.bound, gap: *gap }))
     }
 }
 
