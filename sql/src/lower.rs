@@ -12,7 +12,7 @@ use alluvium_dataflow::codec::{CodecError, KeyCodec, ValueCodec};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::default::or_default;
-use alluvium_dataflow::delta::{Delta, DeltaStream};
+use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
 use alluvium_dataflow::distinct::distinct;
 use alluvium_dataflow::errors::keep_errors;
 use alluvium_dataflow::exchange::{broadcast, exchange};
@@ -32,6 +32,7 @@ use alluvium_dataflow::window::window;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
@@ -79,13 +80,18 @@ pub struct StreamInput {
 }
 
 impl StreamInput {
-    /// Rows of the table that enter it at `epoch`, which must not be before the last
-    /// [`StreamInput::advance_to`]. They are asked for when the dataflow takes them.
-    pub fn send(&mut self, epoch: Epoch, rows: impl FnOnce() -> RecordBatch + 'static) {
+    /// Rows of the table and their weights at `epoch`, which must not be before the last [`StreamInput::advance_to`].
+    /// Without weights every row is inserted once. They are asked for when the dataflow takes them.
+    pub fn send(
+        &mut self,
+        epoch: Epoch,
+        rows: impl FnOnce() -> (RecordBatch, Option<ScalarBuffer<i64>>) + 'static,
+    ) {
         let columns = self.columns.clone();
         self.input.send(epoch, move || {
-            let rows = rows().project(&columns).expect("the columns are of the table");
-            Delta::insertions(rows, epoch)
+            let (rows, weights) = rows();
+            let rows = rows.project(&columns).expect("the columns are of the table");
+            Delta::new(rows, Times::Same(epoch), weights)
         });
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct Table {
     pub(crate) defaults: Vec<Option<Expr>>,
     /// Whether it keeps its contents.
     pub(crate) kept: bool,
-    /// Whether rows are only ever inserted.
+    /// Whether rows are only ever inserted. A table that keeps nothing and is not append-only takes unchecked changes.
     pub(crate) append_only: bool,
 }
 
@@ -49,6 +49,18 @@ impl Table {
         }
         if self.append_only {
             return Err(Error::sql(format!("\"{name}\" is 'append_only': rows only enter it")));
+        }
+        Ok(())
+    }
+
+    /// Refuses unchecked changes of a table, called `name`, that keeps its contents or is append-only.
+    pub(crate) fn check_unchecked(&self, name: &str) -> Result<()> {
+        if self.kept {
+            let message = format!("\"{name}\" keeps its contents: insert and delete its rows");
+            return Err(Error::sql(message));
+        }
+        if self.append_only {
+            return Err(Error::sql(format!("\"{name}\" is 'append_only': insert its rows")));
         }
         Ok(())
     }
@@ -161,8 +173,7 @@ impl Entry {
         matches!(&self.definition, Definition::Table(Table { kept: false, .. }))
     }
 
-    /// The plan of its changes: for what is kept a scan of it, for a table that keeps nothing what passes
-    /// through it, for a plain view the view itself.
+    /// The plan of its changes: a scan of what is kept, the stream of a table that keeps nothing, or a plain view itself.
     pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
         if self.kind() == RelationKind::LocalView {
             return Err(Error::sql(format!(
@@ -177,9 +188,11 @@ impl Entry {
         }
         let columns = (0..self.schema.fields().len()).collect();
         let relation = self.name.clone();
-        let plan = match self.is_stream() {
-            true => IncrementalPlan::stream(relation, &self.schema, columns),
-            false => IncrementalPlan::scan(relation, &self.schema, columns, &[], false),
+        let plan = match &self.definition {
+            Definition::Table(Table { kept: false, append_only, .. }) => {
+                IncrementalPlan::stream(relation, &self.schema, columns, *append_only)
+            }
+            _ => IncrementalPlan::scan(relation, &self.schema, columns, &[], false),
         };
         plan.map(Arc::new).map_err(|error| Error::sql(error.to_string()))
     }

@@ -119,6 +119,24 @@ impl Transaction {
         self.stage(table.id, TableChange::deletions(rows))
     }
 
+    /// Changes rows of a table by weights, one for each row: a positive weight inserts so many copies of its row, a negative
+    /// one deletes them, and zero changes nothing.
+    ///
+    /// The table keeps nothing and is not append-only: it is declared `WITH ('materialized' = 'false')`. It takes changes as
+    /// they are, which is for streams of changes that are consistent already: deleting rows that were never inserted
+    /// leaves its views undefined. Columns as in [`Transaction::insert`].
+    ///
+    /// On an error, such as a weight beyond 2,147,483,647 copies, nothing of the change is made, and the transaction
+    /// stays open.
+    pub fn change(&mut self, table: &str, rows: RecordBatch, weights: &[i64]) -> Result<()> {
+        let entry = self.writer().entry(table)?;
+        let table = entry.as_table()?;
+        table.check_unchecked(&entry.name)?;
+        let rows = check::check(&entry, rows.columns())?;
+        let (rows, weights) = check::check_weights(rows, weights)?;
+        self.stage(table.id, TableChange::weighted(&rows, weights)?)
+    }
+
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
     /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one, unless it
     /// [began at a time of its own](crate::Engine::begin_at).

@@ -154,7 +154,7 @@ impl Worker {
             for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
                 for change in changes {
                     let change = change.clone();
-                    input.send(epoch, move || loaded(&change).0);
+                    input.send(epoch, move || loaded(&change));
                 }
             }
         }

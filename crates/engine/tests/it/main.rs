@@ -16,3 +16,4 @@ mod subscriptions;
 mod support;
 mod time_windows;
 mod transactions;
+mod unchecked;

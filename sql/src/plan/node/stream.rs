@@ -20,7 +20,8 @@ pub struct Stream {
 }
 
 impl IncrementalPlan {
-    /// Some columns of a table that does not keep its rows and whose columns are `schema`.
+    /// Some columns of a table that does not keep its rows and whose columns are `schema`. Unless the table is
+    /// `append_only`, rows may be deleted, too.
     ///
     /// # Errors
     /// If there is no such column.
@@ -28,11 +29,12 @@ impl IncrementalPlan {
         relation: String,
         schema: &Schema,
         columns: Vec<usize>,
+        append_only: bool,
     ) -> Result<IncrementalPlan> {
         Ok(IncrementalPlan {
             schema: Arc::new(schema.project(&columns)?),
             node: Node::Stream(Stream { relation, columns }),
-            properties: Properties { unique: Vec::new(), append_only: true },
+            properties: Properties { unique: Vec::new(), append_only },
         })
     }
 }
