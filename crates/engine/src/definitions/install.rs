@@ -9,7 +9,7 @@ use super::Definitions;
 use crate::catalog::Uses;
 use crate::error::Result;
 use crate::sequencer::Stream;
-use crate::worker::{Dataflow, DataflowId};
+use crate::worker::{Dataflow, DataflowId, Reads};
 
 impl Definitions {
     /// Builds the dataflow of a plan. Indexes it shares with other dataflows are built where they are missing.
@@ -26,9 +26,11 @@ impl Definitions {
                 None => {
                     let index = Arc::new(index);
                     let streams = self.streams(&index.rows);
+                    let parts = index.parts().into_iter().map(DataflowId).collect();
+                    let reads = reads(&index.rows, parts);
                     let built = self
                         .sequencer
-                        .install(&streams, |_, _, _| Dataflow::Index(index.clone()))?;
+                        .install(&streams, &reads, |_, _, _| Dataflow::Index(index.clone()))?;
                     self.indexes.insert(built, index);
                     built
                 }
@@ -41,7 +43,9 @@ impl Definitions {
         });
         let installed = shared.and_then(|plan| {
             let (streams, plan) = (self.streams(&plan), Arc::new(plan));
-            self.sequencer.install(&streams, |worker, id, as_of| dataflow(&plan, worker, id, as_of))
+            let reads = reads(&plan, uses.all.clone());
+            let build = |worker, id, as_of| dataflow(&plan, worker, id, as_of);
+            self.sequencer.install(&streams, &reads, build)
         });
         match installed {
             Ok(id) => Ok((id, uses)),
@@ -71,4 +75,11 @@ impl Definitions {
         });
         streams
     }
+}
+
+/// What the dataflow of a plan over indexes reads.
+fn reads(plan: &IncrementalPlan, indexes: Vec<DataflowId>) -> Reads {
+    let mut relations = Vec::new();
+    plan.visit_relations(&mut |relation| relations.push(relation.to_owned()));
+    Reads { relations, indexes }
 }

@@ -11,7 +11,7 @@ use super::Definitions;
 use crate::catalog::{Definition, Entry, Scope, Table, Uses, View};
 use crate::connectors::Connectors;
 use crate::error::{Error, Result};
-use crate::worker::Dataflow;
+use crate::worker::{Dataflow, Reads};
 use crate::writer::Writer;
 
 /// What happens to the name of a new relation.
@@ -56,7 +56,7 @@ impl Definitions {
             Taken::Keep => return Ok(()),
             Taken::Replace(before) => self.remove(&before, connectors),
         };
-        let id = self.sequencer.install(&[], |_, _, _| match kept {
+        let id = self.sequencer.install(&[], &Reads::default(), |_, _, _| match kept {
             true => Dataflow::Table {
                 name: name.clone(),
                 schema: schema.clone(),
@@ -113,6 +113,8 @@ impl Definitions {
             }
         };
         let removed = before.map_or(Ok(()), |before| self.remove(&before, connectors));
+        // The catalog copies entries that somebody still reads.
+        drop(entries);
         self.catalog.insert(Entry {
             name: name.clone(),
             schema: planned.schema,

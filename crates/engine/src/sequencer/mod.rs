@@ -21,7 +21,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::TableChange;
-use crate::worker::{Command, Dataflow, DataflowId, Pool, Progress};
+use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress, Reads};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -100,26 +100,33 @@ impl Sequencer {
             true => 1,
             false => IN_FLIGHT,
         })?;
-        let changed: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
+        let mut tables: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
-        state.changed.extend(changed);
+        state.changed.extend(&tables);
         if let Some(clock) = &mut state.clock {
+            tables.push(clock.id);
             shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
-        Ok(self.make_epoch(&mut state, shares, time))
+        Ok(self.make_epoch(&mut state, &tables, shares, time))
     }
 
     fn make_epoch(
         &self,
         state: &mut State,
+        tables: &[DataflowId],
         mut shares: Vec<Vec<(DataflowId, Vec<TableChange>)>>,
         time: Moment,
     ) -> Epoch {
         let epoch = self.last() + 1;
+        let advance = match self.budget.is_over() {
+            true => Advance::All,
+            false => Advance::Changed(tables.into()),
+        };
         self.progress.expect(epoch, time);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
+            advance: advance.clone(),
             changes: std::mem::take(&mut shares[worker]),
         });
         state.time = Some(time);
@@ -135,16 +142,17 @@ impl Sequencer {
             if state.clock.is_some() {
                 return Ok(());
             }
-            let id = self.install_now(&mut state, |_, _, _| Dataflow::Table {
-                name: CLOCK.to_owned(),
-                schema: CLOCK_SCHEMA.clone(),
-                primary_key: Vec::new(),
-            })?;
+            let id =
+                self.install_now(&mut state, &Reads::default(), |_, _, _| Dataflow::Table {
+                    name: CLOCK.to_owned(),
+                    schema: CLOCK_SCHEMA.clone(),
+                    primary_key: Vec::new(),
+                })?;
             let time = state.time.unwrap_or(now);
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
-            self.make_epoch(&mut state, shares, time);
+            self.make_epoch(&mut state, &[id], shares, time);
             // Whoever gives the time is not bound by the clock's.
             state.time = before;
             state.clock = Some(RunningClock { id, time });
@@ -154,13 +162,14 @@ impl Sequencer {
     }
 
     /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
-    /// `dataflow` makes each worker's part.
+    /// `dataflow` makes each worker's part, which reads no more than `reads` says.
     ///
     /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
     /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
     pub(crate) fn install(
         &self,
         streams: &[Stream],
+        reads: &Reads,
         dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let id = {
@@ -173,7 +182,7 @@ impl Sequencer {
                      read it: {KEEPING}"
                 )));
             }
-            self.install_now(&mut state, dataflow)?
+            self.install_now(&mut state, reads, dataflow)?
         };
         self.progress.wait_ready(id)?;
         Ok(id)
@@ -182,6 +191,7 @@ impl Sequencer {
     fn install_now(
         &self,
         state: &mut State,
+        reads: &Reads,
         mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let as_of = self.last();
@@ -191,6 +201,7 @@ impl Sequencer {
         self.pool.broadcast(|worker| Command::Install {
             id,
             as_of,
+            reads: reads.clone(),
             dataflow: dataflow(worker, id, as_of),
         });
         Ok(id)

@@ -22,15 +22,19 @@ pub(crate) enum Command {
         /// The last epoch before the dataflow's own changes: of all that can come later, nothing is in
         /// flight.
         as_of: Epoch,
+        /// What it reads.
+        reads: Reads,
         /// What to build.
         dataflow: Dataflow,
     },
     /// Removes a dataflow, and drops the changes on their way in it.
     Remove(DataflowId),
-    /// Sends an epoch's changes into its tables, and ends the epoch for all tables.
+    /// Sends an epoch's changes into its tables, and ends the epoch.
     Commit {
         /// The epoch.
         epoch: Epoch,
+        /// The tables that advance past it, with their groups.
+        advance: Advance,
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     },
@@ -39,6 +43,24 @@ pub(crate) enum Command {
     /// Does something on the worker's thread.
     #[cfg(test)]
     Run(fn()),
+}
+
+/// The tables that a commit advances. All workers advance the same ones.
+#[derive(Clone, Debug)]
+pub(crate) enum Advance {
+    /// Those it changes, on this worker or another.
+    Changed(Arc<[DataflowId]>),
+    /// All: operators spill their state when they run, so all of them run while memory is short.
+    All,
+}
+
+/// What a dataflow reads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reads {
+    /// Tables and views by name, and the clock.
+    pub relations: Vec<String>,
+    /// Indexes.
+    pub indexes: Vec<DataflowId>,
 }
 
 /// A dataflow to build.

@@ -3,6 +3,7 @@
 mod copy;
 mod definitions;
 mod failures;
+mod groups;
 mod large;
 mod memory;
 mod now;
