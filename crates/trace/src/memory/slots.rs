@@ -17,7 +17,8 @@ use parking_lot::Mutex;
 pub const SLOT: usize = 16 << 10;
 
 /// The slots of a region, which is mapped as a whole: a few huge pages, wherever these begin.
-const REGION: usize = 1024;
+/// Few under Miri, which is slow.
+const REGION: usize = if cfg!(miri) { 4 } else { 1024 };
 
 /// The most slots that are released at once: other threads wait meanwhile.
 const MOST_COOLED: usize = 2048;
@@ -159,12 +160,12 @@ impl State {
 }
 
 /// Asks for huge pages. Without them everything works as well.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn ask_for_huge_pages(region: &MmapMut) {
     let _ = region.advise(memmap2::Advice::HugePage);
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn ask_for_huge_pages(_region: &MmapMut) {}
 
 /// The bytes of a page of the system.

@@ -104,7 +104,11 @@ impl Policy {
     }
 
     /// The layer to move to a file next: the largest on the heap that is worth one.
-    pub(super) fn to_spill(&self, layers: &[impl Shape], smallest_file: usize) -> Option<usize> {
+    pub(super) fn next_to_spill(
+        &self,
+        layers: &[impl Shape],
+        smallest_file: usize,
+    ) -> Option<usize> {
         let is_worth_it = |layer: &usize| {
             let layer = &layers[*layer];
             layer.updates() > 0 && !layer.is_file() && layer.bytes() >= smallest_file
@@ -262,7 +266,7 @@ mod tests {
                 !layer.is_file && layer.updates > 0 && layer.bytes() >= least
             });
             let largest = candidates.map(Shape::bytes).max();
-            let spilled = IN_PROPORTION.to_spill(&layers, least);
+            let spilled = IN_PROPORTION.next_to_spill(&layers, least);
             prop_assert_eq!(spilled.map(|layer| layers[layer].bytes()), largest);
         }
     }
