@@ -1,10 +1,10 @@
-//! How much memory a process may take when nobody says.
+//! The default memory budget of a process.
 
 use std::fs;
 use std::path::Path;
 
-/// Four fifths of the memory of the machine, or of a control group that the process is in if that has less. `None`
-/// where the system does not tell.
+/// Four fifths of the memory of the machine, or of the smallest limit of the control groups that the process is in.
+/// `None` on a system that reports neither.
 pub(crate) fn memory() -> Option<usize> {
     let all = [machine(), control_groups()];
     let bytes = all.into_iter().flatten().min()?;

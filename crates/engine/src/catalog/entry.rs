@@ -12,7 +12,7 @@ use super::Uses;
 use crate::error::{Error, Result};
 use crate::worker::DataflowId;
 
-/// What the catalog knows of a relation.
+/// A relation in the catalog.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -83,7 +83,7 @@ pub(crate) struct View {
 pub struct RelationInfo {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: RelationKind,
     /// Its columns.
     pub schema: SchemaRef,
@@ -107,7 +107,7 @@ pub enum RelationKind {
 }
 
 impl RelationKind {
-    /// What it is called.
+    /// Its name in messages.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -197,7 +197,7 @@ impl Entry {
         plan.map(Arc::new).map_err(|error| Error::sql(error.to_string()))
     }
 
-    /// What it is to the planner.
+    /// The relation as the planner sees it.
     pub(crate) fn relation(&self) -> Relation {
         let schema = self.schema.clone();
         match &self.definition {

@@ -1,4 +1,4 @@
-//! The indexes there are, and who uses them.
+//! The indexes that exist, and how many users each has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::worker::DataflowId;
 
-/// The indexes that views and subscriptions share. One that nobody uses any more is gone.
+/// The indexes that views and subscriptions share. An index without users is removed.
 #[derive(Default)]
 pub(crate) struct Indexes(Mutex<Vec<Entry>>);
 
@@ -48,7 +48,7 @@ impl Indexes {
         entries.push(Entry { id, index, users: 1 });
     }
 
-    /// Takes a user from each of these; gives those that nobody uses any more, users first.
+    /// Removes one user from each of these. Returns the indexes that have none left, each before those it is made of.
     pub(crate) fn release(&self, uses: &[DataflowId]) -> Vec<DataflowId> {
         let mut entries = self.0.lock();
         let mut released = uses.to_vec();

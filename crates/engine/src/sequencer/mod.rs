@@ -56,7 +56,7 @@ pub(crate) struct Stream {
 /// The dataflow whose one row is the time of the epoch.
 struct RunningClock {
     id: DataflowId,
-    /// What the row says.
+    /// The value of the row.
     time: Moment,
 }
 
@@ -76,7 +76,7 @@ impl Sequencer {
         self.pool.len()
     }
 
-    /// The last epoch that was committed. Waits for nobody.
+    /// The last epoch that was committed. Does not block.
     pub(crate) fn last(&self) -> Epoch {
         self.last.load(Ordering::Acquire)
     }
@@ -87,7 +87,7 @@ impl Sequencer {
     }
 
     /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many
-    /// epochs are in flight, while there is no memory left that those in flight could give back, and while a
+    /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
     /// subscription is congested. Does not wait until the epoch is complete.
     ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
@@ -153,7 +153,7 @@ impl Sequencer {
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
             self.make_epoch(&mut state, &[id], shares, time);
-            // Whoever gives the time is not bound by the clock's.
+            // A transaction with a time of its own is not bound by the clock's.
             state.time = before;
             state.clock = Some(RunningClock { id, time });
             id
@@ -207,14 +207,14 @@ impl Sequencer {
         Ok(id)
     }
 
-    /// Does something on every worker's thread.
+    /// Runs a function on every worker's thread.
     #[cfg(test)]
     pub(crate) fn run_on_workers(&self, act: fn()) {
         let _order = self.state.lock();
         self.pool.broadcast(|_| Command::Run(act));
     }
 
-    /// Takes a dataflow down. What others pinned of it stays readable to them.
+    /// Removes a dataflow. Snapshots that readers have pinned stay readable.
     pub(crate) fn remove(&self, id: DataflowId) {
         if self.poison.is_spread() {
             return;

@@ -109,7 +109,7 @@ impl Transaction {
     /// columns say; of one without, one copy of each row. A table that is append-only or keeps nothing
     /// refuses it.
     ///
-    /// What is not there is let pass; without a primary key it is counted ([`crate::RelationInfo::refused`]).
+    /// Deleting an absent row has no effect; without a primary key it is counted ([`crate::RelationInfo::refused`]).
     /// Columns as in [`Transaction::insert`].
     pub fn delete(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
         let entry = self.writer().entry(table)?;
@@ -119,7 +119,7 @@ impl Transaction {
         self.stage(table.id, TableChange::deletions(rows))
     }
 
-    /// Changes rows of a table by weights, one for each row: a positive weight inserts so many copies of its row, a negative
+    /// Changes rows of a table by weights, one for each row: a positive weight inserts that many copies of its row, a negative
     /// one deletes them, and zero changes nothing.
     ///
     /// The table keeps nothing and is not append-only: it is declared `WITH ('materialized' = 'false')`. It takes changes as
@@ -177,12 +177,12 @@ impl Transaction {
         }
     }
 
-    /// Begins to work out what a statement does to a table.
+    /// Begins to stage the changes of a statement to a table.
     pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
         Staging::new(table, &self.writer().context)
     }
 
-    /// Makes what a statement does a part of the transaction. Returns how many rows are deleted and inserted.
+    /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
         let Staging { table, deletions, insertions } = staging;

@@ -17,10 +17,9 @@ pub(crate) struct DataflowId(pub u64);
 pub(crate) enum Command {
     /// Builds a dataflow.
     Install {
-        /// What it is called from now on.
+        /// Its name from now on.
         id: DataflowId,
-        /// The last epoch before the dataflow's own changes: of all that can come later, nothing is in
-        /// flight.
+        /// The last committed epoch, which is complete.
         as_of: Epoch,
         /// What it reads.
         reads: Reads,
@@ -38,9 +37,9 @@ pub(crate) enum Command {
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     },
-    /// Takes all dataflows down and ends the thread.
+    /// Removes all dataflows and ends the thread.
     Shutdown,
-    /// Does something on the worker's thread.
+    /// Runs a function on the worker's thread.
     #[cfg(test)]
     Run(fn()),
 }
@@ -85,7 +84,7 @@ pub(crate) enum Dataflow {
     View {
         /// Its name.
         name: String,
-        /// What it computes.
+        /// Its query.
         plan: Arc<IncrementalPlan>,
         /// Whether its rows are kept, so that it can be read under its name.
         keep: bool,

@@ -15,9 +15,9 @@ use super::progress::Published;
 /// A dataflow that runs on this worker.
 pub(super) struct Installed {
     pub(super) id: DataflowId,
-    /// What it is known as to other dataflows; `None` if they cannot read it.
+    /// The name by which other dataflows read it; `None` if they cannot.
     pub(super) name: Option<String>,
-    /// Until it is complete as of this epoch, nobody may read it.
+    /// It is readable once it is complete as of this epoch.
     as_of: Epoch,
     ready: bool,
     /// The frontier it was last published with.
@@ -81,7 +81,7 @@ impl Installed {
         }
     }
 
-    /// Where rows enter that pass through tables which keep none.
+    /// The inputs for rows of tables that keep none.
     pub(super) fn stream_inputs(&mut self) -> &mut [StreamInput] {
         match &mut self.kind {
             Kind::View(view) => &mut view.streams,
@@ -142,7 +142,7 @@ impl Installed {
         }
     }
 
-    /// What other threads may read of it.
+    /// Its snapshots for other threads.
     pub(super) fn publish(&self) -> Published {
         let (contents, errors, refused) = match &self.kind {
             Kind::Table(table) => (Some(&table.contents), None, Some(table.refused.clone())),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  sequencer ──► Pool ──► commands, in one order for all ──► Thread 0 ─┐
-//!                   └───────────────────────────────────────► Thread 1 ─┴─► Progress ──► who waits, who reads
+//!                   └───────────────────────────────────────► Thread 1 ─┴─► Progress ──► waiters and readers
 //! ```
 //!
 //! Every [`Command`] goes to all workers in the same order, so that they build the same dataflows in the

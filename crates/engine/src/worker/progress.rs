@@ -1,4 +1,4 @@
-//! How far the workers have come, and what can be read: all that other threads see of them.
+//! The progress of the workers and their snapshots: all that other threads see of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::clock::Moment;
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
 
-/// What one worker shows of one dataflow that has caught up.
+/// What one worker publishes of one dataflow that has caught up.
 #[derive(Clone, Default)]
 pub(crate) struct Published {
     /// Its rows, if it keeps them.
@@ -24,13 +24,13 @@ pub(crate) struct Published {
     pub(crate) refused: Option<Arc<AtomicU64>>,
 }
 
-/// What dataflows held as of one complete epoch: for each one asked for, what each worker showed.
+/// Dataflows as of one complete epoch.
 pub(crate) struct Pinned {
     /// The epoch.
     pub(crate) epoch: Epoch,
-    /// What time it is in it.
+    /// Its time.
     pub(crate) time: Moment,
-    /// In the order asked for; then a worker each.
+    /// For each dataflow, in the order of the request, what each worker published.
     pub(crate) dataflows: Vec<Vec<Published>>,
 }
 
@@ -57,7 +57,7 @@ struct State {
     congested: usize,
 }
 
-/// What one worker shows.
+/// What one worker publishes.
 #[derive(Default)]
 struct Shown {
     /// All epochs before this one are complete on the worker.
@@ -66,7 +66,7 @@ struct Shown {
 }
 
 impl Progress {
-    /// The progress of so many workers, at `time` before the first epoch.
+    /// The progress of `workers` workers, at `time` before the first epoch.
     pub(crate) fn new(workers: usize, time: Moment, poison: Arc<Poison>) -> Arc<Self> {
         let shown = || Shown { frontier: 1, dataflows: BTreeMap::new() };
         let metrics = (0..workers).map(|_| Arc::default()).collect();
@@ -79,7 +79,7 @@ impl Progress {
         progress
     }
 
-    /// Tells what a worker holds; an entry for each.
+    /// The metrics of each worker.
     pub(crate) fn metrics(&self) -> &[Arc<Metrics>] {
         &self.metrics
     }
@@ -179,7 +179,7 @@ impl Progress {
 
 impl Waited for Progress {
     fn wake(&self) {
-        // Whoever has checked the poison and does not wait yet holds the lock.
+        // A thread that has checked the poison and does not wait yet holds the lock.
         drop(self.state.lock());
         self.changed.notify_all();
     }

@@ -22,7 +22,7 @@ use super::progress::{Progress, Published};
 use crate::poison::Poison;
 use crate::transaction::TableChange;
 
-/// Runs a worker on this thread until it is told to shut down or the engine is poisoned.
+/// Runs a worker on this thread until it gets the command to shut down or the engine is poisoned.
 pub(super) fn run(
     index: usize,
     allocator: Allocator,
@@ -209,7 +209,7 @@ impl Worker {
         }
     }
 
-    /// Shows other threads what is new, if anything is.
+    /// Publishes progress and changed snapshots, if there are any.
     fn publish(&mut self) {
         let mut reached = self.next_epoch;
         for id in &self.pending {
@@ -242,8 +242,8 @@ impl Worker {
         self.compact(complete);
     }
 
-    /// Adds some dataflows in turn that have not changed. Spines merge their batches long after they came; a snapshot from
-    /// before keeps those that were merged.
+    /// Adds a few dataflows that have not changed, in turn. Spines also merge batches later, and a snapshot from before
+    /// keeps the merged batches in memory.
     fn refresh(&mut self, changed: &mut Vec<(DataflowId, Published)>) {
         for installed in self.installed.after(self.refreshed).take(REFRESH) {
             self.refreshed = installed.id;

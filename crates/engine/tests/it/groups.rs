@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alluvium::Engine;
 
-use crate::support::{batch_lines, engine, engine_with, query, within};
+use crate::support::{batch_lines, engine, engine_with, query, without_hanging};
 
 /// Numbers that look random.
 struct Random(u64);
@@ -89,7 +89,7 @@ fn views_come_and_go_while_some_tables_change_and_others_do_not() {
 #[test]
 fn a_subscription_to_what_rests_gets_its_next_change() {
     for workers in 1..=3 {
-        within(Duration::from_secs(60), move || {
+        without_hanging(move || {
             let engine = engine_with(
                 workers,
                 "CREATE TABLE busy (k BIGINT); CREATE TABLE quiet (k BIGINT);
@@ -117,7 +117,7 @@ fn a_subscription_to_what_rests_gets_its_next_change() {
 #[test]
 fn an_epoch_without_changes_is_complete() {
     for workers in 1..=3 {
-        within(Duration::from_secs(60), move || {
+        without_hanging(move || {
             let engine = engine_with(
                 workers,
                 "CREATE TABLE t (k BIGINT); CREATE MATERIALIZED VIEW v AS SELECT k FROM t",
