@@ -1,8 +1,10 @@
 //! The changes of a view, epoch by epoch.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium::{Change, Engine, Subscription};
 
 use crate::support::{batch_lines, engine_with, query, without_hanging};
@@ -135,7 +137,11 @@ fn a_subscriber_that_is_far_behind_holds_commits_up() {
         let engine = engine.clone();
         move || {
             for value in 1..=1500 {
-                engine.execute(&format!("INSERT INTO t VALUES (1, {value})")).expect("it inserts");
+                let column = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+                let row = RecordBatch::try_from_iter([("k", column(1)), ("v", column(value))]);
+                let mut transaction = engine.begin().expect("nobody else writes");
+                transaction.insert("t", row.expect("two columns")).expect("a row of the table");
+                transaction.commit().expect("it commits");
             }
         }
     });

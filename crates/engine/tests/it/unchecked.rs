@@ -83,7 +83,7 @@ impl Changes {
         self.copies.retain(|_, copies| *copies > 0);
         let at = self.below(self.copies.len().max(1) as u64) as usize;
         let (row, copies) = self.copies.iter_mut().nth(at).map(|(row, copies)| (*row, copies))?;
-        let weight = if self.state % 3 == 0 { *copies } else { 1 };
+        let weight = if self.state.is_multiple_of(3) { *copies } else { 1 };
         *copies -= weight;
         Some((row, -weight))
     }
