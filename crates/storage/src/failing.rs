@@ -116,7 +116,7 @@ impl Faults {
         }
     }
 
-    /// Fails if so many more bytes would exceed the limit.
+    /// Fails if `bytes` more would exceed the limit.
     fn reserve(&self, name: &str, bytes: u64) -> Result<()> {
         match self.capacity {
             Some(capacity) if self.used + bytes > capacity => {

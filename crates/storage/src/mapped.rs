@@ -17,8 +17,8 @@ use memmap2::{Mmap, UncheckedAdvice};
 use crate::blob::{Advice, Blob, within};
 use crate::error::{Error, Result};
 
-/// An access to a byte of a mapped blob makes up to so many bytes around it resident, aligned, as far as they are in the
-/// system's cache: Linux's `fault_around_bytes`.
+/// The bytes around an accessed byte of a mapped blob, aligned, that become resident with it if they are in the system's
+/// cache: Linux's `fault_around_bytes`.
 ///
 /// Since Linux 6.18 the system maps whole folios of its cache. A folio has what one call wrote, so [`LocalStorage`]
 /// writes no more than this with one call. After the cache has evicted it, read-ahead can make larger ones.
@@ -49,7 +49,7 @@ impl MappedBlob {
     pub(crate) fn new(name: &str, path: &Path, file: File) -> io::Result<MappedBlob> {
         // SAFETY: the bytes of a mapping must not change while it is borrowed. The file belongs to a directory
         // whose blobs are written only before they are sealed, under a name of their own, and afterwards only
-        // unlinked, never written or cut short, and what is unlinked stays until the mapping goes. That no other
+        // unlinked, never written or cut short, and an unlinked file stays until the mapping is dropped. That no other
         // program does otherwise is what `LocalStorage` asks of its directory.
         let map = unsafe { Mmap::map(&file) }?;
         // Only for speed: an error does not matter.

@@ -20,17 +20,17 @@ pub struct TableDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// What becomes of it if there is one of its name.
+    /// What to do if there is one of its name.
     pub if_taken: IfTaken,
     /// Its columns; those of the primary key and those declared NOT NULL are not nullable.
     pub schema: SchemaRef,
     /// The columns of the primary key, in its order; empty without one.
     pub primary_key: Vec<usize>,
-    /// What a column gets that an INSERT leaves out: one entry per column, `None` for NULL.
+    /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
     /// The options of its WITH clause that are its own, names and values in lower case.
     pub options: Vec<(String, String)>,
-    /// Where its rows come from.
+    /// The connectors that its rows come from.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
@@ -177,8 +177,8 @@ fn table_constraint(
 }
 
 impl TableDefinition {
-    /// A table of these columns and nothing else. Types that tables do not hold become the nearest one that
-    /// they do; fails at the first column without one.
+    /// A table of these columns, without options. A type that tables cannot store is replaced by the nearest one that they
+    /// can; fails at the first column without one.
     pub fn with_columns(
         name: &str,
         position: Position,
@@ -198,7 +198,7 @@ impl TableDefinition {
         })
     }
 
-    /// Columns with types that tables hold, under names that differ.
+    /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
@@ -292,10 +292,10 @@ fn option_name(option: &ColumnOption) -> String {
         .join(" ")
 }
 
-/// Options that are neither of a connector nor unknown, by name.
+/// The names of the table's own options.
 type Flags = Vec<(String, String)>;
 
-/// The options that are the table's own, in lower case, and its connectors.
+/// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
     position: Position,
@@ -322,7 +322,7 @@ fn options(
     Ok((read, connectors))
 }
 
-/// Whether tables can hold columns of this type.
+/// Whether tables can store columns of this type.
 pub fn is_column_type(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean

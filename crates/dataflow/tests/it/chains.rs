@@ -5,18 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
-use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::distinct::distinct;
-use alluvium_dataflow::exchange::exchange;
+use alluvium_dataflow::distinct::{self, distinct};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::join;
-use alluvium_dataflow::ranked::{Numbering, Top, top};
+use alluvium_dataflow::join::{self, join};
+use alluvium_dataflow::ranked::top::{self, top};
+use alluvium_dataflow::ranked::{Numbering, Top};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 
 use crate::fallback::own;
 use crate::harness::{
@@ -32,18 +32,20 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<&'static str, H
     run.execute(VIEWS, move |worker, watch| {
         let run = &settings;
         let schema = numbers(&["key", "value"]);
+        let context = context::current();
         let (inputs, holder) = worker.dataflow(|scope| {
             let pair = numbers(&["key", "left", "key2", "right"]);
-            let (left_input, left) = input(scope, "left");
-            let (right_input, right) = input(scope, "right");
+            let (left_input, left) = input(scope, "left", &context);
+            let (right_input, right) = input(scope, "right", &context);
             let watch =
                 |name: &'static str, stream: DeltaStream<'_, Epoch>| watch.watch(&name, stream);
             let left_keyed = keyed(left.clone(), &schema, &[0]);
             let holder = run.hold_compaction.then(|| left_keyed.arranged.trace.clone());
             let right_keyed = keyed(right, &schema, &[0]);
-            let pairs = join(left_keyed.clone(), right_keyed, &[0, 1], &[0, 1]);
+            let spec = join::Spec::new((&schema, &[0, 1]), (&schema, &[0, 1]));
+            let pairs = join(&spec, left_keyed.clone(), right_keyed, &context);
             watch("join", pairs.clone());
-            watch("self join", join(left_keyed.clone(), left_keyed, &[0, 1], &[0, 1]));
+            watch("self join", join(&spec, left_keyed.clone(), left_keyed, &context));
 
             let count = own(Function::Count, None, false);
             let of = |function, input| own(function, Some(input), false);
@@ -51,8 +53,8 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<&'static str, H
                 let names: Vec<String> =
                     (0..keys.len() + aggregates.len()).map(|column| format!("c{column}")).collect();
                 let output = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
-                let groups =
-                    aggregate(stream, schema, keys, aggregates, &[], false, &output).unwrap();
+                let spec = aggregate::Spec::compile(schema, keys, aggregates, &[], false, &output);
+                let groups = aggregate(&spec.unwrap(), stream, &context);
                 (groups.rows, output)
             };
             let (totals, totals_schema) =
@@ -74,15 +76,17 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<&'static str, H
                 (0, SortOptions::default()),
             ];
             let which = Top { numbering: Numbering::Row, skip: 0, take: Some(3), numbered: false };
-            let best = top(pairs.clone(), &pair, &[1], &order, which, false, pair.clone()).unwrap();
+            let spec = top::Spec::compile(&pair, &[1], &order, which, false, pair.clone());
+            let best = top(&spec.unwrap(), pairs.clone(), &context);
             watch("top", best.clone());
-            let codec = KeyCodec::new(&[const { DataType::Int64 }; 4]).unwrap();
-            let unique = exchange(best, &[0, 1, 2, 3], codec);
-            let unique = distinct(unique, pair.clone()).unwrap();
+            let spec = distinct::Spec::compile(pair.clone()).unwrap();
+            let unique = distinct(&spec, best, &context);
             watch("distinct", unique.clone());
             let unique_keyed = keyed(unique, &pair, &[0]);
             let regrouped_keyed = keyed(regrouped, &regrouped_schema, &[3]);
-            watch("everything", join(unique_keyed, regrouped_keyed, &[0, 1, 2, 3], &[0, 1, 2, 3]));
+            let all = [0, 1, 2, 3];
+            let spec = join::Spec::new((&pair, &all), (&regrouped_schema, &all));
+            watch("everything", join(&spec, unique_keyed, regrouped_keyed, &context));
             ([left_input, right_input], holder)
         });
         let feeds = inputs.into_iter().zip(&histories);

@@ -12,6 +12,7 @@ use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
+use alluvium_trace::memory::context;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
@@ -157,8 +158,8 @@ impl JoinTactic<Batch<Round>, EnteredBatch, Delta<Round>> for Follow {
         if times.is_empty() {
             return Box::new(std::iter::empty());
         }
-        let mut columns = self.paths.decode(keys.iter(), starts.iter(), &[0]).unwrap();
-        columns.extend(self.edges.decode(keys.iter(), ends.iter(), &[1]).unwrap());
+        let mut columns = self.paths.decode(keys.iter(), starts.iter(), &[0]);
+        columns.extend(self.edges.decode(keys.iter(), ends.iter(), &[1]));
         let rows = arrow::array::RecordBatch::try_new(numbers(&["start", "end"]), columns).unwrap();
         let times = alluvium_dataflow::delta::Times::Each(times.into());
         Box::new(std::iter::once(Delta::new(rows, times, Some(weights.into()))))
@@ -197,12 +198,12 @@ fn paths<'scope>(
     let schema = numbers(&["start", "end"]);
     let by_start = Layout::keyed(schema.clone(), &[0]).unwrap();
     let by_end = Layout::keyed(schema, &[1]).unwrap();
-    let kept = arrange::<_, Spine<Epoch>>(edges.clone(), by_start.clone(), "Edges");
+    let kept = arrange::<_, Spine<Epoch>>(edges.clone(), &by_start, "Edges", &context::current());
     scope.iterative::<u64, _, _>(|inner| {
         let entered = Arranged {
-            stream: kept.arranged.stream.enter(inner).map(EnteredBatch::new),
+            stream: kept.stream.enter(inner).map(EnteredBatch::new),
             trace: Entered {
-                trace: kept.arranged.trace,
+                trace: kept.trace,
                 logical: Antichain::new(),
                 physical: Antichain::new(),
             },
@@ -212,9 +213,9 @@ fn paths<'scope>(
         // A row that enters the next iteration changes one iteration later.
         let longer = with_times(longer, |time: &Round| Product::new(time.outer, time.inner + 1));
         let all = first.concat(longer);
-        let ended = arrange::<_, Spine<Round>>(all.clone(), by_end.clone(), "Paths");
+        let ended = arrange::<_, Spine<Round>>(all.clone(), &by_end, "Paths", &context::current());
         let tactic = Follow { paths: by_end, edges: by_start };
-        join_with_tactic(ended.arranged, entered, tactic).connect_loop(handle);
+        join_with_tactic(ended, entered, tactic).connect_loop(handle);
         with_times(all, |time: &Round| time.outer).leave(scope)
     })
 }
@@ -248,7 +249,7 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let (settings, script) = (run.clone(), edges.clone());
     let views = run.execute(["paths"], move |worker, watch| {
         let input = worker.dataflow(|scope| {
-            let (input, edges) = input(scope, "edges");
+            let (input, edges) = input(scope, "edges", &context::current());
             watch.watch(&"paths", paths(scope, edges));
             input
         });

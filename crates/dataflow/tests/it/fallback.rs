@@ -4,9 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function, aggregate};
+use alluvium_dataflow::aggregate::{self, Aggregate, Fallback, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::window::Argument;
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
 
@@ -80,7 +81,8 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         &history,
         move |rows, schema| {
             let output = numbers(&names);
-            aggregate(rows, schema, &[0], &own, &fallback, false, &output).unwrap().rows
+            let spec = aggregate::Spec::compile(schema, &[0], &own, &fallback, false, &output);
+            aggregate(&spec.unwrap(), rows, &context::current()).rows
         },
         |rows| {
             let all = model(rows).into_iter();

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use alluvium_dataflow::aggregate::{Function, aggregate};
-use alluvium_dataflow::arrangement::arrange;
+use alluvium_dataflow::aggregate::{self, Function, aggregate};
+use alluvium_dataflow::arrangement::keep;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::Layout;
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
@@ -78,10 +79,10 @@ fn import_all(worker: &mut Worker, watch: &Watch<View>, epochs: Epoch, rows: &Hi
     let schema = numbers(&["key", "value"]);
     let (end, mut contents, probe) = worker.dataflow(|scope| {
         let probe = Handle::new();
-        let (end, stream) = input(scope, "rows");
+        let (end, stream) = input(scope, "rows", &context::current());
         let kept = keyed(stream, &schema, &[0]);
         kept.arranged.stream.clone().probe_with(&probe);
-        (end, Contents::new(&kept), probe)
+        (end, Contents::new(&kept, &context::current()), probe)
     });
     let mut rows = Feed::new(end, rows);
     let mut views = Vec::new();
@@ -100,14 +101,15 @@ fn import_all(worker: &mut Worker, watch: &Watch<View>, epochs: Epoch, rows: &Hi
             let mut imports = Imports::default();
             let imported = contents.import(scope, epoch, &mut imports);
             let all = [0, 1];
-            let joined = join(imported.clone(), imported.clone(), &all, &all);
+            let spec = join::Spec::new((&schema, &all), (&schema, &all));
+            let joined = join(&spec, imported.clone(), imported.clone(), &context::current());
             watch.watch_with(&("join", epoch), joined, &done);
             let aggregates =
                 [own(Function::Count, None, false), own(Function::Sum, Some(1), false)];
             let output = numbers(&["key", "count", "sum"]);
-            let stream = imported.deltas(&all);
-            let groups =
-                aggregate(stream, &schema, &[0], &aggregates, &[], false, &output).unwrap();
+            let stream = imported.deltas(&all, &context::current());
+            let spec = aggregate::Spec::compile(&schema, &[0], &aggregates, &[], false, &output);
+            let groups = aggregate(&spec.unwrap(), stream, &context::current());
             watch.watch_with(&("sums", epoch), groups.rows, &done);
             (imports, done)
         });
@@ -138,11 +140,11 @@ fn a_snapshot_reads_every_epoch_that_is_not_compacted() {
         let schema = numbers(&["key", "value"]);
         let probe = Handle::new();
         let (mut rows, contents) = worker.dataflow(|scope| {
-            let (end, stream) = input(scope, "rows");
+            let (end, stream) = input(scope, "rows", &context::current());
             let layout = Layout::rows(numbers(&["key", "value"])).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows", &context::current());
             kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept))
+            (end, Contents::new(&kept, &context::current()))
         });
         let row = |value| vec![Some(1), Some(value)];
         let sent = delta(&schema, &[(row(10), 2)], 1);

@@ -9,16 +9,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::arrangement::keep;
-use alluvium_dataflow::codec::KeyCodec;
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::exchange::{broadcast, exchange};
+use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_dataflow::exchange::broadcast;
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::map;
-use alluvium_dataflow::outer_join::{OuterJoinKind, outer_join};
-use alluvium_dataflow::sets::{SetOperation, set_operation};
+use alluvium_dataflow::outer_join::{self, OuterJoinKind, outer_join};
+use alluvium_dataflow::sets::{self, SetOperation, set_operation};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
@@ -155,10 +156,11 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
     run.execute(views(), move |worker, watch| {
         let run = &settings;
         let schema = numbers(&["key", "value"]);
+        let context = context::current();
         let (inputs, holder) = worker.dataflow(|scope| {
             let watch = |view: View, stream: DeltaStream<'_, Epoch>| watch.watch(&view, stream);
-            let (left_input, left) = input(scope, "left");
-            let (right_input, right) = input(scope, "right");
+            let (left_input, left) = input(scope, "left", &context);
+            let (right_input, right) = input(scope, "right", &context);
             let left = with_null_keys(left, &schema);
             let right = with_null_keys(right, &schema);
             let left_keyed = keyed(left.clone(), &schema, &[0]);
@@ -167,13 +169,15 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
             let mut kept = BTreeMap::new();
             for kind in KINDS {
                 for residual in [Residual::Free, Residual::Less, Residual::Quotient] {
-                    let joined = outer_join(
-                        (left_keyed.clone(), &[0, 1]),
-                        (right_keyed.clone(), &[0, 1]),
+                    let spec = outer_join::Spec::new(
                         kind,
+                        (&schema, &[0, 1]),
+                        (&schema, &[0, 1]),
                         expression(residual),
                         output(kind),
                     );
+                    let (left, right) = (left_keyed.clone(), right_keyed.clone());
+                    let joined = outer_join(&spec, left, right, &context);
                     watch(View::Join(kind, residual), with_numbers(joined.rows.clone(), kind));
                     kept.insert((kind, residual), joined.rows);
                     if let (OuterJoinKind::Full, Residual::Quotient, Some(errors)) =
@@ -186,39 +190,42 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
             }
             // One row or none, broadcast.
             let some = map(right.clone(), None, vec![number(1)], numbers(&["one"])).0;
-            let some = exchange(some, &[], KeyCodec::new(&[]).unwrap());
-            let some = alluvium_dataflow::distinct::distinct(some, numbers(&["one"])).unwrap();
+            let spec = distinct::Spec::compile(numbers(&["one"])).unwrap();
+            let some = distinct(&spec, some, &context);
             let none = &[];
-            let here = keep(left.clone(), Layout::keyed(schema.clone(), none).unwrap(), "Here");
+            let here = Layout::keyed(schema.clone(), none).unwrap();
+            let here = keep(left.clone(), here, "Here", &context);
             let there = Layout::keyed(numbers(&["one"]), none).unwrap();
-            let there = keep(broadcast(some), there, "There");
-            let joined = outer_join(
-                (here, &[0, 1]),
-                (there, &[0]),
+            let there = keep(broadcast(some, &context), there, "There", &context);
+            let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
+                (&schema, &[0, 1]),
+                (&numbers(&["one"]), &[0]),
                 None,
                 numbers(&["key", "value", "one"]),
             );
+            let joined = outer_join(&spec, here, there, &context);
             watch(View::Semijoin, joined.rows);
 
             let anti = kept[&(OuterJoinKind::Anti, Residual::Less)].clone();
             let outer = kept[&(OuterJoinKind::Left, Residual::Less)].clone();
-            let chain = outer_join(
-                (keyed(anti, &schema, &[1]), &[0, 1]),
-                (keyed(outer, &output(OuterJoinKind::Left), &[3]), &[0, 1, 2, 3]),
+            let outer_schema = output(OuterJoinKind::Left);
+            let spec = outer_join::Spec::new(
                 OuterJoinKind::Left,
+                (&schema, &[0, 1]),
+                (&outer_schema, &[0, 1, 2, 3]),
                 None,
                 numbers(&["a", "b", "c", "d", "e", "f"]),
             );
+            let anti = keyed(anti, &schema, &[1]);
+            let outer = keyed(outer, &outer_schema, &[3]);
+            let chain = outer_join(&spec, anti, outer, &context);
             watch(View::Chain, chain.rows);
 
-            let codec = || KeyCodec::new(&[DataType::Int64, DataType::Int64]).unwrap();
-            let left = exchange(left, &[0, 1], codec());
-            let right = exchange(right, &[0, 1], codec());
             for operation in SETS {
                 let (left, right) = (left.clone(), right.clone());
-                let rows = set_operation(left, right, operation, schema.clone()).unwrap();
-                watch(View::Set(operation), rows);
+                let spec = sets::Spec::compile(operation, schema.clone()).unwrap();
+                watch(View::Set(operation), set_operation(&spec, left, right, &context));
             }
             ([left_input, right_input], holder)
         });

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::ranked::{Numbering, Top, top};
+use alluvium_dataflow::ranked::top::{self, top};
+use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
@@ -52,7 +54,8 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         &history,
         move |rows, schema| {
             let output = if which.numbered { numbered(schema) } else { schema.clone() };
-            top(rows, schema, keys, &order, which, append_only, output).unwrap()
+            let spec = top::Spec::compile(schema, keys, &order, which, append_only, output);
+            top(&spec.unwrap(), rows, &context::current())
         },
         |rows| model(rows, grouped, &columns, which),
     )

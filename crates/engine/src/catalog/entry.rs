@@ -168,11 +168,6 @@ impl Entry {
         }
     }
 
-    /// Whether it is a table through which rows only pass.
-    pub(crate) fn is_stream(&self) -> bool {
-        matches!(&self.definition, Definition::Table(Table { kept: false, .. }))
-    }
-
     /// The plan of its changes: a scan of what is kept, the stream of a table that keeps nothing, or a plain view itself.
     pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
         if self.kind() == RelationKind::LocalView {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_sql::catalog::KEEPING;
+use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
@@ -21,7 +22,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::TableChange;
-use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress, Reads};
+use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -142,12 +143,11 @@ impl Sequencer {
             if state.clock.is_some() {
                 return Ok(());
             }
-            let id =
-                self.install_now(&mut state, &Reads::default(), |_, _, _| Dataflow::Table {
-                    name: CLOCK.to_owned(),
-                    schema: CLOCK_SCHEMA.clone(),
-                    primary_key: Vec::new(),
-                })?;
+            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
+            let id = self.install_now(&mut state, |_, _, _| Dataflow::Table {
+                name: CLOCK.to_owned(),
+                table: table.clone(),
+            })?;
             let time = state.time.unwrap_or(now);
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
@@ -162,14 +162,13 @@ impl Sequencer {
     }
 
     /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
-    /// `dataflow` makes each worker's part, which reads no more than `reads` says.
+    /// `dataflow` makes each worker's part.
     ///
     /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
     /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
     pub(crate) fn install(
         &self,
         streams: &[Stream],
-        reads: &Reads,
         dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let id = {
@@ -182,7 +181,7 @@ impl Sequencer {
                      read it: {KEEPING}"
                 )));
             }
-            self.install_now(&mut state, reads, dataflow)?
+            self.install_now(&mut state, dataflow)?
         };
         self.progress.wait_ready(id)?;
         Ok(id)
@@ -191,7 +190,6 @@ impl Sequencer {
     fn install_now(
         &self,
         state: &mut State,
-        reads: &Reads,
         mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let as_of = self.last();
@@ -201,7 +199,6 @@ impl Sequencer {
         self.pool.broadcast(|worker| Command::Install {
             id,
             as_of,
-            reads: reads.clone(),
             dataflow: dataflow(worker, id, as_of),
         });
         Ok(id)

@@ -172,7 +172,7 @@ impl Session {
             StatementKind::ExplainView { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
-                Ok(Outcome::Text(definitions.planner.explain(&view.plan)))
+                Ok(Outcome::Text(definitions.planner.explain(&view.plan)?))
             }
         }
     }

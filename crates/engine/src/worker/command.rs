@@ -1,11 +1,12 @@
 //! The commands of a worker.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::plan::{IncrementalPlan, Index};
+use alluvium_sql::physical::{PhysicalPlan, Table};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
-use arrow::datatypes::SchemaRef;
 
 use crate::transaction::TableChange;
 
@@ -21,8 +22,6 @@ pub(crate) enum Command {
         id: DataflowId,
         /// The last committed epoch, which is complete.
         as_of: Epoch,
-        /// What it reads.
-        reads: Reads,
         /// What to build.
         dataflow: Dataflow,
     },
@@ -53,41 +52,35 @@ pub(crate) enum Advance {
     All,
 }
 
-/// What a dataflow reads.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reads {
-    /// Tables and views by name, and the clock.
-    pub relations: Vec<String>,
-    /// Indexes.
-    pub indexes: Vec<DataflowId>,
-}
-
 /// A dataflow to build.
 pub(crate) enum Dataflow {
     /// A table, empty at first.
     Table {
         /// Its name.
         name: String,
-        /// Its columns.
-        schema: SchemaRef,
-        /// The columns of its primary key; none for a table without one.
-        primary_key: Vec<usize>,
+        /// How it runs.
+        table: Arc<Table>,
     },
     /// A table that keeps nothing: its rows enter the views that read it.
     Stream {
         /// Its name.
         name: String,
     },
-    /// An index: rows that several views want kept.
-    Index(Arc<Index>),
+    /// An index: rows that several views share.
+    Index {
+        /// How it runs.
+        plan: Arc<PhysicalPlan>,
+        /// The dataflows of the indexes it is made of, among others.
+        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
+    },
     /// A view, or a subscription to one.
     View {
         /// Its name.
         name: String,
-        /// Its query.
-        plan: Arc<IncrementalPlan>,
-        /// Whether its rows are kept, so that it can be read under its name.
-        keep: bool,
+        /// How it runs.
+        plan: Arc<PhysicalPlan>,
+        /// The dataflows of the indexes it reads.
+        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
         /// Where its changes go on this worker.
         sink: Option<Box<dyn Sink + Send>>,
     },

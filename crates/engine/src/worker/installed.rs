@@ -5,11 +5,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
-use alluvium_sql::lower::{Relations, StreamInput, TableDataflow, ViewDataflow};
+use alluvium_sql::physical::{PhysicalPlan, Relations, StreamInput, TableDataflow, ViewDataflow};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use timely::dataflow::operators::probe::Handle as Probe;
 
-use super::command::{DataflowId, Reads};
+use super::command::DataflowId;
 use super::progress::Published;
 
 /// A dataflow that runs on this worker.
@@ -201,22 +202,35 @@ impl Dataflows {
         self.installed.pop_last().map(|(_, installed)| installed)
     }
 
-    /// The dataflows that another one reads, each once.
-    pub(super) fn find(&self, reads: &Reads) -> Vec<DataflowId> {
-        let relations = reads.relations.iter().filter_map(|name| self.names.get(name));
-        let mut found: Vec<DataflowId> = relations.chain(&reads.indexes).copied().collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+    /// The dataflows that a plan over these indexes reads, each once.
+    pub(super) fn read_by(
+        &self,
+        plan: &PhysicalPlan,
+        indexes: &BTreeMap<Fingerprint, DataflowId>,
+    ) -> Vec<DataflowId> {
+        let relations = plan.relations().iter().filter_map(|name| self.names.get(name));
+        let mut read: Vec<DataflowId> = relations.chain(indexes.values()).copied().collect();
+        read.sort_unstable();
+        read.dedup();
+        read
     }
 }
 
-impl Relations for Dataflows {
+/// The dataflows that a new one can read.
+pub(super) struct Readable<'a> {
+    pub(super) dataflows: &'a Dataflows,
+    /// Which of them are its indexes.
+    pub(super) indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+}
+
+impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
-        self.installed.get(self.names.get(relation)?)?.contents().cloned()
+        let Dataflows { installed, names } = self.dataflows;
+        installed.get(names.get(relation)?)?.contents().cloned()
     }
 
-    fn index(&self, number: u64) -> Option<Contents> {
-        self.installed.get(&DataflowId(number))?.contents().cloned()
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
+        let id = self.indexes.get(&fingerprint)?;
+        self.dataflows.installed.get(id)?.contents().cloned()
     }
 }

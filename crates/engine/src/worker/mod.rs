@@ -23,6 +23,6 @@ mod pool;
 mod progress;
 mod thread;
 
-pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads};
+pub(crate) use command::{Advance, Command, Dataflow, DataflowId};
 pub(crate) use pool::Pool;
 pub(crate) use progress::{Progress, Published};

@@ -1,11 +1,12 @@
 //! The loop of one worker.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::lower::{self, Keep};
+use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::RecordBatch;
@@ -15,9 +16,9 @@ use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Advance, Command, Dataflow, DataflowId, Reads};
+use super::command::{Advance, Command, Dataflow, DataflowId};
 use super::groups::Groups;
-use super::installed::{Dataflows, Installed};
+use super::installed::{Dataflows, Installed, Readable};
 use super::progress::{Progress, Published};
 use crate::poison::Poison;
 use crate::transaction::TableChange;
@@ -92,9 +93,7 @@ impl Worker {
             // A command that comes after this unparks the thread, so that the step below does not sleep.
             while let Ok(command) = self.commands.try_recv() {
                 match command {
-                    Command::Install { id, as_of, reads, dataflow } => {
-                        self.install(id, as_of, reads, dataflow);
-                    }
+                    Command::Install { id, as_of, dataflow } => self.install(id, as_of, dataflow),
                     Command::Remove(id) => self.remove(id),
                     Command::Commit { epoch, advance, changes } => {
                         self.commit(epoch, &advance, changes);
@@ -109,31 +108,30 @@ impl Worker {
         }
     }
 
-    fn install(&mut self, id: DataflowId, as_of: Epoch, reads: Reads, dataflow: Dataflow) {
-        let reads = self.installed.find(&reads);
-        self.catch_up(&reads, as_of);
-        let relations = &self.installed;
+    fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
+        let mut reads = Vec::new();
+        if let Dataflow::Index { plan, indexes } | Dataflow::View { plan, indexes, .. } = &dataflow
+        {
+            reads = self.installed.read_by(plan, indexes);
+            self.catch_up(&reads, as_of);
+        }
         let installed = match dataflow {
-            Dataflow::Table { name, schema, primary_key } => {
-                let table =
-                    lower::table(&mut self.timely, &name, schema, &primary_key, self.next_epoch);
+            Dataflow::Table { name, table } => {
+                let timely = &mut self.timely;
+                let table = table.render(timely, &name, self.next_epoch, &context::current());
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
-            Dataflow::Index(index) => {
+            Dataflow::Index { plan, indexes } => {
                 let name = format!("index {}", id.0);
-                let keep = Keep::By(index.keys.clone());
-                let rows = &index.rows;
-                let index =
-                    lower::view(&mut self.timely, &name, rows, as_of, relations, keep, None);
+                let index = self.render(&plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, index)
             }
-            Dataflow::View { name, plan, keep, sink } => {
+            Dataflow::View { name, plan, indexes, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let kept = if keep { Keep::Rows } else { Keep::Nothing };
-                let view =
-                    lower::view(&mut self.timely, &name, &plan, as_of, relations, kept, sink);
-                Installed::view(id, as_of, keep.then_some(name), view)
+                let view = self.render(&plan, &name, as_of, &indexes, sink);
+                let name = view.contents.is_some().then_some(name);
+                Installed::view(id, as_of, name, view)
             }
         };
         self.installed.insert(installed);
@@ -153,6 +151,18 @@ impl Worker {
         while dataflows.iter().any(&mut is_behind) && !self.poison.is_spread() {
             self.timely.step_or_park(None);
         }
+    }
+
+    fn render(
+        &mut self,
+        plan: &PhysicalPlan,
+        name: &str,
+        as_of: Epoch,
+        indexes: &BTreeMap<Fingerprint, DataflowId>,
+        sink: Option<Box<dyn Sink>>,
+    ) -> ViewDataflow {
+        let relations = Readable { dataflows: &self.installed, indexes };
+        plan.render(&mut self.timely, name, as_of, &relations, sink, &context::current())
     }
 
     fn remove(&mut self, id: DataflowId) {

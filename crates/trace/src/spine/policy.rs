@@ -47,7 +47,7 @@ const FILES: usize = 4;
 /// How many times the updates of all younger layers in a merge an older one has that stays out of it.
 const GROWTH: usize = 2;
 
-/// A merge by churn is due when one update in so many is fresh.
+/// A merge by churn is due when one update in this many is fresh.
 const FRESH: usize = 3;
 
 impl Policy {
@@ -117,8 +117,8 @@ impl Policy {
     }
 }
 
-/// As `start`, from which layers with so many updates are merged; but further back if there are enough files of about
-/// the same size.
+/// Where a merge begins that would begin at `start` and have so many `updates`: further back, if there are enough files
+/// of about the same size.
 fn files_before(layers: &[impl Shape], start: usize, updates: usize) -> usize {
     let files_at = |layer: usize| usize::from(layers[layer].is_file());
     let (mut first, mut largest, mut files) = (start, updates, files_at(start));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::input::input;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::datatypes::SchemaRef;
 
 use super::{Feed, History, Random, Rows, Run, at, feed, history, numbers};
@@ -40,7 +41,7 @@ where
     let (settings, script, schema) = (run.clone(), rows.clone(), numbers(columns));
     let views = run.execute(["output"], move |worker, watch| {
         let input = worker.dataflow(|scope| {
-            let (input, rows) = input(scope, "rows");
+            let (input, rows) = input(scope, "rows", &context::current());
             watch.watch(&"output", build(rows, &schema));
             input
         });

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::arrangement::{Kept, keep};
-use alluvium_dataflow::codec::KeyCodec;
 use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::layout::Layout;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
@@ -107,8 +108,8 @@ pub fn keyed<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     schema: &SchemaRef,
     keys: &[usize],
-) -> Kept<'scope, Epoch> {
-    let codec = KeyCodec::new(&vec![DataType::Int64; keys.len()]).unwrap();
-    let stream = exchange(stream, keys, codec);
-    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test")
+) -> Kept<'scope> {
+    let context = context::current();
+    let stream = exchange(stream, &KeyColumns::new(schema, keys).unwrap(), &context);
+    keep(stream, Layout::keyed(schema.clone(), keys).unwrap(), "Test", &context)
 }

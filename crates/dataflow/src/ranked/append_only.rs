@@ -1,35 +1,36 @@
-//! The first rows of groups that only grow.
+//! The first rows of groups whose rows are never deleted.
 //!
-//! A row that does not come out never will: more rows come before it, never fewer. So the output's trace, in
-//! which entries stand with their numbers, is all that is kept.
+//! A row that is not selected never will be: the number of rows before it does not decrease. So only the output's trace is
+//! kept, which has the selected entries with their numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Cursors, PageTime};
+use alluvium_trace::{Cursors, Epoch};
 
 use super::selection::{Selecting, Selection, difference};
 use super::top::{NUMBER, Numbering, Top};
-use crate::fold::{Answer, Before, Changes, Logic, add, weight_of};
+use crate::reduce::{Changes, Logic, Output, Prior};
+use crate::weight::{add, weight_of};
 
-/// Keeps the first rows of growing groups up to date.
-pub(super) struct Growing {
+/// Maintains the first rows of append-only groups.
+pub(super) struct AppendOnly {
     which: Top,
     old: Selection,
     new: Selection,
     value: Vec<u8>,
 }
 
-impl Growing {
-    /// Of the rows that `which` chooses, of which none is skipped.
+impl AppendOnly {
+    /// Selects `which` rows, of which none is skipped.
     pub(super) fn new(which: Top, context: &StateContext) -> Self {
         let (old, new) = (Selection::new(context), Selection::new(context));
         Self { which, old, new, value: Vec::new() }
     }
 
-    /// Makes the old selection what has come out so far.
-    fn load<T: PageTime>(&mut self, held: Option<&mut Cursors<T>>) {
+    /// Loads the previous selection.
+    fn load(&mut self, held: Option<&mut Cursors<Epoch>>) {
         self.old.clear();
         let Some(held) = held else { return };
         while let Some(value) = held.val() {
@@ -47,7 +48,7 @@ impl Growing {
         self.old.sort();
     }
 
-    /// Whether all entries from this one on are behind what comes out.
+    /// Whether all entries from this one on are behind the selection.
     fn is_behind(&self, entry: &[u8]) -> bool {
         let full = |&(_, rows): &(&[u8], u64)| rows >= self.which.last();
         self.which.numbering == Numbering::Row
@@ -55,22 +56,22 @@ impl Growing {
     }
 }
 
-impl<T: PageTime> Logic<T> for Growing {
-    fn fold(
+impl Logic for AppendOnly {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        self.load(before.output(changes.key(key)));
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            if self.is_behind(changes.value(moment.start)) {
+        self.load(prior.output(changes.key(key)));
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            if self.is_behind(changes.value(slice.start)) {
                 continue;
             }
             let mut selecting = self.new.select(self.which);
-            merge(&self.old, changes, moment, &mut selecting);
+            merge(&self.old, changes, slice, &mut selecting);
             let numbered = self.which.numbered;
             let value = &mut self.value;
             difference(&self.old, &self.new, |entry, number, weight| {
@@ -79,22 +80,17 @@ impl<T: PageTime> Logic<T> for Growing {
                 if numbered {
                     value.extend_from_slice(&number.to_be_bytes());
                 }
-                answer.push(value, time, weight);
+                output.push(value, time, weight);
             });
             std::mem::swap(&mut self.old, &mut self.new);
         }
     }
 }
 
-/// Selects of what came out before and the rows that come now, both in order.
-fn merge<T: PageTime>(
-    old: &Selection,
-    changes: &Changes<T>,
-    moment: Range<usize>,
-    selecting: &mut Selecting<'_>,
-) {
+/// Selects from the previous selection and the inserted rows, both in order.
+fn merge(old: &Selection, changes: &Changes, slice: Range<usize>, selecting: &mut Selecting<'_>) {
     let mut kept = old.rows().peekable();
-    let mut come = moment.peekable();
+    let mut come = slice.peekable();
     loop {
         let (entry, mut copies) = match (kept.peek(), come.peek()) {
             (None, None) => return,
@@ -110,7 +106,7 @@ fn merge<T: PageTime>(
         }
         while let Some(row) = come.next_if(|&row| changes.value(row) == entry) {
             let weight = changes.change(row).weight;
-            debug_assert!(weight > 0, "rows of a group that grows only come");
+            debug_assert!(weight > 0, "rows of an append-only group are inserted");
             copies = add(copies, weight);
         }
         if selecting.take(entry, copies).is_break() {

@@ -1,12 +1,13 @@
-//! Output in pieces: no more at a time than others can take.
+//! Fuel: how much an operator emits before it yields.
 //!
-//! What one message means can be far more than it takes itself: a batch is a few pages of a file, the pairs of
-//! two batches are nothing until somebody looks. An operator that put out all of it at once would fill memory
-//! with rows that wait. So what is to be put out is kept as *work*, which gives a delta whenever it is asked,
-//! and an operator asks for [`MemoryPolicy::activation`] bytes each time it runs; those that read it run before it runs again.
-//! Rows on their way to other workers can still pile up. While too many do
-//! ([`MemoryBudget::is_congested`]), it asks for none: that always
-//! ends, because nothing but running keeps a worker from taking what is sent to it.
+//! One message can stand for far more bytes than it has itself: a batch is a few pages of a file, and the pairs of two
+//! batches exist only once they are made. An operator that emitted all of it at once would fill memory with rows that
+//! wait for others. So operators keep their input as *work* that is resumed, emit at most [`MemoryPolicy::activation`] bytes
+//! per activation, give or take one delta, and yield; the operators downstream run before they continue.
+//!
+//! Rows on their way to other workers can still pile up. While they exceed a share of the budget
+//! ([`MemoryBudget::is_congested`]), operators emit nothing. This cannot deadlock: a worker takes what was sent to it
+//! whenever it runs.
 //!
 //! [`MemoryPolicy::activation`]: alluvium_trace::memory::MemoryPolicy::activation
 
@@ -26,67 +27,68 @@ use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
 
-/// How much an operator puts out each time it runs.
-pub(crate) struct Pace {
+/// The fuel of an operator.
+pub(crate) struct Fuel {
     budget: MemoryBudget,
-    piece: usize,
+    tank: usize,
     left: usize,
 }
 
-impl Pace {
+impl Fuel {
     pub(crate) fn new(context: &StateContext) -> Self {
         let budget = context.budget().clone();
-        let piece = budget.policy().activation;
-        Self { budget, piece, left: 0 }
+        Self { tank: budget.policy().activation, budget, left: 0 }
     }
 
-    /// The operator runs.
-    pub(crate) fn start(&mut self) {
-        self.left = self.piece;
+    /// Fills the tank: the operator was activated.
+    pub(crate) fn refill(&mut self) {
+        self.left = self.tank;
     }
 
-    /// Whether it is to put out more.
-    pub(crate) fn goes_on(&self) -> bool {
+    /// Whether fuel is left and the queues between workers have room.
+    pub(crate) fn is_left(&self) -> bool {
         self.left > 0 && !self.budget.is_congested()
     }
 
-    /// So many bytes were put out.
-    pub(crate) fn count(&mut self, bytes: usize) {
+    /// Consumes fuel for `bytes`.
+    pub(crate) fn consume(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
 
-    /// The operator has more to put out when it runs again, which is soon.
-    pub(crate) fn pause(&self, activator: &Activator) {
-        if self.left == self.piece {
-            // Others have to run first, on cores that may be this one.
+    /// Schedules the operator again, for the work that is left.
+    pub(crate) fn reschedule(&self, activator: &Activator) {
+        if self.left == self.tank {
+            // It did nothing because of others, who may share its core.
             thread::yield_now();
         }
         activator.activate();
     }
 }
 
-/// Something that is put out.
-pub(crate) struct Piece<T> {
+/// A bounded part of an operator's output.
+pub(crate) struct Produced<T> {
     /// Rows.
     pub(crate) rows: Delta<T>,
     /// Errors, if there are any.
     pub(crate) errors: Option<Delta<T>>,
 }
 
-impl<T> From<Delta<T>> for Piece<T> {
+impl<T> From<Delta<T>> for Produced<T> {
     fn from(rows: Delta<T>) -> Self {
         Self { rows, errors: None }
     }
 }
 
-/// Puts out the rows and the errors that `next` makes of the work that each message means, one piece after the
-/// other until there is none. The work of a message is done before that of later ones.
-pub(crate) fn in_pieces<'scope, T, C, W>(
+/// An operator that turns each message into work and advances the work within its fuel.
+///
+/// `open` pushes the work of a message. `advance` returns the next output of a piece of work, or `None` once it is done.
+/// The work of a message is finished before that of later ones. Returns the rows and the errors.
+pub(crate) fn fueled<'scope, T, C, W>(
     stream: Stream<'scope, T, C>,
-    context: &StateContext,
     name: &str,
-    mut work: impl FnMut(&mut C, &mut dyn FnMut(W)) + 'static,
-    mut next: impl FnMut(&mut W) -> Option<Piece<T>> + 'static,
+    context: &StateContext,
+    mut open: impl FnMut(&mut C, &mut dyn FnMut(W)) + 'static,
+    mut advance: impl FnMut(&mut W) -> Option<Produced<T>> + 'static,
 ) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>)
 where
     T: PageTime,
@@ -101,32 +103,32 @@ where
     let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();
     let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
-    let mut pace = Pace::new(context);
+    let mut fuel = Fuel::new(context);
     builder.build(move |_capabilities| {
         let mut waiting: VecDeque<([Capability<T>; 2], W)> = VecDeque::new();
         move |_frontiers| {
             input.for_each(|capability, message: &mut C| {
                 let capabilities = [capability.retain(0), capability.retain(1)];
-                work(message, &mut |work| waiting.push_back((capabilities.clone(), work)));
+                open(message, &mut |work| waiting.push_back((capabilities.clone(), work)));
             });
             let mut rows_output = rows_output.activate();
             let mut errors_output = errors_output.activate();
-            pace.start();
-            while pace.goes_on()
+            fuel.refill();
+            while fuel.is_left()
                 && let Some(([for_rows, for_errors], work)) = waiting.front_mut()
             {
-                let Some(Piece { mut rows, errors }) = next(work) else {
+                let Some(Produced { mut rows, errors }) = advance(work) else {
                     waiting.pop_front();
                     continue;
                 };
-                pace.count(rows.bytes());
+                fuel.consume(rows.bytes());
                 rows_output.session_with_builder(&*for_rows).give_container(&mut rows);
                 if let Some(mut errors) = errors {
                     errors_output.session_with_builder(&*for_errors).give_container(&mut errors);
                 }
             }
             if !waiting.is_empty() {
-                pace.pause(&activator);
+                fuel.reschedule(&activator);
             }
         }
     });
