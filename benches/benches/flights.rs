@@ -1,6 +1,6 @@
-//! The tutorial's program on a year of flights: 336,776 rows read from CSV, every view kept.
+//! The tutorial on a year of flights: 336,776 rows read from CSV, with all views materialized.
 //!
-//! Reads the folder that `ALLUVIUM_FLIGHTS` names; see `docs/benchmarks.md`.
+//! Reads the folder named by `ALLUVIUM_FLIGHTS`; see `docs/benchmarks.md`.
 
 use std::path::Path;
 

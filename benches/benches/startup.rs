@@ -1,6 +1,6 @@
-//! How long a person waits: for a process to print its first row, and for many views to stand.
+//! Startup latency: the time until a process prints its first row, and until many views are built.
 //!
-//! The first needs the binary: `cargo build --release --bin alluvium` before `cargo bench`.
+//! The first benchmark needs the binary: run `cargo build --release --bin alluvium` before `cargo bench`.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader};

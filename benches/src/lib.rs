@@ -1,1 +1,1 @@
-//! Alluvium's benchmarks: each file of `benches/` is a chapter. `docs/benchmarks.md` has the figures.
+//! Alluvium's benchmarks, one file per topic in `benches/`. `docs/benchmarks.md` lists the results.

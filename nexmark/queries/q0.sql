@@ -1,4 +1,4 @@
--- Pass-through: every bid as it is. What it costs to bring rows in and out.
+-- Pass-through: every bid unchanged. Measures the cost of input and output.
 CREATE VIEW q0 AS
 SELECT auction, bidder, price, date_time, extra
 FROM bid;

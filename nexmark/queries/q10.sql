@@ -1,5 +1,5 @@
--- Log to the file system: every bid, with the date and the minute that its file is named after.
--- Usually the sink makes folders of these two columns; here they are columns of the output.
+-- Log to the file system: every bid, with its date and minute. Usually the sink partitions its files by these two
+-- columns; here they are columns of the output.
 CREATE VIEW q10 AS
 SELECT
     auction, bidder, price, date_time, extra,

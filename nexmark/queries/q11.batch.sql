@@ -1,4 +1,4 @@
--- A session begins with a bid that comes 10 seconds or more after the bidder's last one.
+-- A session starts with a bid that is made 10 seconds or more after the bidder's previous one.
 WITH marked AS (
     SELECT
         bidder,

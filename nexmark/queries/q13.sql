@@ -1,6 +1,6 @@
--- Bounded side input: every bid with the value that a small table has for it.
--- Usually the table is looked up when a bid arrives and changes of it do not matter afterwards; here it is an
--- ordinary join. The table does not change, so the answers agree.
+-- Bounded side input: every bid with a value from a small table. Usually this is a lookup when a bid arrives, and
+-- later changes of the table have no effect; here it is an ordinary join. The table does not change, so the results
+-- are the same.
 CREATE VIEW q13 AS
 SELECT b.auction, b.bidder, b.price, b.date_time, s.value
 FROM bid AS b

@@ -1,5 +1,5 @@
--- Calculation: bids of a range of prices, with the time of day in words and a count of a letter.
--- The count is a user-defined function elsewhere; here it is made of functions of SQL. Prices as in q1.
+-- Calculation: bids in a price range, with the time of day in words and the number of occurrences of a letter.
+-- Other implementations count with a user-defined function; here SQL functions do it. Prices are as in q1.
 CREATE VIEW q14 AS
 SELECT
     auction,

@@ -1,5 +1,5 @@
--- Bidding statistics: how many bids, bidders and auctions are there each day, in all and by range of price?
--- A day is a DATE, where others write it as text.
+-- Bidding statistics: the number of bids, bidders and auctions per day, in total and by price range. The day is a
+-- DATE; other implementations use text.
 CREATE VIEW q15 AS
 SELECT
     CAST(date_time AS DATE) AS day,

@@ -1,5 +1,5 @@
--- Channel statistics: the same as q15 for each channel, with the last minute that had a bid.
--- A day is a DATE, where others write it as text.
+-- Channel statistics: the same as q15 for each channel, with the last minute that had a bid. The day is a DATE;
+-- other implementations use text.
 CREATE VIEW q16 AS
 SELECT
     channel,

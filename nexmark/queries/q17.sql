@@ -1,5 +1,5 @@
--- Auction statistics: how many bids does each auction get each day, in all and by range of price, and how high are
--- they? A day is a DATE, where others write it as text.
+-- Auction statistics: the number of bids per auction and day, in total and by price range, and statistics of their
+-- prices. The day is a DATE; other implementations use text.
 CREATE VIEW q17 AS
 SELECT
     auction,

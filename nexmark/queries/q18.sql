@@ -1,5 +1,4 @@
--- The last bid: of each bidder on each auction. Of several at
--- one time it is always the same one, but which is open.
+-- The last bid of each bidder on each auction. Ties are broken deterministically, but in an unspecified order.
 CREATE VIEW q18 AS
 SELECT auction, bidder, price, channel, url, date_time, extra
 FROM (

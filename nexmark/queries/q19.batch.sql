@@ -1,4 +1,4 @@
--- The columns that bids of one price leave no doubt about.
+-- The columns that are the same for all bids of one price.
 SELECT auction, price, rank_number
 FROM (
     SELECT

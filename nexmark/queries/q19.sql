@@ -1,5 +1,5 @@
--- Auction top 10: the ten highest bids of each auction, with their places. Bids of one price
--- are always in the same order, but which is open.
+-- Auction top 10: the ten highest bids of each auction, with their ranks. Ties are broken deterministically, but in
+-- an unspecified order.
 CREATE VIEW q19 AS
 SELECT auction, bidder, price, channel, url, date_time, extra, rank_number
 FROM (

@@ -1,4 +1,4 @@
--- Expand bids with auctions: every bid in category 10, with its auction.
+-- Expand bids with auctions: every bid on an auction in category 10, with the auction.
 CREATE VIEW q20 AS
 SELECT
     b.auction, b.bidder, b.price, b.channel, b.url, b.date_time AS bid_date_time, b.extra AS bid_extra,

@@ -1,5 +1,5 @@
--- Add channel id: bids of the well-known channels with a number for each, and of others with the id in their URL;
--- those that have neither are left out.
+-- Add channel id: bids with the number of their channel if it is well known, or else with the id in their URL. Bids
+-- with neither are omitted.
 CREATE VIEW q21 AS
 SELECT
     auction, bidder, price, channel,

@@ -1,5 +1,5 @@
--- Average price for a category: the mean, over the auctions of each category, of the highest bid so far that
--- came while the auction was open. An auction without such a bid does not count.
+-- Average price for a category: the mean, over the auctions of each category, of the highest bid so far that was
+-- made while the auction was open. Auctions without such a bid are ignored.
 CREATE LOCAL VIEW q4_highest AS
 SELECT a.id, a.category, MAX(b.price) AS final
 FROM auction AS a

@@ -1,4 +1,4 @@
--- Five windows of 10 seconds hold each bid: one that began in its own 2 seconds, and the four before it.
+-- Each bid is in five windows of 10 seconds: the one that starts in the same 2 seconds, and the four before it.
 WITH windows AS (
     SELECT bid.auction, DATE_BIN(INTERVAL '2 seconds', bid.date_time) - earlier.by AS window_start
     FROM bid

@@ -1,5 +1,5 @@
--- Hot items: which auctions had the most bids in the last 10 seconds, every 2 seconds?
--- All auctions that share the first place are shown.
+-- Hot items: which auctions had the most bids in the last 10 seconds, every 2 seconds? All auctions that tie for
+-- the first place are returned.
 CREATE LOCAL VIEW q5_counts AS
 SELECT auction, COUNT(*) AS num, window_start, window_end
 FROM TABLE(HOP(TABLE bid, DESCRIPTOR(date_time), INTERVAL '2' SECOND, INTERVAL '10' SECOND))

@@ -1,7 +1,6 @@
--- Average selling price by seller: of each seller's auctions, in the order of their winning bids, the mean of
--- this one's price and those of the 10 before it; those of one time are in the order of their prices.
--- Systems that need append-only input for a window refuse it: which bid wins changes as bids come in. Here it is
--- a window over changing rows.
+-- Average selling price by seller: for each auction of a seller, in the order of winning bids, the mean of its
+-- price and those of the 10 auctions before it; ties are ordered by price. Systems whose windows need append-only
+-- input reject this query, because the winning bid changes as bids arrive. Here it is a window over changing rows.
 CREATE LOCAL VIEW q6_winning AS
 SELECT seller, price, date_time
 FROM (

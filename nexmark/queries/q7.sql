@@ -1,5 +1,5 @@
--- Highest bid: the highest bids of every 10 seconds.
--- A bid at the very end of a window is compared with that window as well as with its own, as the usual form does.
+-- Highest bid: the highest bids of every 10 seconds. As in the usual form, a bid at the exact end of a window is
+-- also compared with that window.
 CREATE LOCAL VIEW q7_highest AS
 SELECT MAX(price) AS price, window_end
 FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(date_time), INTERVAL '10' SECOND))

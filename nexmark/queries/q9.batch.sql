@@ -1,4 +1,4 @@
--- With an order that leaves nothing open: of bids of one price and time, the first row.
+-- With a total order: of bids with equal price and time, the first row.
 SELECT
     id, item_name, description, initial_bid, reserve, date_time, expires, seller, category, extra,
     auction, bidder, price, bid_date_time, bid_extra

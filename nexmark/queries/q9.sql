@@ -1,5 +1,5 @@
--- Winning bids: for each auction the highest bid so far that came while the auction was open, the earliest of
--- those that are equally high.
+-- Winning bids: for each auction, the highest bid so far that was made while the auction was open; the earliest of
+-- equally high bids.
 CREATE VIEW q9 AS
 SELECT
     id, item_name, description, initial_bid, reserve, date_time, expires, seller, category, extra,

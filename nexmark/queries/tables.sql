@@ -1,5 +1,5 @@
--- The streams of the benchmark. Their rows pass through and are not kept; they enter in three batches per
--- epoch, as a program that embeds the engine inserts them.
+-- The streams of the benchmark. Their rows are not stored. They are inserted in three batches per epoch, as a
+-- program that embeds the engine would.
 
 CREATE TABLE person (
     id BIGINT NOT NULL,
@@ -33,11 +33,11 @@ CREATE TABLE bid (
     url VARCHAR NOT NULL,
     date_time TIMESTAMP NOT NULL,
     extra VARCHAR NOT NULL,
-    -- When the bid arrived, by the clock of whoever inserts it; only q12 reads it.
+    -- The time at which the bid was inserted; only q12 reads it.
     p_time TIMESTAMP NOT NULL
 ) WITH ('append_only' = 'true', 'materialized' = 'false');
 
--- The side of q13 that is looked up: keys 0 to 9999, filled before the first event.
+-- The side input of q13: keys 0 to 9999, filled before the first event.
 CREATE TABLE side_input (
     "key" BIGINT NOT NULL PRIMARY KEY,
     value VARCHAR NOT NULL

@@ -1,13 +1,13 @@
-//! What a view holds, in one number that does not depend on the order of its rows.
+//! A checksum of the contents of a view that does not depend on the order of rows.
 //!
-//! The checksum is the sum, modulo 2⁶⁴, of XXH3 (64 bits, no seed) of each row's canonical form, times the
-//! row's weight. It can be taken of the changes instead of the contents: a row that leaves takes away what it
-//! brought.
+//! The checksum is the sum, modulo 2⁶⁴, of XXH3 (64 bits, no seed) of the canonical form of each row, times the
+//! row's weight. It can be computed from changes instead of contents: a deletion subtracts what the insertion
+//! added.
 //!
-//! The canonical form of a row is that of its values, one after the other: a byte 0 for NULL, or a byte 1 and
-//! then, little-endian, a truth value as one byte; an integer, a date (days), a time or a timestamp (in its own
-//! unit) as 8 bytes; a decimal as 16 bytes without its scale; a floating point number as the 8 bytes of a
-//! double, where -0.0 is 0.0 and all NaN are one; a text or bytes as their length in 8 bytes, and themselves.
+//! The canonical form of a row is the concatenation of its values. NULL is a byte 0. Any other value is a byte 1,
+//! followed by, in little-endian order: a boolean as one byte; an integer, a date (days), a time or a timestamp (in
+//! its own unit) as 8 bytes; a decimal as 16 bytes without its scale; a float as the 8 bytes of a double, with -0.0
+//! as 0.0 and a single NaN; text or bytes as their length in 8 bytes and their bytes.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
@@ -16,12 +16,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 
-/// A checksum in the making.
+/// A checksum that is being computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checksum {
     /// The checksum.
     pub sum: u64,
-    /// How many rows there are, copies included.
+    /// The number of rows, including copies.
     pub rows: i64,
 }
 
@@ -42,13 +42,13 @@ impl Checksum {
         Ok(())
     }
 
-    /// Adds rows that are each there once.
+    /// Adds rows of weight one.
     pub fn add_all(&mut self, rows: &RecordBatch) -> Result<()> {
         self.add(rows, &vec![1; rows.num_rows()])
     }
 }
 
-/// A column by the way its values are written.
+/// A column, by the encoding of its values.
 enum Canonical {
     Boolean(ArrayRef),
     /// Cast to 64-bit integers.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_have_the_checksum_of_what_remains() {
+    fn changes_have_the_checksum_of_the_remaining_rows() {
         let numbers = |numbers: &[i64]| batch(vec![Arc::new(Int64Array::from(numbers.to_vec()))]);
         let changes = checksum(&numbers(&[3, 1, 2, 1]), &[2, 1, 1, -1]);
         assert_eq!(changes, checksum(&numbers(&[2, 3]), &[1, 2]));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_as_documented() {
+    fn the_checksum_is_as_documented() {
         let rows = batch(vec![
             Arc::new(Int32Array::from(vec![Some(-2), None])),
             Arc::new(StringArray::from(vec!["abc", ""])),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn it_depends_on_values_not_on_how_they_are_kept() {
+    fn the_checksum_depends_on_values_not_on_their_encoding() {
         let one = batch(vec![
             Arc::new(Int32Array::from(vec![7])),
             Arc::new(StringArray::from(vec!["a"])),
@@ -184,7 +184,7 @@ mod tests {
         let zero =
             |zero: f64| checksum(&batch(vec![Arc::new(Float64Array::from(vec![zero]))]), &[1]);
         assert_eq!(zero(0.0), zero(-0.0));
-        // Where one text ends and the next begins counts.
+        // The boundary between two texts matters.
         let texts = |a: &str, b: &str| {
             let text = |text: &str| Arc::new(StringArray::from(vec![text])) as ArrayRef;
             checksum(&batch(vec![text(a), text(b)]), &[1])

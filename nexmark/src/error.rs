@@ -1,11 +1,11 @@
-//! What can go wrong.
+//! The errors of the benchmark.
 
 use std::path::PathBuf;
 
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
-/// The result of asking the harness for something.
+/// A result of the harness.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a query was not measured.
@@ -13,29 +13,29 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no query of this name.
-    #[error("there is no query \"{0}\": there are q0 to q22, and \"all\"")]
+    #[error("unknown query \"{0}\": expected q0 to q22, or \"all\"")]
     UnknownQuery(String),
-    /// The engine refuses a statement, or has failed.
+    /// The engine refused a statement, or failed.
     #[error("{file}:{line}:{column}: {error}")]
     Statement {
         /// The SQL file.
         file: String,
-        /// Where in it, from one.
+        /// The line, counted from one.
         line: u64,
-        /// Where in the line, from one.
+        /// The column, counted from one.
         column: u64,
-        /// What the engine says.
+        /// The engine's error.
         error: alluvium::Error,
     },
     /// The engine has failed.
     #[error(transparent)]
     Engine(#[from] alluvium::Error),
     /// Some rows of a view could not be computed.
-    #[error("{query}: {count} rows could not be computed, one of them because: {message}")]
+    #[error("{query}: {count} rows could not be computed; the first error is: {message}")]
     Rows {
         /// The query.
         query: String,
-        /// How many there are.
+        /// The number of rows.
         count: usize,
         /// One of the messages.
         message: String,
@@ -56,10 +56,10 @@ pub enum Error {
         /// What happened.
         error: ParquetError,
     },
-    /// Events cannot be put together.
+    /// A batch of events cannot be built.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// The operating system does not say what the process uses.
-    #[error("the resources that the process uses are unknown: {0}")]
+    /// The operating system does not report the resources of the process.
+    #[error("cannot read the resources of the process: {0}")]
     Resources(#[from] procfs::ProcError),
 }

@@ -1,13 +1,12 @@
-//! Runs queries.
+//! Running and measuring queries.
 //!
-//! A run has an engine of its own. The tables and the view are made, then events enter: per epoch one
-//! transaction of three batches, the full rows of all streams, whatever the query reads of them. Epochs are
-//! pipelined; [`IN_FLIGHT`] of them are on their way at most.
+//! Each run has its own engine. It creates the tables and the view, and then inserts the events: one transaction of
+//! three batches per epoch, with the complete rows of all streams, whatever the query reads of them. Epochs are
+//! pipelined; at most [`IN_FLIGHT`] of them are incomplete.
 //!
-//! [`measure`] runs a query twice. In the first run, the one with a clock, the view is a plain one that nobody
-//! subscribes to: its changes are computed, and let go where they leave the dataflow. Nothing puts them together
-//! to the view's contents, as nothing does in engines that only put changes out. In the second run the changes
-//! are subscribed to, for the checksum of the contents.
+//! [`measure`] runs a query twice. In the first run, which is timed, the view is not materialized and has no
+//! subscribers: its changes are computed, and dropped at the end of the dataflow, as in engines that only emit
+//! changes. The second run subscribes to the changes, to compute the checksum of the contents.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -28,24 +27,24 @@ use crate::resources;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
 
-/// How many epochs may be on their way at a time.
+/// The largest number of incomplete epochs.
 pub const IN_FLIGHT: usize = 4;
 
-/// How many keys the side input of q13 has.
+/// The number of keys of the side input of q13.
 const SIDE_KEYS: i64 = 10_000;
 
-/// What queries are run with.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many events there are, and how they are cut.
+    /// The events, and their division into epochs.
     pub extent: Extent,
     /// The number of workers.
     pub workers: NonZeroUsize,
-    /// Where the events come from.
+    /// The source of the events.
     pub source: Source,
-    /// How many bytes of memory state may take; see [`Builder::memory`].
+    /// The memory budget in bytes; see [`Builder::memory`].
     pub memory: Option<usize>,
-    /// What is done when memory gets scarce; see [`Builder::on_pressure`].
+    /// Called when memory gets scarce; see [`Builder::on_pressure`].
     pub on_pressure: fn(usize),
 }
 
@@ -58,8 +57,8 @@ impl Options {
 
 /// Measures a query.
 ///
-/// Memory is that of the whole process since it was started: in one that has measured before, peaks are not
-/// the query's own.
+/// Memory is that of the whole process since its start. In a process that has measured another query before, the
+/// peaks may belong to that query.
 pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
     let engine = start(query, options.builder())?;
@@ -68,7 +67,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         let state = engine.state();
         state.memory_bytes + state.kept_bytes + state.mapped_bytes
     };
-    // The memory in which the source makes an epoch is there before the first row enters.
+    // The memory in which the source builds an epoch is allocated before the first row is inserted.
     let mut epochs = input.epochs().peekable();
     epochs.peek();
     let timed = || {
@@ -111,7 +110,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     })
 }
 
-/// Runs a query over all of the input, in an engine of its own, and takes the changes of its view in order.
+/// Runs a query over the whole input in a new engine, and returns the changes of its view in order.
 pub fn changes(
     query: &Query,
     input: &Input,
@@ -164,11 +163,11 @@ pub fn side_input() -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(keys), Arc::new(values)])?)
 }
 
-/// Commits all events and waits until they are through. Gives how long epochs took, and the bytes of the events.
+/// Commits all events and waits for their completion. Returns the latencies of epochs and the bytes of the events.
 fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(Latency, u64)> {
     let (committed, epochs) = unbounded::<(u64, Instant)>();
     thread::scope(|scope| {
-        // A thread of its own sees each epoch's completion when it happens.
+        // A separate thread observes the completion of each epoch.
         let observer = scope.spawn(move || {
             let mut latencies = Vec::new();
             for (epoch, begun) in epochs {
@@ -191,7 +190,7 @@ fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(
                 let begun = Instant::now();
                 let epoch = commit(engine, &events)?;
                 in_flight.push_back(epoch);
-                // The observer is there until the channel closes, unless the engine has failed.
+                // The observer runs until the channel closes, unless the engine fails.
                 let _ = committed.send((epoch, begun));
             }
             Ok(entered)
@@ -205,7 +204,7 @@ fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(
     })
 }
 
-/// Makes one epoch of some events.
+/// Inserts events as one epoch.
 fn commit(engine: &Engine, events: &Events) -> Result<u64> {
     let mut transaction = engine.begin()?;
     for (stream, rows) in Stream::ALL.into_iter().zip(events.arrive()?) {

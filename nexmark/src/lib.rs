@@ -1,9 +1,9 @@
-//! The Nexmark benchmark for Alluvium: an online auction's events, 23 queries over them, and the harness that
-//! measures how fast the queries are kept up to date.
+//! The Nexmark benchmark for Alluvium: the events of an online auction, 23 queries over them, and a harness that
+//! measures how fast the queries are maintained.
 //!
-//! [`source`] makes the events and cuts them into epochs; [`query`] holds the queries as SQL files;
-//! [`harness`] runs a query over a source, by way of the whole of SQL, as a program that embeds the engine
-//! would; [`measurement`] is what came of it, and [`checksum`] what the view held in the end, in one number.
+//! [`source`] provides the events in epochs, and [`query`] the queries as SQL files. [`harness`] runs a query over
+//! a source through the SQL interface, as a program that embeds the engine would. [`measurement`] is the result,
+//! and [`checksum`] summarizes the contents of the view.
 
 pub mod checksum;
 mod error;

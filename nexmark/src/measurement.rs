@@ -1,4 +1,4 @@
-//! What came of running a query, and how it is told: as JSON, and as a line of a table.
+//! Measurements of a query, as JSON and as a line of a table.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,61 +7,61 @@ use serde_json::{Value, json};
 
 use crate::checksum::Checksum;
 
-/// What was measured of one query.
+/// The measurements of one query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// Its name.
     pub query: String,
-    /// How many events there were, of all streams.
+    /// The number of events in all streams.
     pub events: u64,
-    /// On how many workers it ran.
+    /// The number of workers.
     pub workers: u64,
-    /// From the first event's entry to the last epoch's completion, in seconds.
+    /// The time from the first insert to the completion of the last epoch, in seconds.
     pub elapsed: f64,
-    /// Processor time in between, of the whole process, in seconds.
+    /// The processor time of the whole process in the same period, in seconds.
     pub processor: f64,
-    /// The most memory the process had resident, from its start on.
+    /// The peak of resident memory of the process, since its start.
     pub peak_bytes: u64,
-    /// Resident memory of no file at the end.
+    /// Anonymous resident memory at the end.
     pub anonymous_bytes: u64,
     /// Resident pages of files at the end.
     pub file_bytes: u64,
-    /// By how much memory had grown since the first event, at most, in samples of every ten milliseconds: what is
-    /// resident of no file, and of files mapped since; pages of the program are not among it.
+    /// The largest growth of resident memory since the first event, sampled every ten milliseconds: anonymous
+    /// memory and pages of files mapped since, without pages of the program.
     pub used_bytes: u64,
-    /// What of that was memory of no file.
+    /// The anonymous memory in it.
     pub used_anonymous_bytes: u64,
-    /// The most that the engine accounted for, in the same samples: what is counted against the budget, what is kept
-    /// for state to come, and what was touched of mapped files.
+    /// The largest memory that the engine accounted for in the same samples: memory charged to the budget, memory
+    /// retained for reuse, and resident pages of mapped files.
     pub accounted_bytes: u64,
-    /// Memory of the events that were there before the clock started; part of the peak.
+    /// The memory of the events that existed before the clock started; part of the peak.
     pub input_bytes: u64,
-    /// The bytes of all events as they enter, columns in memory.
+    /// The bytes of all events as inserted, as columns in memory.
     pub entered_bytes: u64,
     /// Rows in the state of operators at the end.
     pub state_rows: u64,
     /// Memory of that state.
     pub memory_bytes: u64,
-    /// The most memory that was counted against the budget, as [`alluvium::State::memory_peak_bytes`] has it.
+    /// The peak of memory charged to the budget; see [`alluvium::State::memory_peak_bytes`].
     pub memory_peak_bytes: u64,
-    /// State on disk at the end; 0 as long as there is none.
+    /// State on disk at the end.
     pub disk_bytes: u64,
-    /// What was written to disk for want of memory; 0 as long as nothing is.
+    /// Bytes written to disk because the budget was exceeded.
     pub spilled_bytes: u64,
-    /// What the view holds at the end.
+    /// The checksum of the view at the end.
     pub contents: Checksum,
-    /// How long epochs took, from commit to completion.
+    /// The latency of epochs, from commit to completion.
     pub latency: Latency,
 }
 
-/// How long epochs took, in milliseconds.
+/// The latency of epochs, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// Half of them took no longer.
+    /// The median.
     pub p50: f64,
-    /// 99 of a hundred took no longer.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 999 of a thousand took no longer.
+    /// The 99.9th percentile.
     pub p999: f64,
 }
 
@@ -69,7 +69,7 @@ impl Latency {
     /// Of all epochs; zero without any.
     pub fn of(mut epochs: Vec<Duration>) -> Self {
         epochs.sort_unstable();
-        // The least one that so large a part of all does not exceed.
+        // The smallest latency that at least this part of all does not exceed.
         let quantile = |part: f64| {
             let rank = (part * epochs.len() as f64).ceil() as usize;
             let epoch = epochs.get(rank.saturating_sub(1));
@@ -85,7 +85,7 @@ impl Measurement {
         self.events as f64 / self.elapsed
     }
 
-    /// How many bytes were written to files for each byte that entered.
+    /// The number of bytes written to files per byte inserted.
     pub fn write_amplification(&self) -> f64 {
         self.spilled_bytes as f64 / (self.entered_bytes as f64).max(1.0)
     }
@@ -122,7 +122,7 @@ impl Measurement {
         })
     }
 
-    /// Reads an entry of a report; `None` if something is missing in it.
+    /// Reads an entry of a report; `None` if a field is missing.
     pub fn from_json(entry: &Value) -> Option<Self> {
         let number = |name: &str| entry.get(name)?.as_u64();
         let real = |name: &str| entry.get(name)?.as_f64();
@@ -165,7 +165,7 @@ pub fn report(measurements: &[Measurement]) -> Value {
     json!({ "queries": entries })
 }
 
-/// The line above the lines of a table.
+/// The header of a table.
 pub struct Header;
 
 impl fmt::Display for Header {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_epochs_that_so_many_do_not_exceed() {
+    fn quantiles_are_latencies_that_a_part_of_all_epochs_does_not_exceed() {
         let epochs = |count: u64| (1..=count).rev().map(Duration::from_millis).collect();
         let Latency { p50, p99, p999 } = Latency::of(epochs(2000));
         assert_eq!((p50, p99, p999), (1000.0, 1980.0, 1998.0));

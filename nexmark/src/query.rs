@@ -1,7 +1,7 @@
 //! The queries: SQL files over common tables.
 //!
-//! The file of a query defines a view of its name, and local views that it is made of. What the query is about,
-//! and where it differs from its usual form, stands at the head of the file.
+//! The file of a query defines a view of the same name, and the local views it uses. A comment at the top describes
+//! the query, and differences from its usual form.
 
 use crate::error::{Error, Result};
 
@@ -56,9 +56,6 @@ mod tests {
         assert_eq!(names("q7, q4").unwrap(), ["q7", "q4"]);
         assert_eq!(names("all").unwrap().len(), 23);
         let error = names("q4,q23").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "there is no query \"q23\": there are q0 to q22, and \"all\""
-        );
+        assert_eq!(error.to_string(), "unknown query \"q23\": expected q0 to q22, or \"all\"");
     }
 }

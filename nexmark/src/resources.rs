@@ -1,4 +1,4 @@
-//! What the process uses, as the operating system counts it.
+//! Resources of the process, as reported by the operating system.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,21 +12,21 @@ use crate::error::Result;
 /// Memory of the process, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
-    /// The most that was resident at a time.
+    /// The peak of resident memory.
     pub(crate) peak: u64,
-    /// Resident now, and of no file.
+    /// Anonymous resident memory.
     pub(crate) anonymous: u64,
-    /// Resident now, and pages of files.
+    /// Resident pages of files.
     pub(crate) file: u64,
 }
 
-/// Processor time that the process has used so far, in seconds.
+/// The processor time of the process so far, in seconds.
 pub(crate) fn processor_time() -> Result<f64> {
     let stat = Process::myself()?.stat()?;
     Ok((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64)
 }
 
-/// Memory that the process uses.
+/// The memory of the process.
 pub(crate) fn memory() -> Result<Memory> {
     let status = Process::myself()?.status()?;
     let bytes = |kibibytes: Option<u64>| kibibytes.unwrap_or(0) * 1024;
@@ -37,34 +37,34 @@ pub(crate) fn memory() -> Result<Memory> {
     })
 }
 
-/// How often [`sampled`] looks.
+/// The sampling interval of [`sampled`].
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// When the pages of the program are looked at for the first time: that takes ten milliseconds for a gigabyte that the
-/// process has.
+/// The time of the first look at the pages of the program, which takes ten milliseconds per gigabyte of the
+/// process.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
-/// The most that memory has grown since it was [sampled], in bytes: what is resident of no file, and pages of files that
-/// were mapped since.
+/// The largest growth of resident memory while it was [sampled], in bytes: anonymous memory, and pages of files
+/// mapped since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
-    /// In all.
+    /// In total.
     pub(crate) most: u64,
-    /// Of it, what is of no file.
+    /// The anonymous part of it.
     pub(crate) anonymous: u64,
-    /// The most that was accounted for, at whatever time.
+    /// The largest number of bytes accounted for, not necessarily at the same time.
     pub(crate) accounted: u64,
 }
 
-/// Does `act`, and looks again and again at how much more memory the process has, on a thread of its own; `accounted` says
-/// how many bytes are accounted for.
+/// Calls `act`, while a separate thread samples the growth of the process's memory, and the number of bytes that
+/// `accounted` returns.
 pub(crate) fn sampled<R>(
     accounted: impl Fn() -> u64 + Send,
     act: impl FnOnce() -> Result<R>,
 ) -> Result<(R, Used)> {
     let process = Process::myself()?;
     let page = procfs::page_size();
-    // Of no file, and in all.
+    // Anonymous, and in total.
     let now = move || -> Result<(u64, u64)> {
         let memory = process.statm()?;
         Ok((memory.resident.saturating_sub(memory.shared) * page, memory.resident * page))
@@ -93,20 +93,20 @@ pub(crate) fn sampled<R>(
     })
 }
 
-/// The pages of the program and its libraries, more and more of which are resident as they are needed.
+/// The pages of the program and its libraries, which become resident when first used.
 struct Program {
     process: Process,
     files: Vec<PathBuf>,
-    /// How many bytes of them were resident at first.
+    /// The bytes of them that were resident at the start.
     first: u64,
     begun: Instant,
-    /// How many more there were at the last look, and how long after the first one the next is due.
+    /// The growth seen by the last look, and when the next one is due.
     grown: u64,
     due: Duration,
 }
 
 impl Program {
-    /// The program is what is mapped now.
+    /// All files mapped now belong to the program.
     fn now() -> Result<Self> {
         let process = Process::myself()?;
         let maps = process.maps()?;
@@ -118,8 +118,8 @@ impl Program {
         Ok(program)
     }
 
-    /// By how many bytes it has grown. To look takes time, so this is done at ever longer intervals; in between the
-    /// answer is too small rather than too large.
+    /// The growth in bytes. Looking takes time, so it happens at increasing intervals; in between, the result is
+    /// too small rather than too large.
     fn grown(&mut self) -> Result<u64> {
         if self.begun.elapsed() >= self.due {
             self.due *= 4;
@@ -133,7 +133,7 @@ impl Program {
         for map in self.process.smaps()? {
             if matches!(&map.pathname, MMapPath::Path(path) if self.files.contains(path)) {
                 let of = |name| map.extension.map.get(name).copied().unwrap_or(0);
-                // What was written to is no longer of the file.
+                // Pages that were written to are no longer pages of the file.
                 bytes += of("Rss").saturating_sub(of("Anonymous"));
             }
         }
@@ -143,18 +143,28 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     #[test]
-    fn what_is_allocated_is_seen_and_accounted_for_as_told() {
+    fn allocated_memory_is_sampled_and_the_accounted_bytes_are_recorded() {
+        let samples = AtomicU64::new(0);
+        let accounted = || {
+            samples.fetch_add(1, Ordering::SeqCst);
+            7
+        };
         let allocate = || {
             let bytes = vec![1u8; 64 << 20];
-            thread::sleep(20 * INTERVAL);
+            // The second sample from now on starts after the allocation.
+            let enough = samples.load(Ordering::SeqCst) + 2;
+            while samples.load(Ordering::SeqCst) < enough {
+                thread::yield_now();
+            }
             Ok(bytes.len())
         };
-        let (allocated, used) =
-            sampled(|| 7, allocate).expect("the system tells what a process has");
-        // Other tests may let go of some meanwhile.
+        let (allocated, used) = sampled(accounted, allocate).expect("the system reports memory");
+        // Other tests may release some memory at the same time.
         let least = allocated as u64 / 2;
         assert!(used.most >= least && used.anonymous >= least, "{used:?}");
         assert_eq!(used.accounted, 7);
@@ -162,9 +172,10 @@ mod tests {
 
     #[test]
     fn the_program_has_pages() {
-        let mut program = Program::now().expect("the system tells what is mapped");
+        let mut program = Program::now().expect("the system reports mappings");
         assert!(program.first > 0);
         program.due = Duration::ZERO;
-        assert!(program.grown().expect("it still does") < program.resident().expect("and does"));
+        let grown = program.grown().expect("the system reports mappings");
+        assert!(grown < program.resident().expect("the system reports mappings"));
     }
 }

@@ -7,16 +7,16 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 /// A stream of events of one kind, which is a table of the same name in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// People who sell and bid.
+    /// Sellers and bidders.
     Person,
-    /// Things for sale.
+    /// Auctions of items.
     Auction,
-    /// Offers for them.
+    /// Bids on auctions.
     Bid,
 }
 
-/// The columns of the streams as their sources make them. A bid gets one more, the time of its arrival,
-/// when it arrives.
+/// The columns of the streams as generated. A bid gets another column, the time of its arrival, when it is
+/// inserted.
 static SCHEMAS: LazyLock<[SchemaRef; 3]> = LazyLock::new(|| {
     let number = |name: &str| Field::new(name, DataType::Int64, false);
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
@@ -66,10 +66,10 @@ fn instant(name: &str) -> Field {
 }
 
 impl Stream {
-    /// All of them.
+    /// All streams.
     pub const ALL: [Self; 3] = [Self::Person, Self::Auction, Self::Bid];
 
-    /// The name of its table, and of its files.
+    /// The name of its table and of its files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Person => "person",
@@ -78,8 +78,8 @@ impl Stream {
         }
     }
 
-    /// How many of the first `events` events are its own: of every fifty, the first is a person, three are
-    /// auctions, and the rest bids.
+    /// How many of the first `events` events belong to it: of every fifty, the first is a person, three are
+    /// auctions, and the others are bids.
     pub fn rows(self, events: u64) -> u64 {
         let (first, share) = match self {
             Self::Person => (0, 1),

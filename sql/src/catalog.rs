@@ -5,6 +5,8 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
+use crate::plan::Fingerprint;
+
 /// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
                            'materialized' = 'true'";
@@ -38,6 +40,8 @@ pub enum Relation {
     MaterializedView {
         /// Its columns.
         schema: SchemaRef,
+        /// The fingerprint of its plan.
+        fingerprint: Fingerprint,
     },
     /// A view that is not materialized; it is expanded where it is named.
     View {

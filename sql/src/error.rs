@@ -124,7 +124,7 @@ impl Error {
                     });
                     Error::new(
                         format!(
-                            "column \"{}\" is ambiguous; put its table's name in front",
+                            "column \"{}\" is ambiguous; qualify it with its table's name",
                             field.name
                         ),
                         position,
@@ -132,7 +132,7 @@ impl Error {
                 }
                 SchemaError::DuplicateQualifiedField { name, .. }
                 | SchemaError::DuplicateUnqualifiedField { name } => Error::new(
-                    format!("column \"{name}\" appears twice; name them apart with AS"),
+                    format!("column \"{name}\" appears twice; rename one with AS"),
                     position,
                 ),
             },

@@ -11,14 +11,14 @@ use crate::output::Format;
 use crate::program::is_name;
 use crate::size;
 
-/// Runs SQL programs whose views are always up to date.
+/// Runs SQL programs and keeps their views up to date.
 ///
-/// Statements come from files and commands, in the order given; without any, from standard input, or
-/// from a prompt if that is a terminal.
+/// Statements are read from files and commands in the given order, or else from standard input, with a prompt if
+/// that is a terminal.
 #[derive(Debug, Parser)]
 #[command(name = "alluvium", version, args_conflicts_with_subcommands = true)]
-#[command(after_help = "Exit status: 0 done, 1 an error in SQL or data, 2 an error in the \
-    command line, 130 interrupted.")]
+#[command(after_help = "Exit status: 0 success, 1 error in SQL or data, 2 error in the command \
+    line, 130 interrupted.")]
 struct Line {
     #[command(subcommand)]
     command: Option<Command>,
@@ -28,13 +28,13 @@ struct Line {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Runs a program with its sources to their end, and writes what its views hold
+    /// Runs a program until its sources are exhausted, and writes its views
     Run(RunArgs),
-    /// Runs SQL statements as they come (what is done when no command is named)
+    /// Runs SQL statements as they are read (the default command)
     Shell(Shell),
     /// Measures the queries of the Nexmark benchmark
     Nexmark(NexmarkArgs),
-    /// Writes completions of this command line for a shell
+    /// Prints shell completions for this command line
     Completions {
         /// The shell
         #[arg(value_enum)]
@@ -42,53 +42,53 @@ enum Command {
     },
 }
 
-/// A program, and what becomes of its views.
+/// The arguments of `alluvium run`.
 #[derive(Debug, PartialEq, clap::Args)]
-pub struct RunArgs {
-    /// The program; its relative paths count from its folder
+pub(crate) struct RunArgs {
+    /// The program; paths in it are relative to its folder
     #[arg(value_name = "FILE")]
-    pub program: PathBuf,
-    /// The number of threads that keep the views up to date
+    pub(crate) program: PathBuf,
+    /// The number of worker threads
     #[arg(long, value_name = "N", default_value = "1")]
-    pub workers: NonZeroUsize,
+    pub(crate) workers: NonZeroUsize,
     /// Writes materialized views to DIR/<view>.<format>, changes of other views to
     /// DIR/<view>.changes.<format>
     #[arg(long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// How files are written [default: csv], and what is shown [default: as tables]
+    pub(crate) output: Option<PathBuf>,
+    /// The format of files [default: csv] and of printed results [default: table]
     #[arg(long, value_enum)]
-    pub format: Option<FileFormat>,
-    /// Gives ${NAME} in the program a value; may be given several times
+    pub(crate) format: Option<FileFormat>,
+    /// Sets the value of ${NAME} in the program; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
-    pub set: Vec<(String, String)>,
-    /// Writes how much was read, how fast and with how much memory, as JSON
+    pub(crate) set: Vec<(String, String)>,
+    /// Writes statistics (rows, throughput, memory) as JSON
     #[arg(long, value_name = "FILE")]
-    pub stats: Option<PathBuf>,
-    /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
+    pub(crate) stats: Option<PathBuf>,
+    /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    pub memory: Option<usize>,
-    /// Stops at the first row that is refused or has an error
+    pub(crate) memory: Option<usize>,
+    /// Stops at the first refused input row or row error
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
 }
 
-/// How the rows of a view are written to a file.
+/// The format of a file with the rows of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum FileFormat {
+pub(crate) enum FileFormat {
     /// With a header line; NULL is an empty field, an empty string is `""`.
     #[default]
     Csv,
     /// One array of objects.
     Json,
-    /// One object a line.
+    /// One object per line.
     Jsonl,
-    /// Columns, compressed; for files only.
+    /// Compressed columns; only for files.
     Parquet,
 }
 
 impl FileFormat {
-    /// Its name, which is also how the names of its files end.
-    pub fn name(self) -> &'static str {
+    /// Its name, which is also the extension of its files.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Json => "json",
@@ -97,8 +97,8 @@ impl FileFormat {
         }
     }
 
-    /// How results are shown in it; not at all in Parquet.
-    pub fn of_results(self) -> Option<Format> {
+    /// The format of printed results; `None` for Parquet.
+    pub(crate) fn of_results(self) -> Option<Format> {
         match self {
             Self::Csv => Some(Format::Csv),
             Self::Json => Some(Format::Json),
@@ -108,66 +108,66 @@ impl FileFormat {
     }
 }
 
-/// What the shell runs, and how.
+/// The arguments of `alluvium shell`.
 #[derive(Debug, clap::Args)]
 struct Shell {
-    /// Runs the statements of a file; may be given several times
+    /// Runs the statements of a file; can be repeated
     #[arg(short, long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Runs statements; may be given several times
+    /// Runs statements; can be repeated
     #[arg(short, long, value_name = "SQL")]
     command: Vec<String>,
-    /// The number of threads that keep the views up to date
+    /// The number of worker threads
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
-    /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
+    /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<usize>,
-    /// How results are written
+    /// The format of results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// What NULL looks like in a table [default: NULL] or in CSV [default: nothing]
+    /// The text for NULL in a table [default: NULL] or in CSV [default: empty]
     #[arg(long, value_name = "TEXT")]
     null: Option<String>,
 }
 
-/// What to do.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
-pub enum Args {
+pub(crate) enum Args {
     Run(RunArgs),
     Shell(ShellArgs),
     Nexmark(NexmarkArgs),
     Completions(clap_complete::Shell),
 }
 
-/// What the shell runs, in order, and how.
+/// What the shell runs, and its settings.
 #[derive(Debug, PartialEq)]
-pub struct ShellArgs {
-    /// Nothing stands for standard input.
-    pub origins: Vec<Origin>,
-    pub workers: NonZeroUsize,
-    /// How many bytes of memory state may take; `None` for four fifths of what there is.
-    pub memory: Option<usize>,
-    pub format: Format,
-    pub null: Option<String>,
+pub(crate) struct ShellArgs {
+    /// In order; empty for standard input.
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) workers: NonZeroUsize,
+    /// The memory budget in bytes; `None` for 80% of the available memory.
+    pub(crate) memory: Option<usize>,
+    pub(crate) format: Format,
+    pub(crate) null: Option<String>,
 }
 
-/// Where statements come from.
+/// A source of statements.
 #[derive(Debug, PartialEq)]
-pub enum Origin {
-    /// What a file holds.
+pub(crate) enum Origin {
+    /// The contents of a file.
     File(PathBuf),
     /// The text itself.
     Command(String),
 }
 
-/// Reads the command line; ends the program if it is wrong, or asks for help.
-pub fn parse() -> Args {
+/// Parses the command line; exits if it is invalid or asks for help.
+pub(crate) fn parse() -> Args {
     args(Line::command().get_matches())
 }
 
 /// Completions of the command line.
-pub fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+pub(crate) fn completions(shell: clap_complete::Shell) -> Vec<u8> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Line::command(), "alluvium", &mut text);
     text
@@ -177,7 +177,7 @@ pub fn completions(shell: clap_complete::Shell) -> Vec<u8> {
 fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if is_name(name) => Ok((name.to_string(), value.to_string())),
-        _ => Err("write NAME=VALUE, with letters, digits and _ in the name".to_string()),
+        _ => Err("expected NAME=VALUE, with letters, digits and _ in the name".to_string()),
     }
 }
 
@@ -186,7 +186,7 @@ fn args(matches: ArgMatches) -> Args {
     let (shell, matches) = match line.command {
         Some(Command::Run(run)) => {
             if run.format == Some(FileFormat::Parquet) && run.output.is_none() {
-                let message = "--format parquet is for files: add --output DIR";
+                let message = "--format parquet writes files only: add --output DIR";
                 Line::command().error(ErrorKind::MissingRequiredArgument, message).exit();
             }
             return Args::Run(run);
@@ -223,7 +223,7 @@ mod tests {
             let line = ["-c", "a", "-f", "b.sql", "-c", "d", "--workers", "2"];
             let line = ["alluvium"].iter().chain(shell).chain(&line);
             let Args::Shell(args) = args(Line::command().get_matches_from(line)) else {
-                panic!("these are arguments of the shell")
+                panic!("expected the shell's arguments")
             };
             let command = |text: &str| Origin::Command(text.into());
             let expected = [command("a"), Origin::File("b.sql".into()), command("d")];
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_running_without_workers() {
+    fn zero_workers_are_refused() {
         assert!(Line::command().try_get_matches_from(["alluvium", "--workers", "0"]).is_err());
     }
 }

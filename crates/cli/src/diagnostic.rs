@@ -1,4 +1,4 @@
-//! What went wrong, and where, for people.
+//! Printing errors and warnings.
 
 use std::fmt::{self, Display};
 
@@ -7,10 +7,10 @@ use alluvium::Refusal;
 use crate::program::{Position, Program};
 
 /// An error of a program: `error: name:line:column: message`, then the line with a caret.
-pub struct Diagnostic<'a> {
-    pub program: &'a Program,
-    pub position: Option<Position>,
-    pub message: &'a dyn Display,
+pub(crate) struct Diagnostic<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) position: Option<Position>,
+    pub(crate) message: &'a dyn Display,
 }
 
 impl Display for Diagnostic<'_> {
@@ -29,20 +29,20 @@ impl Display for Diagnostic<'_> {
         Ok(())
     }
 }
-/// Input rows that were refused, source by source.
+/// Refused input rows by source.
 #[derive(Default)]
-pub struct Refused(Vec<(u64, Vec<Refusal>)>);
+pub(crate) struct Refused(Vec<(u64, Vec<Refusal>)>);
 
 impl Refused {
-    /// Adds the rows of one source, of which the first ones are told of.
-    pub fn add(&mut self, count: u64, first: Vec<Refusal>) {
+    /// Adds the rows of one source: their number, and the first of them.
+    pub(crate) fn add(&mut self, count: u64, first: Vec<Refusal>) {
         if count > 0 {
             self.0.push((count, first));
         }
     }
 
-    /// Whether there is nothing to warn of.
-    pub fn is_empty(&self) -> bool {
+    /// Whether no rows were refused.
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

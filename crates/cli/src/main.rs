@@ -1,14 +1,17 @@
 //! The `alluvium` command.
 //!
-//! [`args`] reads the command line; [`shell`] runs statements as they come, at a terminal with a [`prompt`], and
-//! [`run`] a whole program with its sources. [`program`] is text to be run, [`output`] writes results, and
-//! [`diagnostic`] says what went wrong and where. [`nexmark`] is the benchmark. [`allocator`] says when free
-//! memory is given back to the system, and [`descriptors`] how many files may be open.
+//! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
+//! and [`run`] runs a whole program with its sources. [`program`] splits text into statements, [`output`] writes
+//! results, and [`diagnostic`] prints errors. [`nexmark`] runs the benchmark. [`allocator`] and [`descriptors`] set
+//! limits of the process.
+
+#![warn(unreachable_pub)]
 
 mod allocator;
 mod args;
 mod descriptors;
 mod diagnostic;
+mod disk_full;
 mod interrupt;
 mod memory;
 mod nexmark;
@@ -16,7 +19,6 @@ mod output;
 mod program;
 mod progress;
 mod prompt;
-mod room;
 mod run;
 mod shell;
 mod size;

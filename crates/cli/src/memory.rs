@@ -1,26 +1,21 @@
-//! How much memory the process takes.
+//! The resident memory of the process.
 
-use std::fs;
+use procfs::process::Process;
 
-/// What it takes now, and has taken at most, in bytes; `None` where the system does not tell.
+/// Resident memory in bytes, now and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    pub now: u64,
-    pub peak: u64,
+pub(crate) struct Memory {
+    pub(crate) now: u64,
+    pub(crate) peak: u64,
 }
 
 impl Memory {
-    /// Asks the system.
-    pub fn of_this_process() -> Option<Self> {
-        let status = fs::read_to_string("/proc/self/status").ok()?;
-        Some(Self { now: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")? })
+    /// The memory of this process; `None` if the system does not report it.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        let status = Process::myself().ok()?.status().ok()?;
+        // The system reports multiples of 1024 bytes.
+        Some(Self { now: 1024 * status.vmrss?, peak: 1024 * status.vmhwm? })
     }
-}
-
-/// A figure that is given in kB.
-fn field(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -28,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_takes_some_memory_and_no_more_than_its_peak() {
+    fn the_process_has_resident_memory_up_to_its_peak() {
         let memory = Memory::of_this_process().unwrap();
         assert!(memory.now > 1 << 20 && memory.now <= memory.peak, "{memory:?}");
     }

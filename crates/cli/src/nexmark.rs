@@ -14,42 +14,41 @@ use clap::ValueEnum;
 
 use crate::{allocator, size};
 
-/// What is measured.
+/// The arguments of `alluvium nexmark`.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
-pub struct NexmarkArgs {
-    /// Which queries, as in `q4,q7`, or `all`
+pub(crate) struct NexmarkArgs {
+    /// The queries, such as `q4,q7`, or `all`
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = Queries::parse)]
     queries: Queries,
-    /// How many events, of all three streams
+    /// The number of events in all three streams
     #[arg(long, value_name = "N", default_value = "10M", value_parser = count)]
     events: u64,
-    /// The number of threads that keep the views up to date
+    /// The number of worker threads
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
-    /// How many events make an epoch
+    /// The number of events per epoch
     #[arg(long, value_name = "N", default_value = "40k", value_parser = count)]
     epoch_rows: u64,
-    /// Where the events come from
+    /// The source of the events
     #[arg(long, value_enum, default_value = "memory")]
     source: SourceKind,
-    /// The folder of the events' Parquet files, which are written if they are not there [default: a temporary
-    /// one]
+    /// The folder of the events' Parquet files, which are written if missing [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// Writes the report to a file, `-` being the standard output
+    /// Writes the report to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// How much memory may be taken, as in 512M; what goes beyond is kept in files [default: four fifths of what there is]
+    /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory: Option<usize>,
 }
 
-/// The ways of [`Source`].
+/// The kinds of [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SourceKind {
-    /// Made before the clock starts; they stay in memory
+    /// Generated before the clock starts, and kept in memory
     Memory,
-    /// Made while the queries run, on the same cores
+    /// Generated while the queries run, on the same cores
     Generator,
     /// Read from Parquet files
     Parquet,
@@ -65,7 +64,7 @@ impl Queries {
     }
 }
 
-/// A number, of which `k` makes thousands, `M` millions and `G` thousands of millions.
+/// A number with an optional unit: `k` for thousands, `M` for millions, `G` for billions.
 fn count(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
@@ -79,8 +78,8 @@ fn count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
 }
 
-/// Measures. The status is 0 if all queries could be measured, else 1.
-pub fn run(arguments: NexmarkArgs) -> ExitCode {
+/// Runs the benchmark. The status is 0 if all queries could be measured, else 1.
+pub(crate) fn run(arguments: NexmarkArgs) -> ExitCode {
     match measure(arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -91,7 +90,7 @@ pub fn run(arguments: NexmarkArgs) -> ExitCode {
     }
 }
 
-/// Whether all queries could be measured.
+/// Measures the queries; returns whether all could be measured.
 fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
     let temporary = match (arguments.source, &arguments.directory) {
         (SourceKind::Parquet, None) => Some(Temporary::new()?),
@@ -111,8 +110,8 @@ fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
             1 => arguments.options().and_then(|options| {
                 harness::measure(query, &options).map_err(|error| Failure::Here(error.to_string()))
             }),
-            // In a process of its own, so that its peak of memory is its own.
-            _ => arguments.measure_apart(query),
+            // In a separate process, so that the peak of memory belongs to this query.
+            _ => arguments.measure_separately(query),
         };
         match result {
             Ok(measurement) => {
@@ -121,8 +120,8 @@ fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
                 }
                 measured.push(measurement);
             }
-            // Its process has told why.
-            Err(Failure::Apart) => {}
+            // The process has printed the reason.
+            Err(Failure::Separate) => {}
             Err(Failure::Here(message)) => eprintln!("error: {}: {message}", query.name),
         }
     }
@@ -152,8 +151,8 @@ impl NexmarkArgs {
         Ok(Options { extent, workers, source, memory, on_pressure: allocator::tighten })
     }
 
-    /// Measures one of several queries.
-    fn measure_apart(&self, query: &Query) -> Result<Measurement, Failure> {
+    /// Measures a query in a separate process.
+    fn measure_separately(&self, query: &Query) -> Result<Measurement, Failure> {
         let here = |error: &dyn Display| Failure::Here(error.to_string());
         let program = std::env::current_exe().map_err(|error| here(&error))?;
         let source = self.source.to_possible_value();
@@ -174,7 +173,7 @@ impl NexmarkArgs {
         let output = command.output().map_err(|error| here(&error))?;
         match output.status.code() {
             Some(0) => {}
-            Some(_) => return Err(Failure::Apart),
+            Some(_) => return Err(Failure::Separate),
             None => return Err(here(&format_args!("its process ended with {}", output.status))),
         }
         let report: serde_json::Value =
@@ -186,13 +185,13 @@ impl NexmarkArgs {
 
 /// Why a query has not been measured.
 enum Failure {
-    /// This went wrong.
+    /// The query failed in this process, with this message.
     Here(String),
-    /// The process that was to measure it has told.
-    Apart,
+    /// The separate process failed, and has printed the reason.
+    Separate,
 }
 
-/// A folder that is removed in the end.
+/// A folder that is removed when dropped.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -205,7 +204,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // What cannot be removed stays for whoever cleans temporary folders.
+        // A folder that cannot be removed is left to the system's cleaning of temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_may_be_thousands_and_millions() {
+    fn numbers_accept_units_of_thousands_and_millions() {
         assert_eq!(count("40k"), Ok(40_000));
         assert_eq!(count("10M"), Ok(10_000_000));
         assert_eq!(count("7"), Ok(7));

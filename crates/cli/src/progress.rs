@@ -1,4 +1,4 @@
-//! The line that tells how far a program has come, on terminals.
+//! The progress line on terminals.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -9,40 +9,40 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::memory::Memory;
 use crate::ticker::Ticker;
 
-/// How often the line is drawn.
+/// The interval between updates.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A line at the bottom of standard error, if that is a terminal; nothing otherwise.
+/// A line at the bottom of standard error if that is a terminal, hidden otherwise.
 #[derive(Clone)]
-pub struct ProgressLine(ProgressBar);
+pub(crate) struct ProgressLine(ProgressBar);
 
-/// Draws a [`ProgressLine`] until it is dropped, which clears it.
-pub struct Drawing {
+/// Updates a [`ProgressLine`] until dropped, and then clears it.
+pub(crate) struct Drawing {
     line: ProgressLine,
     ticker: Option<Ticker>,
 }
 
 impl ProgressLine {
     /// A line that is never drawn.
-    pub fn hidden() -> Self {
+    pub(crate) fn hidden() -> Self {
         Self(ProgressBar::hidden())
     }
 
     /// A line that is drawn if standard error is a terminal.
-    pub fn on_terminal() -> Self {
+    pub(crate) fn on_terminal() -> Self {
         match io::stderr().is_terminal() {
             true => Self(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
             false => Self::hidden(),
         }
     }
 
-    /// Does what writes to the terminal, with the line out of its way.
-    pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+    /// Calls `write`, which writes to the terminal, with the line cleared.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         self.0.suspend(write)
     }
 
-    /// Draws how far an engine has come, again and again.
-    pub fn draw(&self, engine: Engine) -> Drawing {
+    /// Starts to show the progress of an engine.
+    pub(crate) fn draw(&self, engine: Engine) -> Drawing {
         let mut drawing = Drawing { line: self.clone(), ticker: None };
         if self.0.is_hidden() {
             return drawing;
@@ -67,7 +67,7 @@ impl Drop for Drawing {
     }
 }
 
-/// Rows, rows a second, epoch and memory.
+/// Rows, rows per second, epoch and memory.
 fn message(engine: &Engine, elapsed: Duration) -> String {
     let progress = engine.progress();
     let rows: u64 = progress.sources.iter().map(|source| source.rows).sum();
@@ -95,10 +95,10 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Writes with the line out of its way.
-pub struct Aside<W> {
-    pub to: W,
-    pub line: ProgressLine,
+/// A writer that clears the line while it writes.
+pub(crate) struct Aside<W> {
+    pub(crate) to: W,
+    pub(crate) line: ProgressLine,
 }
 
 impl<W: Write> Write for Aside<W> {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_stand_in_groups_of_three() {
+    fn digits_are_grouped_by_three() {
         for (number, expected) in
             [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
         {

@@ -1,8 +1,8 @@
-//! Sizes of memory as people write them.
+//! Sizes of memory on the command line.
 
-/// A number of bytes: `300000000`, `512M` and `512MiB`, where a unit is 1,024 of the one before, or `512MB`, where
-/// it is 1,000.
-pub fn parse(text: &str) -> Result<usize, String> {
+/// Parses a number of bytes, such as `300000000`, `512M` or `512MiB` with powers of 1,024, or `512MB` with powers
+/// of 1,000.
+pub(crate) fn parse(text: &str) -> Result<usize, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim_start().to_ascii_lowercase();
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_of_1024_or_of_1000() {
+    fn units_are_powers_of_1024_or_of_1000() {
         assert_eq!(parse("1"), Ok(1));
         assert_eq!(parse("512M"), Ok(512 << 20));
         assert_eq!(parse("2 GiB"), Ok(2 << 30));

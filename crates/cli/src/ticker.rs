@@ -1,19 +1,19 @@
-//! Something that is done again and again, beside the program.
+//! Periodic work on a separate thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A thread that acts at intervals until this is dropped.
-pub struct Ticker {
+/// A thread that acts at intervals until dropped.
+pub(crate) struct Ticker {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
     /// Acts at once, and after each interval.
-    pub fn start(interval: Duration, mut act: impl FnMut() + Send + 'static) -> Self {
+    pub(crate) fn start(interval: Duration, mut act: impl FnMut() + Send + 'static) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let watched = ended.clone();
         let thread = thread::spawn(move || {
@@ -31,7 +31,7 @@ impl Drop for Ticker {
         self.ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It only tells people something: whatever became of it, the program goes on.
+            // The thread only informs the user; the program continues even if it panicked.
             let _ = thread.join();
         }
     }

@@ -2,14 +2,15 @@
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace};
-use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::{Description, TraceReader};
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
+use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::order::PartialOrder;
 use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
 
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
@@ -88,78 +89,109 @@ where
     let reader_of = &mut reader;
     let context = context.for_operator(name, key);
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
-        let tiled = context.schedule().tiled;
-        let trace = Tr::in_context(&context);
-        let (trace_reader, mut writer) = TraceAgent::new(trace, info, None);
-        *reader_of = Some(trace_reader);
-
-        let mut held = Antichain::<Capability<T>>::new();
-        let mut sealed = Antichain::from_elem(T::minimum());
-        let mut buffer = RowBuffer::new(&context);
-        let mut tiles = Vec::new();
-
+        let is_tiled = context.schedule().tiled;
+        let (trace, writer) = TraceAgent::new(Tr::in_context(&context), info, None);
+        *reader_of = Some(trace);
+        let mut arranger = Arranger {
+            writer,
+            buffer: RowBuffer::new(&context),
+            held: Antichain::new(),
+            sealed: Antichain::from_elem(T::minimum()),
+            tiles: Vec::new(),
+        };
         move |(input, frontier), output| {
             input.for_each(|capability, delta: &mut Delta<T>| {
-                if tiled {
-                    tiles.push(*capability.time());
+                if is_tiled {
+                    arranger.tiles.push(*capability.time());
                 }
-                held.insert(capability.retain(0));
-                encode(delta, &mut buffer);
+                arranger.held.insert(capability.retain(0));
+                encode(delta, &mut arranger.buffer);
             });
-            if !PartialOrder::less_than(&sealed.borrow(), &frontier.frontier()) {
-                writer.exert();
-                return;
-            }
-            if held.elements().iter().any(|capability| !frontier.less_equal(capability.time())) {
-                // A message carries one capability, so a step past several of them is cut into
-                // as many batches: each reaches up to the frontier and the capabilities to come.
-                for index in 0..held.elements().len() {
-                    if frontier.less_equal(held.elements()[index].time()) {
-                        continue;
-                    }
-                    let mut upper = frontier.frontier().to_owned();
-                    for later in &held.elements()[index + 1..] {
-                        upper.insert(*later.time());
-                    }
-                    if upper == sealed {
-                        continue;
-                    }
-                    let mut held_from = sealed.clone();
-                    let capability = &held.elements()[index];
-                    let mut seal = |upper: Antichain<T>| {
-                        let batch = buffer.seal(describe(&sealed, &upper));
-                        sealed = upper;
-                        writer.insert(batch.clone(), Some(*capability.time()));
-                        output.session(capability).give(batch);
-                    };
-                    tiles.sort_unstable();
-                    for tile in tiles.drain(..).map(Antichain::from_elem) {
-                        let within = PartialOrder::less_than(&held_from, &tile)
-                            && PartialOrder::less_than(&tile, &upper);
-                        if within {
-                            held_from = tile.clone();
-                            seal(tile);
-                        }
-                    }
-                    seal(upper);
-                }
-                let mut still_held = Antichain::new();
-                for time in buffer.frontier().iter() {
-                    let capability = held
-                        .elements()
-                        .iter()
-                        .find(|capability| capability.time().less_equal(time))
-                        .expect("a row arrives under a capability for its time");
-                    still_held.insert(capability.delayed(time));
-                }
-                held = still_held;
-            }
-            sealed = frontier.frontier().to_owned();
-            writer.seal(sealed.clone());
-            writer.exert();
+            arranger.advance(frontier.frontier(), |capability, batch| {
+                output.session(capability).give(batch);
+            });
+            arranger.writer.exert();
         }
     });
     Arranged { stream, trace: reader.expect("an operator is built when it is added") }
+}
+
+/// The state of an operator that arranges rows.
+struct Arranger<T: PageTime, Tr: Trace<Time = T, Batch = Batch<T>>> {
+    writer: TraceWriter<Tr>,
+    buffer: RowBuffer<T>,
+    /// The capabilities of the buffered rows.
+    held: Antichain<Capability<T>>,
+    /// Everything before this is in the trace.
+    sealed: Antichain<T>,
+    /// Times at which to cut batches besides, in tests.
+    tiles: Vec<T>,
+}
+
+impl<T: PageTime, Tr: Trace<Time = T, Batch = Batch<T>>> Arranger<T, Tr> {
+    /// Puts all rows before `frontier` into batches.
+    fn advance(
+        &mut self,
+        frontier: AntichainRef<'_, T>,
+        mut ship: impl FnMut(&Capability<T>, Batch<T>),
+    ) {
+        if !PartialOrder::less_than(&self.sealed.borrow(), &frontier) {
+            return;
+        }
+        let is_due = |capability: &Capability<T>| !frontier.less_equal(capability.time());
+        if self.held.elements().iter().any(is_due) {
+            // A message carries one capability, so a step past several of them is cut into as many batches: each reaches
+            // up to the frontier and the capabilities to come.
+            let held = std::mem::take(&mut self.held).into_iter().collect::<Vec<_>>();
+            for (index, capability) in held.iter().enumerate() {
+                let mut upper = frontier.to_owned();
+                upper.extend(held[index + 1..].iter().map(|later| *later.time()));
+                if is_due(capability) && upper != self.sealed {
+                    self.seal_tiles(capability, upper, &mut ship);
+                }
+            }
+            for time in self.buffer.frontier().iter() {
+                let capability = held
+                    .iter()
+                    .find(|capability| capability.time().less_equal(time))
+                    .expect("a row arrives under a capability for its time");
+                self.held.insert(capability.delayed(time));
+            }
+        }
+        self.sealed = frontier.to_owned();
+        self.writer.seal(self.sealed.clone());
+    }
+
+    /// Puts the rows before `upper` into a batch, or into several that end at tiles.
+    fn seal_tiles(
+        &mut self,
+        capability: &Capability<T>,
+        upper: Antichain<T>,
+        ship: &mut impl FnMut(&Capability<T>, Batch<T>),
+    ) {
+        let mut tiles = std::mem::take(&mut self.tiles);
+        tiles.sort_unstable();
+        for tile in tiles.into_iter().map(Antichain::from_elem) {
+            let is_within = PartialOrder::less_than(&self.sealed, &tile)
+                && PartialOrder::less_than(&tile, &upper);
+            if is_within {
+                self.seal(capability, tile, ship);
+            }
+        }
+        self.seal(capability, upper, ship);
+    }
+
+    fn seal(
+        &mut self,
+        capability: &Capability<T>,
+        upper: Antichain<T>,
+        ship: &mut impl FnMut(&Capability<T>, Batch<T>),
+    ) {
+        let batch = self.buffer.seal(describe(&self.sealed, &upper));
+        self.sealed = upper;
+        self.writer.insert(batch.clone(), Some(*capability.time()));
+        ship(capability, batch);
+    }
 }
 
 /// The interval from `lower` to `upper`, with exact times.

@@ -1,4 +1,4 @@
-//! Equal rows become one.
+//! Consolidation: equal rows become one.
 
 use std::cmp::Ordering;
 
@@ -8,14 +8,15 @@ use arrow::buffer::ScalarBuffer;
 use crate::codec::{Encoded, ValueCodec};
 use crate::delta::Delta;
 use crate::layout::{all_columns, types_of};
+use crate::weight::add;
 
-/// The net change of `deltas` at each time, times ascending, without times that nothing happens at.
+/// The net change of `deltas` at each time, times ascending, without times at which nothing changes.
 ///
 /// Per time every row occurs once, with a weight that is not zero; rows are in the order of their
-/// encoded values, which means nothing but is always the same. Rows are equal if they are to the bit.
+/// encoded values, which is arbitrary but stable. Rows are equal if all their bits are.
 ///
 /// Panics if the deltas differ in columns, a column has a type that [`ValueCodec`] does not know, or
-/// a row comes to have a weight of 2^63.
+/// the weight of a row reaches 2^63.
 pub fn consolidate<T: Ord + Clone>(
     deltas: &[Delta<T>],
 ) -> Vec<(T, RecordBatch, ScalarBuffer<i64>)> {
@@ -36,20 +37,16 @@ pub fn consolidate<T: Ord + Clone>(
 
     let mut kept: Vec<(u32, i64)> = Vec::with_capacity(order.len());
     for equal in order.chunk_by(|a, b| compare(a, b) == Ordering::Equal) {
-        let weight =
-            equal.iter().map(|&row| all.weight(row as usize)).fold(0, |sum: i64, weight| {
-                sum.checked_add(weight).expect("there are fewer than 2^63 copies of a row")
-            });
+        let weight = equal.iter().map(|&row| all.weight(row as usize)).fold(0, add);
         if weight != 0 {
             kept.push((equal[0], weight));
         }
     }
     kept.chunk_by(|a, b| all.time(a.0 as usize) == all.time(b.0 as usize))
-        .map(|moment| {
-            let indices: UInt32Array =
-                moment.iter().map(|&(row, _)| row).collect::<Vec<_>>().into();
-            let weights: Vec<i64> = moment.iter().map(|&(_, weight)| weight).collect();
-            let time = all.time(moment[0].0 as usize).clone();
+        .map(|slice| {
+            let indices: UInt32Array = slice.iter().map(|&(row, _)| row).collect::<Vec<_>>().into();
+            let weights: Vec<i64> = slice.iter().map(|&(_, weight)| weight).collect();
+            let time = all.time(slice[0].0 as usize).clone();
             (time, all.take(&indices).rows, weights.into())
         })
         .collect()

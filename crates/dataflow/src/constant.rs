@@ -1,4 +1,4 @@
-//! Rows that never change.
+//! Constant rows.
 
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -9,7 +9,7 @@ use timely::dataflow::operators::generic::operator::source;
 
 use crate::delta::{Delta, DeltaStream};
 
-/// `rows` at `as_of`, put out by one of the workers.
+/// `rows` from `as_of` on, emitted by one of the workers.
 pub fn constant<'scope>(
     scope: Scope<'scope, Epoch>,
     rows: RecordBatch,

@@ -36,18 +36,18 @@ impl Spec {
 
 /// `stream`, which has at most one row at a time, or the default row while `stream` has none, from `as_of` on.
 ///
-/// `answered` has a row for each row of `stream` and for each error in place of one. Stateless: the default is inserted
-/// once, and each change in `answered` changes it by the opposite weight.
+/// `present` has a row for each row of `stream` and for each error in place of one. Stateless: the default is inserted
+/// once, and each change in `present` changes it by the opposite weight.
 pub fn or_default<'scope>(
     spec: &Spec,
     stream: DeltaStream<'scope, Epoch>,
-    answered: DeltaStream<'scope, Epoch>,
+    present: DeltaStream<'scope, Epoch>,
     as_of: Epoch,
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     let default = exchange(constant(stream.scope(), spec.row.clone(), as_of), &spec.key, context);
     let row = spec.row.clone();
-    let against = answered.unary(Pipeline, "Default", move |_, _| {
+    let against = present.unary(Pipeline, "Default", move |_, _| {
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
                 let mut changes: Vec<(Epoch, i64)> =

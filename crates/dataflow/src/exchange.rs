@@ -1,4 +1,4 @@
-//! Rows to the worker of their key.
+//! Sending rows to the worker of their key.
 //!
 //! A key's bytes are hashed into one of [`SHARDS`] shards, and each shard has a worker. The hash is
 //! part of the format of state: it decides which shard a stored row belongs to, so it never changes.
@@ -111,7 +111,7 @@ pub fn broadcast<'scope>(
     })
 }
 
-/// The delta with a last column that says which worker it is for.
+/// The delta with a last column that names its worker.
 fn marked(mut delta: Delta<Epoch>, worker: usize) -> Delta<Epoch> {
     let rows = delta.len();
     let mark = u32::try_from(worker).expect("there are fewer than 2^32 workers");

@@ -70,4 +70,14 @@ impl TraceReader for Reader {
     fn map_batches<F: FnMut(&Batch<Epoch>)>(&self, mut visit: F) {
         self.trace.map_batches(|batch| visit(&read_as_of(batch, self.as_of)));
     }
+
+    // Where batches end does not depend on the time they are read as of.
+
+    fn read_upper(&mut self, target: &mut Antichain<Epoch>) {
+        self.trace.read_upper(target);
+    }
+
+    fn advance_upper(&mut self, upper: &mut Antichain<Epoch>) {
+        self.trace.advance_upper(upper);
+    }
 }

@@ -2,7 +2,6 @@
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::memory::context;
 
 use crate::arrangement::Kept;
 use crate::delta::DeltaStream;
@@ -41,7 +40,7 @@ pub(crate) fn semijoin<'scope>(
     shape: Shape,
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let output = OutputRows::new(rows.layout.clone(), shape, &context::current());
+    let output = OutputRows::new(rows.layout.clone(), shape, context);
     let logic = Semijoin {
         by,
         wanted,

@@ -15,22 +15,22 @@ use crate::consolidate::consolidate;
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::fault::{self, Fault};
 
-/// Takes what comes out of a view, on one worker.
+/// Receives the changes of a view, on one worker.
 pub trait Sink: 'static {
     /// The changes of one complete epoch on this worker, consolidated, never empty; epochs ascend.
     /// The first epoch's changes are the view's contents as of the epoch it was built at.
     fn changes(&mut self, epoch: Epoch, rows: RecordBatch, weights: ScalarBuffer<i64>);
-    /// All epochs before `frontier` are complete on this worker; `None`: there will be no more.
+    /// All epochs before `frontier` are complete on this worker; `None` means all epochs.
     fn frontier(&mut self, frontier: Option<Epoch>);
 }
 
-/// Hands the changes of each epoch to `sink` once the epoch is complete; puts nothing out but progress.
+/// Hands the changes of each epoch to `sink` once the epoch is complete. The output has no rows and shows progress.
 pub fn sink<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     mut sink: Box<dyn Sink>,
 ) -> DeltaStream<'scope, Epoch> {
     stream.unary_frontier(Pipeline, "Sink", move |_capability, _info| {
-        // With a capability for each epoch that waits, so that the dataflow does not end before it.
+        // A capability for each waiting epoch keeps the dataflow from ending before it.
         let mut waiting: BTreeMap<Epoch, (Capability<Epoch>, Vec<Delta<Epoch>>)> = BTreeMap::new();
         let mut reported = Some(0);
         move |(input, frontier),
@@ -63,7 +63,7 @@ pub fn sink<'scope>(
     })
 }
 
-/// A delta cut by epoch.
+/// A delta split by epoch.
 fn by_epoch(delta: Delta<Epoch>) -> Vec<(Epoch, Delta<Epoch>)> {
     match &delta.times {
         Times::Same(epoch) => vec![(*epoch, delta)],

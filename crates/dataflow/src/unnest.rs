@@ -14,15 +14,14 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use crate::delta::{Delta, DeltaStream, batch};
 use crate::fault::{self, Fault};
 
-/// The rows at which what one delta becomes is cut; only a row with more elements makes a longer delta.
+/// The most rows of an output delta, unless a single row has more elements.
 const LONGEST: usize = 65_536;
 
 /// Each row of `stream` once for each element of its lists, with the element in the list's place and all
 /// other columns as they are.
 ///
-/// `lists` are distinct columns of type [`arrow::datatypes::DataType::List`], at least one. Several lists are
-/// gone through side by side: there are as many rows as the longest has elements, and NULLs where another
-/// ends before. A row whose lists are all NULL or empty is dropped. `schema` is that of `stream` with
+/// `lists` are distinct columns of type [`arrow::datatypes::DataType::List`], at least one. Several lists are unnested side
+/// by side: there are as many rows as the longest has elements, and NULLs behind the end of a shorter one. A row whose lists are all NULL or empty is dropped. `schema` is that of `stream` with
 /// nullable elements in place of lists.
 ///
 /// Panics if there is no list, or a column in `lists` is not one.
@@ -31,7 +30,7 @@ pub fn unnest<'scope>(
     lists: Vec<usize>,
     schema: SchemaRef,
 ) -> DeltaStream<'scope, Epoch> {
-    assert!(!lists.is_empty(), "what is unnested is a list");
+    assert!(!lists.is_empty(), "there is a list to unnest");
     let mut builder = OperatorBuilder::new("Unnest".to_owned(), stream.scope());
     let mut input = builder.new_input(stream, Pipeline);
     let (output, rows) = builder.new_output();
@@ -55,7 +54,7 @@ pub fn unnest<'scope>(
     rows
 }
 
-/// How many rows each row becomes.
+/// The number of rows that each row becomes.
 fn lengths<T: Clone>(delta: &Delta<T>, lists: &[usize]) -> Vec<u32> {
     let mut lengths = vec![0; delta.len()];
     for &list in lists {
@@ -73,8 +72,8 @@ fn lengths<T: Clone>(delta: &Delta<T>, lists: &[usize]) -> Vec<u32> {
     lengths
 }
 
-/// Runs of rows, as starts and lengths, that become [`LONGEST`] rows or fewer, or are one row; those that
-/// become none are left out at the ends.
+/// Runs of rows, as starts and lengths, that become at most [`LONGEST`] rows or are a single row. Rows without elements are
+/// dropped at the ends of runs.
 fn cuts(lengths: &[u32]) -> Vec<(usize, usize)> {
     let mut cuts = Vec::new();
     let (mut start, mut rows) = (0, 0);
@@ -92,7 +91,7 @@ fn cuts(lengths: &[u32]) -> Vec<(usize, usize)> {
     cuts
 }
 
-/// The rows of `delta`, each as often as `lengths` says, with the elements of the lists.
+/// The rows of `delta`, each repeated by its length, with the elements of the lists.
 fn expand<T: Clone>(
     delta: &Delta<T>,
     lengths: &[u32],
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_become_is_cut_into_pieces() {
+    fn long_outputs_are_split_into_several_deltas() {
         let long = |length: usize| Some(vec![Some(0); length]);
         let rows: Vec<(List, i64, List)> =
             [LONGEST - 1, 0, 2, 2 * LONGEST, 1].map(|length| (long(length), 0, None)).to_vec();

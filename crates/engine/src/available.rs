@@ -1,65 +1,77 @@
-//! The default memory budget of a process.
+//! The memory available to the process, from which the default budget is computed.
 
-use std::fs;
-use std::path::Path;
-
-/// Four fifths of the memory of the machine, or of the smallest limit of the control groups that the process is in.
-/// `None` on a system that reports neither.
+/// Four fifths of the memory of the machine, or of the smallest limit of the control groups of this process if that is
+/// less. `None` where the system does not report it.
 pub(crate) fn memory() -> Option<usize> {
-    let all = [machine(), control_groups()];
-    let bytes = all.into_iter().flatten().min()?;
+    let bytes = system::memory()?;
     usize::try_from(bytes / 5 * 4).ok()
 }
 
-/// The memory of the machine.
-fn machine() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+#[cfg(not(target_os = "linux"))]
+mod system {
+    pub(super) fn memory() -> Option<u64> {
+        None
+    }
 }
 
-/// The least limit of the control groups (version 2) that this process is in.
-fn control_groups() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    least(Path::new("/sys/fs/cgroup"), path)
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+    use std::path::Path;
+
+    use procfs::process::Process;
+    use procfs::{Current, Meminfo};
+
+    pub(super) fn memory() -> Option<u64> {
+        let machine = Meminfo::current().ok().map(|memory| memory.mem_total);
+        [machine, control_groups()].into_iter().flatten().min()
+    }
+
+    /// The smallest limit of the control groups (version 2) of this process.
+    fn control_groups() -> Option<u64> {
+        let groups = Process::myself().ok()?.cgroups().ok()?;
+        let group = groups.into_iter().find(|group| group.hierarchy == 0)?;
+        smallest_limit(Path::new("/sys/fs/cgroup"), group.pathname.strip_prefix('/')?)
+    }
+
+    /// The smallest limit of the group at `path` below `root` and of its ancestors.
+    pub(super) fn smallest_limit(root: &Path, path: &str) -> Option<u64> {
+        let limit = |group: &Path| {
+            let text = fs::read_to_string(group.join("memory.max")).ok()?;
+            // "max" is no limit.
+            text.trim().parse::<u64>().ok()
+        };
+        let group = root.join(path);
+        group.ancestors().take_while(|group| group.starts_with(root)).filter_map(limit).min()
+    }
 }
 
-/// The least limit of the group at `path` below `root`, and of those it is in.
-fn least(root: &Path, path: &str) -> Option<u64> {
-    let limit = |group: &Path| {
-        let text = fs::read_to_string(group.join("memory.max")).ok()?;
-        // "max" is no limit.
-        text.trim().parse::<u64>().ok()
-    };
-    let group = root.join(path);
-    group.ancestors().take_while(|group| group.starts_with(root)).filter_map(limit).min()
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::*;
+    use std::fs;
+
+    use super::memory;
+    use super::system::smallest_limit;
 
     #[test]
-    fn the_least_limit_of_a_group_and_those_it_is_in_holds() {
+    fn the_smallest_limit_of_a_group_and_its_ancestors_applies() {
         let root = tempfile::tempdir().expect("a temporary directory");
         let group = root.path().join("a/b/c");
         fs::create_dir_all(&group).expect("directories can be made");
         let write = |path: &str, text: &str| fs::write(root.path().join(path), text);
-        assert_eq!(least(root.path(), "a/b/c"), None);
+        assert_eq!(smallest_limit(root.path(), "a/b/c"), None);
         write("a/b/c/memory.max", "max\n").expect("files can be written");
-        assert_eq!(least(root.path(), "a/b/c"), None);
+        assert_eq!(smallest_limit(root.path(), "a/b/c"), None);
         write("a/b/memory.max", "3000000\n").expect("files can be written");
         write("a/memory.max", "9000000\n").expect("files can be written");
-        assert_eq!(least(root.path(), "a/b/c"), Some(3_000_000));
-        assert_eq!(least(root.path(), "a"), Some(9_000_000));
-        // A group that is not visible here, as in a container.
-        assert_eq!(least(root.path(), "elsewhere"), None);
+        assert_eq!(smallest_limit(root.path(), "a/b/c"), Some(3_000_000));
+        assert_eq!(smallest_limit(root.path(), "a"), Some(9_000_000));
+        // A group that is not visible, as in a container.
+        assert_eq!(smallest_limit(root.path(), "elsewhere"), None);
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
-    fn the_machine_has_some_memory() {
+    fn the_machine_reports_its_memory() {
         assert!(memory().is_some_and(|bytes| bytes > 16 << 20));
     }
 }

@@ -32,7 +32,7 @@ struct StreamFile {
 }
 
 impl Files {
-    /// Finds the files of these events in a folder, or writes them there. Their names say what they hold.
+    /// Finds the files of these events in a folder, or writes them. The names contain the parameters of the events.
     pub fn ensure(folder: &Path, extent: Extent) -> Result<Self> {
         let Extent { events, epoch_rows, rate } = extent;
         let path = |stream: Stream| {
@@ -53,7 +53,7 @@ impl Files {
         Ok(Self { streams, epochs: extent.epochs().count() })
     }
 
-    /// The events, as they were cut when they were written.
+    /// The events, in the epochs in which they were written.
     pub fn epochs(&self) -> impl Iterator<Item = Result<Events>> + '_ {
         let read = |epoch: usize| {
             let [person, auction, bid] = &self.streams;
@@ -96,7 +96,7 @@ impl StreamFile {
             let Some(read) = reader.build()?.next().transpose()? else {
                 return Err(ParquetError::EOF(format!("there is no row group {group}")));
             };
-            // With the stream's own schema, which has no metadata of a file.
+            // With the schema of the stream, without the metadata of the file.
             Ok(RecordBatch::try_new(self.stream.schema(), read.columns().to_vec())?)
         };
         read().map_err(|error| failed(&self.path, error))
@@ -104,7 +104,7 @@ impl StreamFile {
 }
 
 fn write(paths: &[PathBuf; 3], extent: Extent) -> Result<()> {
-    // Under other names until they are whole.
+    // Under temporary names until they are complete.
     let partial = paths.clone().map(|path| path.with_extension("partial"));
     let mut writers = Vec::with_capacity(partial.len());
     for (stream, path) in Stream::ALL.into_iter().zip(&partial) {

@@ -1,8 +1,7 @@
-//! Where events come from: one ordered sequence, cut into epochs of equally many events, each of which is a
-//! batch per stream.
+//! Sources of events: one ordered sequence, divided into epochs of equal size. An epoch has one batch per stream.
 //!
-//! [`generator`] makes them, [`files`] keeps them as Parquet; [`Source`] says which of the ways a run takes.
-//! The sequence is the same however it is made, and each time: event number *n* depends on *n* alone.
+//! [`generator`] generates events, [`files`] stores them as Parquet, and [`Source`] selects the source of a run.
+//! The sequence is the same for every source and every run: event *n* depends only on *n*.
 
 pub mod files;
 mod generator;
@@ -31,12 +30,12 @@ impl Events {
         &self.batches[stream as usize]
     }
 
-    /// How much memory they take.
+    /// Their size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// When the last of them happens: nanoseconds since 1970. Zero if there are none.
+    /// The time of the last event in nanoseconds since 1970; zero without events.
     pub fn last(&self) -> i64 {
         let last = |stream: &Stream| {
             let times = self.of(*stream).column_by_name("date_time")?;
@@ -46,10 +45,10 @@ impl Events {
         Stream::ALL.iter().filter_map(last).max().unwrap_or(0)
     }
 
-    /// The rows of each stream with the columns of its table.
+    /// The rows of each stream, with the columns of its table.
     ///
-    /// The clock of whoever drives the events is theirs: they arrive, together, when the last one happens.
-    /// So processing time passes at the rate of the generator, and is the same in every run.
+    /// Processing time follows event time: all events of the epoch arrive at the time of the last one. It is
+    /// therefore the same in every run.
     pub fn arrive(&self) -> Result<[RecordBatch; 3]> {
         let [person, auction, bid] = self.batches.clone();
         let arrival: ArrayRef =
@@ -60,25 +59,25 @@ impl Events {
     }
 }
 
-/// What a run reads.
+/// The source of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Events that are made before the run and stay in memory to its end.
+    /// Events generated before the run and kept in memory until its end.
     Memory,
-    /// Events that are made while the queries run, on the same cores.
+    /// Events generated while the queries run, on the same cores.
     Generator,
-    /// Events in Parquet files of this folder; those that are not there are written before the run.
+    /// Events in Parquet files of this folder. Missing files are written before the run.
     Parquet(PathBuf),
 }
 
-/// How many events there are, and how they are cut.
+/// The number of events, and their division into epochs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
-    /// Events in all.
+    /// The number of events.
     pub events: u64,
     /// Events per epoch.
     pub epoch_rows: u64,
-    /// Events in each second of event time.
+    /// Events per second of event time.
     pub rate: u32,
 }
 
@@ -95,14 +94,14 @@ impl Extent {
 pub enum Input {
     /// In memory.
     Memory(Vec<Events>),
-    /// As they are made.
+    /// Generated when needed.
     Generator(Extent),
     /// In files.
     Parquet(Box<Files>),
 }
 
 impl Input {
-    /// Makes ready what `source` needs before a run.
+    /// Prepares a source for a run.
     pub fn prepare(source: &Source, extent: Extent) -> Result<Self> {
         Ok(match source {
             Source::Memory => Self::Memory(Generator::new(extent).collect::<Result<_>>()?),
@@ -111,7 +110,7 @@ impl Input {
         })
     }
 
-    /// All events, an epoch at a time.
+    /// All events, epoch by epoch.
     pub fn epochs(&self) -> Box<dyn Iterator<Item = Result<Events>> + '_> {
         match self {
             Self::Memory(epochs) => Box::new(epochs.iter().cloned().map(Ok)),
@@ -120,7 +119,7 @@ impl Input {
         }
     }
 
-    /// How much memory the events take that are there before and after a run.
+    /// The memory of the events that exist before and after a run, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Memory(epochs) => epochs.iter().map(Events::bytes).sum(),

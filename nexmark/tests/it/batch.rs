@@ -1,8 +1,7 @@
-//! The batch answers: DataFusion evaluates a query over all events at once.
+//! Batch answers: DataFusion evaluates a query over all events.
 //!
-//! Nothing of Alluvium's planner takes part. A query that DataFusion cannot run as it is, or whose answer it
-//! leaves open, has a batch form beside it, `qN.batch.sql`. A batch form leaves out the columns that the query
-//! leaves open, where rows tie.
+//! Alluvium's planner takes no part in it. A query that DataFusion does not support, or that is not deterministic,
+//! has a batch form, `qN.batch.sql`, which omits the columns that ties make nondeterministic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::runtime::{Builder, Runtime};
 
-/// A database of DataFusion's that holds all events.
+/// A DataFusion session with all events.
 pub struct Batch {
     runtime: Runtime,
     context: SessionContext,
@@ -50,7 +49,7 @@ impl Batch {
         Self { runtime: Builder::new_current_thread().build().unwrap(), context }
     }
 
-    /// What the query's view ought to hold.
+    /// The expected contents of the query's view.
     pub fn answer(&self, query: &Query) -> Vec<RecordBatch> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries");
         let batch_form = std::fs::read_to_string(folder.join(format!("{}.batch.sql", query.name)));

@@ -1,4 +1,4 @@
-//! The events do not depend on how they are made, kept or cut.
+//! Events do not depend on their source or on the division into epochs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn rows(epochs: &[Events], stream: Stream) -> RecordBatch {
     concat_batches(&stream.schema(), epochs.iter().map(|events| events.of(stream))).unwrap()
 }
 
-/// A folder that is removed in the end.
+/// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -42,7 +42,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn events_are_the_same_from_every_source_and_however_they_are_cut() {
+fn events_are_the_same_from_every_source_and_for_any_epoch_size() {
     let whole = epochs(&Source::Memory, EVENTS);
     for epoch_rows in [1, 7, 50, 333, 1000] {
         let folder = Folder::new(&format!("same-{epoch_rows}"));
@@ -61,7 +61,7 @@ fn events_are_the_same_from_every_source_and_however_they_are_cut() {
 }
 
 #[test]
-fn parquet_files_that_are_there_are_read_as_they_are() {
+fn existing_parquet_files_are_not_rewritten() {
     let folder = Folder::new("kept");
     let source = Source::Parquet(folder.0.clone());
     let first = epochs(&source, 500);
@@ -94,7 +94,7 @@ fn of_fifty_events_one_is_a_person_and_three_are_auctions() {
 }
 
 #[test]
-fn columns_hold_what_their_names_say() {
+fn columns_have_plausible_values() {
     let whole = epochs(&Source::Memory, EVENTS);
     let [person, auction, bid] = Stream::ALL.map(|stream| rows(&whole, stream));
     let number = |rows: &RecordBatch, name: &str, row: usize| {

@@ -1,4 +1,4 @@
-//! The events, and all queries over them.
+//! Tests of the events and of all queries.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod batch;

@@ -1,7 +1,7 @@
-//! Every query, kept up to date by one to three workers, holds what DataFusion answers over all events at once.
+//! Every query, maintained by one to three workers, equals DataFusion's answer over all events.
 //!
-//! `ALLUVIUM_NEXMARK_EVENTS` names another number of events than the small one of every day, and
-//! `ALLUVIUM_NEXMARK_QUERIES` a list of queries; see `docs/benchmarks.md`.
+//! `ALLUVIUM_NEXMARK_EVENTS` sets the number of events, and `ALLUVIUM_NEXMARK_QUERIES` the list of queries; see
+//! `docs/benchmarks.md`.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,7 +20,7 @@ use crate::batch::Batch;
 /// Enough for windows, sessions and auctions to end at this rate.
 const SMALL: Extent = Extent { events: 12_000, epoch_rows: 700, rate: 400 };
 
-/// How many times each row is there.
+/// The multiplicity of each row.
 type Rows = BTreeMap<String, i64>;
 
 fn extent() -> Extent {
@@ -45,7 +45,7 @@ fn add(rows: &mut Rows, batch: &RecordBatch, weight: impl Fn(usize) -> i64) {
     }
 }
 
-/// What is in one and not in the other, a few rows of it.
+/// Some rows of the difference between two multisets.
 fn difference(expected: &Rows, found: &Rows) -> String {
     let missing = expected.iter().filter(|(row, copies)| found.get(*row) != Some(copies));
     let extra = found.iter().filter(|(row, copies)| expected.get(*row) != Some(copies));
@@ -66,8 +66,7 @@ fn project(rows: &RecordBatch, names: &[String]) -> RecordBatch {
     rows.project(&indices).unwrap()
 }
 
-/// Where bids tie, a query leaves open which one is shown, but what is shown is a whole bid, and each only as often
-/// as it is there.
+/// Where bids tie, a query may return any of them, but only complete bids, and each at most as often as it occurs.
 fn check_bids(query: &Query, changes: &[alluvium::Change], batch: &Batch) {
     let is_of_bids = |name: &String| Stream::Bid.schema().index_of(name).is_ok();
     let columns: Vec<_> = names(&changes[0].rows).into_iter().filter(is_of_bids).collect();
@@ -128,7 +127,7 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
 }
 
 #[test]
-fn every_query_holds_the_batch_answer() {
+fn every_query_equals_the_batch_answer() {
     let list = env::var("ALLUVIUM_NEXMARK_QUERIES").unwrap_or_else(|_| "all".to_owned());
     let input = Input::prepare(&Source::Memory, extent()).unwrap();
     let batch = Batch::new(&input);
@@ -137,9 +136,9 @@ fn every_query_holds_the_batch_answer() {
     }
 }
 
-/// An answer that is always the same would show nothing.
+/// The checksum must depend on the events, or comparing it would prove nothing.
 #[test]
-fn answers_over_fewer_events_are_others() {
+fn answers_over_fewer_events_differ() {
     let batch = |events: u64| {
         Batch::new(&Input::prepare(&Source::Memory, Extent { events, ..SMALL }).unwrap())
     };

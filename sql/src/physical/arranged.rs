@@ -28,12 +28,16 @@ enum Source {
     Table(String),
     Index(Fingerprint),
     /// An arrangement of the dataflow's own.
-    Own {
-        rows: OperatorId,
-        movement: Movement,
-        layout: Layout,
-        state: State,
-    },
+    Own(Box<Own>),
+}
+
+/// An arrangement that the dataflow makes.
+#[derive(Debug)]
+struct Own {
+    rows: OperatorId,
+    movement: Movement,
+    layout: Layout,
+    state: State,
 }
 
 /// Where rows go before they are arranged.
@@ -61,7 +65,7 @@ impl Arranged {
                 let source = Source::Index(scan.index.fingerprint());
                 Ok(Self { source, schema: plan.schema.clone(), columns: all_columns(&plan.schema) })
             }
-            Node::Scan(Scan { relation, stored, columns }) if plan.is_stored_by(keys) => {
+            Node::Scan(Scan { relation, stored, columns, .. }) if plan.is_stored_by(keys) => {
                 let source = Source::Table(relation.clone());
                 Ok(Self { source, schema: stored.clone(), columns: columns.clone() })
             }
@@ -117,7 +121,7 @@ impl Arranged {
         };
         let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys);
         Ok(Self {
-            source: Source::Own { rows, movement, layout, state },
+            source: Source::Own(Box::new(Own { rows, movement, layout, state })),
             schema: plan.schema.clone(),
             columns: all_columns(&plan.schema),
         })
@@ -128,15 +132,15 @@ impl Arranged {
         match &self.source {
             Source::Table(relation) => rendering.scan(relation),
             Source::Index(fingerprint) => rendering.index(*fingerprint),
-            Source::Own { rows, movement, layout, state } => {
-                let rows = rendering.rows(*rows);
-                let context = rendering.context_of(state);
-                let rows = match movement {
+            Source::Own(own) => {
+                let rows = rendering.rows(own.rows);
+                let context = rendering.context_of(&own.state);
+                let rows = match &own.movement {
                     Movement::Exchange(key) => exchange(rows, key, &context),
                     Movement::Broadcast => broadcast(rows, &context),
                     Movement::Stay => rows,
                 };
-                keep(rows, layout.clone(), "Arrange", &context)
+                keep(rows, own.layout.clone(), "Arrange", &context)
             }
         }
     }
@@ -146,7 +150,7 @@ impl Arranged {
         match &self.source {
             Source::Table(relation) => Place::Table(relation.clone()),
             Source::Index(fingerprint) => Place::Index(*fingerprint),
-            Source::Own { state, .. } => Place::Own(state.clone()),
+            Source::Own(own) => Place::Own(own.state.clone()),
         }
     }
 }

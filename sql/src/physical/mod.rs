@@ -7,7 +7,7 @@
 //! - [`operator`]: an operator of a physical plan. Each is defined beside its plan node, in [`crate::plan::node`].
 //! - [`arranged`]: inputs sorted by keys: tables, indexes, or arrangements of the dataflow's own.
 //! - [`state`]: ids and fingerprints of state. Checkpoints and metrics name state by them.
-//! - [`table`]: tables.
+//! - [`table`]: how a table runs.
 //! - [`render`]: the dataflow of a plan, on one worker.
 mod arranged;
 mod compile;

@@ -2,8 +2,8 @@
 //!
 //! The fingerprint of a plan is a hash of a canonical encoding of its topmost node, its output columns and
 //! properties, and the fingerprints of its inputs. Equal fingerprints mean equal rows, so equal plans are found by
-//! a look-up instead of by comparing with all others. A scan stands for its relation by name: whoever compares
-//! fingerprints of different catalogs compares the relations first.
+//! a look-up instead of by comparing with all others. A scan of a materialized view has the fingerprint of the view in
+//! it, so a view that changes its meaning changes that of its readers. A table stands for itself, by name and columns.
 //!
 //! The encoding has no pointers, no hash map orders and no debug output. Expressions are encoded as their SQL, with
 //! the type of every part.

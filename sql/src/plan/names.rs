@@ -51,6 +51,8 @@ pub(super) fn function_name(function: Function) -> &'static str {
         Function::Avg => "avg",
         Function::Min => "min",
         Function::Max => "max",
+        Function::ArgMin => "arg_min",
+        Function::ArgMax => "arg_max",
     }
 }
 
@@ -121,7 +123,8 @@ impl Names<'_> {
     pub(super) fn aggregate(&self, aggregate: &Aggregate) -> String {
         let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
         let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
-        format!("{}({distinct}{input})", function_name(aggregate.function))
+        let rank = aggregate.rank.map_or(String::new(), |rank| format!(", {}", self.column(rank)));
+        format!("{}({distinct}{input}{rank})", function_name(aggregate.function))
     }
 
     /// An aggregate that is recomputed.

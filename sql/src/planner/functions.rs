@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
+use super::arg_extremes;
 use super::named_casts::NamedCasts;
 use super::now;
 
@@ -37,7 +38,9 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             |function| function.aliases(),
         ),
         aggregate: by_name(
-            datafusion_functions_aggregate::all_default_aggregate_functions(),
+            datafusion_functions_aggregate::all_default_aggregate_functions()
+                .into_iter()
+                .chain(arg_extremes::functions()),
             |function| function.name(),
             |function| function.aliases(),
         ),

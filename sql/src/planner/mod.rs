@@ -7,11 +7,13 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
+//! - `arg_extremes` has aggregates that DataFusion lacks.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists` and `named_casts` are ours.
+mod arg_extremes;
 mod constant;
 mod context;
 mod cross_join;
@@ -127,7 +129,7 @@ impl Planner {
         write::delete(delete, catalog)
     }
 
-    /// A plan as text, a node a line, each node's inputs indented below it.
+    /// A plan as text, with one node per line and inputs indented below.
     pub fn explain(&self, plan: &IncrementalPlan) -> Result<String> {
         crate::plan::explain(plan)
     }

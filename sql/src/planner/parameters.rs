@@ -26,7 +26,7 @@ pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     match uses.used.iter().position(|used| !used) {
         None => Ok(()),
         Some(unused) => {
-            let message = format!("a value is given for ${}, which does not occur", unused + 1);
+            let message = format!("there is a value for ${}, which does not occur", unused + 1);
             Err(Error::new(message, None))
         }
     }
@@ -48,7 +48,7 @@ impl Visitor for Uses {
                 self.used[place] = true;
                 return ControlFlow::Continue(());
             }
-            Some(_) => format!("no value is given for parameter {name}"),
+            Some(_) => format!("there is no value for parameter {name}"),
             None => format!("parameters are written $1, $2, …, not {name}"),
         };
         ControlFlow::Break(Error::new(message, Position::of_span(value.span)))
@@ -88,7 +88,7 @@ pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
 fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::Result<Expr> {
     let wrong = |message: String| DataFusionError::External(Box::new(Error::new(message, None)));
     let Some(value) = place(&parameter.id).and_then(|place| values.get(place)) else {
-        return Err(wrong(format!("no value is given for parameter {}", parameter.id)));
+        return Err(wrong(format!("there is no value for parameter {}", parameter.id)));
     };
     let value = match &parameter.field {
         Some(field) if *field.data_type() != value.data_type() => {

@@ -26,7 +26,7 @@ impl RelationSource {
     pub(crate) fn new(name: String, relation: Relation) -> RelationSource {
         let schema = match &relation {
             Relation::Table { schema, .. }
-            | Relation::MaterializedView { schema }
+            | Relation::MaterializedView { schema, .. }
             | Relation::System { schema } => Arc::clone(schema),
             Relation::Clock => Arc::clone(&CLOCK_SCHEMA),
             // Plans over this one must agree with it on which columns can be NULL.
@@ -88,9 +88,10 @@ pub(crate) fn check_kept(plan: &LogicalPlan) -> error::Result<()> {
     walked.map_err(|error| Error::from_datafusion(&error))?;
     match passing {
         None => Ok(()),
-        Some(name) => {
-            Err(Error::new(format!("\"{name}\" keeps no rows that could be read: {KEEPING}"), None))
-        }
+        Some(name) => Err(Error::new(
+            format!("\"{name}\" does not keep its rows, so it cannot be queried: {KEEPING}"),
+            None,
+        )),
     }
 }
 

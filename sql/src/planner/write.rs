@@ -218,7 +218,7 @@ impl Target {
         };
         let plan = context.plan(statement).map_err(at)?;
         let LogicalPlan::Dml(change) = plan else {
-            return Err(Error::new("the statement changes no table", self.position));
+            return Err(Error::new("the statement does not change a table", self.position));
         };
         let plan = set_operation::plan(change.input.as_ref().clone())
             .and_then(relation::inline_views)

@@ -157,7 +157,7 @@ impl Shape<'_> {
     fn connector(&self, json: Json) -> Result<ConnectorDefinition> {
         let position = self.0.position(json.offset);
         let (mut name, mut transport, mut format) = (None, None, None);
-        for member in self.members(json, "a connector is an object")? {
+        for member in self.members(json, "a connector must be an object")? {
             let place = match member.name.as_str() {
                 "name" => {
                     name = Some(self.setting(member)?.value);

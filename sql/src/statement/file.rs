@@ -42,7 +42,7 @@ fn visit(statement: &impl Visit, see: impl FnMut(&ObjectName)) {
             ControlFlow::Continue(())
         }
     }
-    walk(statement, &mut Relations(see)).expect("looking at a name does not fail");
+    walk(statement, &mut Relations(see)).expect("collecting names does not fail");
 }
 
 fn path(relation: &ObjectName) -> Option<&str> {
@@ -59,7 +59,7 @@ pub(super) fn refuse(query: &ast::Query, tokens: &[TokenWithSpan]) -> Result<(),
         .find(|token| matches!(&token.token, Token::SingleQuotedString(text) if *text == file))
         .and_then(|token| Position::of_span(token.span));
     let message = format!(
-        "a view cannot read the file '{file}': make a table of it with CREATE TABLE t FROM '{file}'"
+        "a view cannot read the file '{file}': load it into a table with CREATE TABLE t FROM '{file}'"
     );
     Err(Error::new(message, position))
 }

@@ -253,7 +253,7 @@ pub(crate) fn relation_name(name: &ObjectName) -> Result<(String, Position)> {
     match name.0.as_slice() {
         [part] => match part.as_ident() {
             Some(identifier) => Ok((fold(identifier), position)),
-            None => Err(Error::new(format!("\"{name}\" is not a name"), position)),
+            None => Err(Error::new(format!("\"{name}\" is not a valid name"), position)),
         },
         _ => Err(Error::not_supported("a name in a schema", position)),
     }

@@ -267,7 +267,7 @@ fn second_key(position: Option<Position>) -> Error {
 fn key_column(column: &ast::IndexColumn, fields: &[Field]) -> Result<usize> {
     let ast::Expr::Identifier(identifier) = &column.column.expr else {
         return Err(Error::new(
-            "a PRIMARY KEY is made of columns",
+            "a PRIMARY KEY must consist of columns",
             Position::of(&column.column.expr),
         ));
     };
@@ -314,7 +314,7 @@ fn options(
     let mut read = Vec::with_capacity(own.len());
     for Setting { name, value, position } in own {
         if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {
-            let message = format!("option '{name}' is 'true' or 'false', not '{value}'");
+            let message = format!("option '{name}' must be 'true' or 'false', not '{value}'");
             return Err(Error::new(message, position));
         }
         read.push((name, value.to_ascii_lowercase()));

@@ -1,4 +1,4 @@
-//! A catalog that is filled by SQL.
+//! A catalog that is filled by SQL definitions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Catalog for Definitions {
 }
 
 impl Definitions {
-    /// Flights and what belongs to them, a table of numbers, and `alluvium.errors`.
+    /// Flights and related tables, a table of numbers, and `alluvium.errors`.
     pub fn flights() -> Definitions {
         let mut definitions = Definitions { planner: Planner::new(), relations: BTreeMap::new() };
         let schema = Arc::new(Schema::new(vec![Field::new("view", DataType::Utf8, false)]));
@@ -45,7 +45,7 @@ impl Definitions {
         definitions
     }
 
-    /// Takes in all definitions of a text.
+    /// Adds all definitions of a text.
     pub fn define(&mut self, text: &str) {
         for statement in parse(text) {
             match statement.unwrap().kind {
@@ -63,7 +63,8 @@ impl Definitions {
                     let planned = self.planner.view(&view, self).unwrap();
                     let relation = match view.kind {
                         ViewKind::Materialized => {
-                            Relation::MaterializedView { schema: planned.schema }
+                            let fingerprint = planned.plan.fingerprint();
+                            Relation::MaterializedView { schema: planned.schema, fingerprint }
                         }
                         kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
                             schema: planned.schema,
@@ -108,7 +109,7 @@ pub fn view(text: &str) -> Result<ViewDefinition, Error> {
     }
 }
 
-/// An error as users see it, without the file.
+/// An error as printed for users, without the file.
 pub fn shown(error: &Error) -> String {
     match error.position {
         Some(position) => format!("{}:{}: {error}", position.line, position.column),

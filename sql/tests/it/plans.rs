@@ -1,6 +1,6 @@
-//! What views become.
+//! The plans of views.
 //!
-//! Plans stand in `snapshots/`; run with `INSTA_UPDATE=always` to write them anew, and read them.
+//! The expected plans are in `snapshots/`. Run with `INSTA_UPDATE=always` to update them, and review the changes.
 
 use std::fmt::Write;
 
@@ -114,6 +114,16 @@ fn aggregates_are_over_columns_of_a_map() {
 }
 
 #[test]
+fn equal_nodes_that_keep_state_are_one_operator() {
+    let query = "SELECT carrier FROM (SELECT carrier, count(*) AS n FROM flights GROUP BY carrier) x WHERE n > 9
+         UNION ALL
+         SELECT carrier FROM (SELECT carrier, count(*) AS n FROM flights GROUP BY carrier) y WHERE n < 2";
+    let text = Definitions::flights().explain(query);
+    assert_eq!(text.matches("as aggregate.1 ").count(), 2, "{text}");
+    assert!(!text.contains("aggregate.2"), "{text}");
+}
+
+#[test]
 fn distinct_is_dropped_where_rows_differ_anyway() {
     let queries = [
         "SELECT DISTINCT origin, dest FROM flights",
@@ -162,7 +172,7 @@ fn queries_in_queries_are_planned_in_place() {
 }
 
 #[test]
-fn views_are_read_if_they_are_kept_and_written_out_if_not() {
+fn materialized_views_are_scanned_and_other_views_expanded() {
     let mut definitions = Definitions::flights();
     definitions.define(
         "CREATE MATERIALIZED VIEW per_carrier AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier;
@@ -220,7 +230,7 @@ fn columns_have_one_string_type_whatever_a_function_gives() {
     );
 }
 
-/// What the only map of a view over constants gives for its first column.
+/// The value of the first column of a view over constants, whose plan is a single map.
 fn evaluate(query: &str) -> Result<String, String> {
     let planned = Definitions::flights().view(query).map_err(|error| error.message)?;
     let Node::Map(map) = &planned.plan.node else { panic!("a map:\n{query}") };
@@ -231,7 +241,7 @@ fn evaluate(query: &str) -> Result<String, String> {
 }
 
 #[test]
-fn arithmetic_fails_rather_than_wraps() {
+fn arithmetic_fails_instead_of_wrapping() {
     for expression in [
         "x + 1",
         "x * 2",
@@ -260,7 +270,7 @@ fn arithmetic_fails_rather_than_wraps() {
 }
 
 #[test]
-fn casts_fail_and_try_casts_give_null() {
+fn casts_fail_and_try_casts_return_null() {
     let failed = evaluate("SELECT CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap_err();
     assert!(failed.contains("Cannot cast string '12a'"), "{failed}");
     assert_eq!(evaluate("SELECT TRY_CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap(), "");

@@ -1,4 +1,4 @@
-//! What views cannot say, and what users get told; the query starts on the second line.
+//! Queries that views do not support, and the error messages; the query starts on the second line.
 
 use crate::fixture::{Definitions, shown, statement, view};
 use alluvium_sql::statement::StatementKind;
@@ -74,7 +74,7 @@ fn constructs_are_refused_by_name_and_position() {
 }
 
 #[test]
-fn names_that_do_not_exist_get_a_suggestion() {
+fn unknown_names_get_a_suggestion() {
     let definitions = Definitions::flights();
     for (query, expected) in [
         (
@@ -98,7 +98,7 @@ fn names_that_do_not_exist_get_a_suggestion() {
         ),
         (
             "SELECT year FROM flights f JOIN planes p ON f.tailnum = p.tailnum",
-            "2:8: column \"year\" is ambiguous; put its table's name in front",
+            "2:8: column \"year\" is ambiguous; qualify it with its table's name",
         ),
         (
             "SELECT origin, count(*) AS n FROM flights",
@@ -110,7 +110,7 @@ fn names_that_do_not_exist_get_a_suggestion() {
 }
 
 #[test]
-fn types_that_do_not_fit_are_errors_at_the_query() {
+fn type_mismatches_are_errors_at_the_query() {
     let definitions = Definitions::flights();
     let refused = refusal(&definitions, "SELECT a + time_hour AS x FROM numbers, flights");
     assert!(refused.contains(": Cannot "), "{refused}");
@@ -119,13 +119,13 @@ fn types_that_do_not_fit_are_errors_at_the_query() {
 }
 
 #[test]
-fn a_view_names_its_columns_apart() {
+fn the_columns_of_a_view_need_distinct_names() {
     let definitions = Definitions::flights();
     let query =
         "SELECT f.carrier, a.carrier FROM flights f JOIN airlines a ON f.carrier = a.carrier";
     assert_eq!(
         refusal(&definitions, query),
-        "2:1: column \"carrier\" appears twice in view \"v\"; name them apart with AS"
+        "2:1: column \"carrier\" appears twice in view \"v\"; rename one with AS"
     );
     let wide = view("CREATE VIEW v (a, b) AS SELECT 1").unwrap();
     let error = definitions.planner.view(&wide, &definitions).unwrap_err();
@@ -141,7 +141,7 @@ fn a_correlation_over_two_levels_is_refused() {
 }
 
 #[test]
-fn queries_can_say_what_views_cannot() {
+fn queries_support_more_than_views() {
     let definitions = Definitions::flights();
     for query in [
         "SELECT id, row_number() OVER (PARTITION BY carrier ORDER BY id) AS n FROM flights ORDER BY id LIMIT 3",

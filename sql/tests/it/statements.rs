@@ -14,7 +14,7 @@ fn kind(text: &str) -> String {
 }
 
 #[test]
-fn every_statement_is_read_as_what_it_is() {
+fn every_statement_is_classified() {
     for (text, expected) in [
         ("CREATE TABLE t (a INT)", "CreateTable"),
         ("create view v as select 1 as x", "CreateView"),
@@ -45,7 +45,7 @@ fn every_statement_is_read_as_what_it_is() {
 }
 
 #[test]
-fn statements_know_their_text_and_where_they_start() {
+fn statements_know_their_text_and_position() {
     let text =
         "-- a comment; with a semicolon\n;;\n  SELECT 'ä;ö' AS x ; /* and\n another */ COMMIT;";
     let statements: Vec<_> = parse(text).map(Result::unwrap).collect();
@@ -57,7 +57,7 @@ fn statements_know_their_text_and_where_they_start() {
 }
 
 #[test]
-fn a_syntax_error_is_reported_when_it_is_reached_and_is_the_last_thing() {
+fn a_syntax_error_is_reported_when_it_is_reached_and_ends_the_iteration() {
     let mut statements = parse("BEGIN; COMMIT;\nSELECT FROM WHERE; BEGIN");
     assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Begin));
     assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Commit));
@@ -67,7 +67,7 @@ fn a_syntax_error_is_reported_when_it_is_reached_and_is_the_last_thing() {
 }
 
 #[test]
-fn a_string_that_does_not_end_spoils_only_its_own_statement() {
+fn an_unterminated_string_affects_only_its_own_statement() {
     let mut statements = parse("BEGIN;\nSELECT 'abc; COMMIT");
     assert!(statements.next().unwrap().is_ok());
     assert_eq!(shown(&statements.next().unwrap().unwrap_err()), "2:8: unterminated string literal");
@@ -75,7 +75,7 @@ fn a_string_that_does_not_end_spoils_only_its_own_statement() {
 }
 
 #[test]
-fn syntax_errors_say_what_was_expected_and_where() {
+fn syntax_errors_report_what_was_expected_and_where() {
     for (text, expected) in [
         ("SELEC 1", "1:1: expected a statement, found SELEC"),
         ("COMMIT now", "1:8: expected the end of the statement, found now"),
@@ -92,7 +92,7 @@ fn syntax_errors_say_what_was_expected_and_where() {
 }
 
 #[test]
-fn statements_that_do_not_work_are_refused_by_name() {
+fn unsupported_statements_are_refused_by_name() {
     for (text, expected) in [
         ("SAVEPOINT a", "1:1: SAVEPOINT is not supported yet"),
         ("ROLLBACK TO SAVEPOINT a", "1:23: ROLLBACK TO SAVEPOINT is not supported yet"),
@@ -210,7 +210,7 @@ fn copy_has_options_of_any_name() {
 }
 
 #[test]
-fn copy_goes_both_ways_and_names_columns() {
+fn copy_reads_and_writes_and_can_name_columns() {
     let text = "COPY \"T\" (b, A) FROM 'x.csv'";
     let StatementKind::Copy { table, columns, .. } = statement(text).unwrap().kind else {
         panic!("COPY")
@@ -234,7 +234,7 @@ fn copy_goes_both_ways_and_names_columns() {
 }
 
 #[test]
-fn a_table_can_be_made_of_a_file() {
+fn a_table_can_be_created_from_a_file() {
     let text = "CREATE TABLE Flights FROM 'f.parquet' (COMPRESSION none)";
     let StatementKind::CreateTableFrom { name, path, options, position } =
         statement(text).unwrap().kind
@@ -272,10 +272,10 @@ fn connectors_are_read_from_json_or_from_flat_options() {
 }
 
 #[test]
-fn connectors_that_are_not_well_formed_are_refused_where_they_are_wrong() {
+fn malformed_connectors_are_refused_at_the_position_of_the_error() {
     for (connectors, message, place) in [
         ("{}", "'connectors' is an array of objects", (1, 46)),
-        ("[\n1]", "a connector is an object", (2, 1)),
+        ("[\n1]", "a connector must be an object", (2, 1)),
         ("[{}]", "the connector has no \"transport\"", (1, 47)),
         ("[{\"transport\": {}}]", "the transport has no \"name\"", (1, 48)),
         ("[{\"transport\": {\"name\": []}}]", "\"name\" is a text, a number or a boolean", (1, 70)),

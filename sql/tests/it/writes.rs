@@ -25,7 +25,7 @@ fn columns(plan: &LogicalPlan) -> String {
     fields.collect::<Vec<_>>().join(", ")
 }
 
-/// A table with defaults beside those of the flights.
+/// The flights, and a table with defaults.
 fn definitions() -> Definitions {
     let mut definitions = Definitions::flights();
     definitions.define(
@@ -36,7 +36,7 @@ fn definitions() -> Definitions {
 }
 
 #[test]
-fn an_insert_gives_exactly_the_tables_columns() {
+fn an_insert_returns_exactly_the_columns_of_the_table() {
     let definitions = definitions();
     let all = "id Int64, Name Utf8, price Decimal128(8, 2), n Int32";
     for text in [
@@ -65,7 +65,7 @@ fn an_insert_gives_exactly_the_tables_columns() {
 }
 
 #[test]
-fn an_update_gives_old_rows_and_new_rows() {
+fn an_update_returns_old_and_new_rows() {
     let definitions = definitions();
     let expected = "old.id Int64, old.Name Utf8, old.price Decimal128(8, 2), old.n Int32, \
                     new.id Int64, new.Name Utf8, new.price Decimal128(8, 2), new.n Int32";
@@ -80,7 +80,7 @@ fn an_update_gives_old_rows_and_new_rows() {
 }
 
 #[test]
-fn a_delete_gives_the_rows_that_go() {
+fn a_delete_returns_the_deleted_rows() {
     let definitions = definitions();
     for text in ["DELETE FROM item", "DELETE FROM item WHERE \"Name\" = 'a'"] {
         let planned = write(&definitions, text).unwrap();
@@ -105,7 +105,7 @@ fn plans_of_statements_scan_only_relations_with_rows() {
 }
 
 #[test]
-fn writes_that_cannot_be_are_refused_by_position() {
+fn unsupported_writes_are_refused_with_a_position() {
     let mut definitions = definitions();
     definitions.define("CREATE MATERIALIZED VIEW kept AS SELECT id FROM item");
     for (text, expected) in [

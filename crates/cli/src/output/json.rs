@@ -1,4 +1,4 @@
-//! Results as JSON: NULL is `null`, and so are NaN and the infinities, which JSON does not have.
+//! Results as JSON: NULL is `null`, and so are NaN and the infinities, which JSON cannot represent.
 
 use std::io::Write;
 
@@ -7,14 +7,14 @@ use arrow::error::ArrowError;
 use arrow::json::WriterBuilder;
 use arrow::json::writer::{JsonArray, JsonFormat, LineDelimited};
 
-/// One array of one object per row, and an end of line.
-pub fn write_array(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
+/// Writes one array with one object per row, and a newline.
+pub(crate) fn write_array(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
     write::<JsonArray>(to, batches)?;
     Ok(writeln!(to)?)
 }
 
-/// One object a line.
-pub fn write_lines(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
+/// Writes one object per line.
+pub(crate) fn write_lines(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
     write::<LineDelimited>(to, batches)
 }
 

@@ -11,34 +11,34 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
-/// How results are written.
+/// The format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// Drawn, for people.
+pub(crate) enum Format {
+    /// A table drawn with lines.
     Table,
     /// RFC 4180 with a header line; NULL is an empty field, an empty string is `""`.
     Csv,
     /// One array of objects per result.
     Json,
-    /// One object a line.
+    /// One object per line.
     Jsonl,
 }
 
-/// Where results go.
-pub struct Output<W> {
+/// The output for results.
+pub(crate) struct Output<W> {
     to: W,
     format: Format,
-    /// What NULL looks like in tables and CSV, if not as the format has it.
+    /// The text for NULL in tables and CSV, if not the default of the format.
     null: Option<String>,
 }
 
 impl<W: Write> Output<W> {
-    pub fn new(to: W, format: Format, null: Option<String>) -> Self {
+    pub(crate) fn new(to: W, format: Format, null: Option<String>) -> Self {
         Self { to, format, null }
     }
 
-    /// Writes the rows of a query, all of one schema, and hands them on at once.
-    pub fn rows(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
+    /// Writes the rows of a query and flushes them.
+    pub(crate) fn rows(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
         let csv = self.csv();
         let (to, null) = (&mut self.to, self.null.as_deref());
         let written = match self.format {
@@ -55,8 +55,13 @@ impl<W: Write> Output<W> {
         self.to.flush()
     }
 
-    /// Writes some more rows of a result that goes on, the first ones with what comes before them.
-    pub fn part(&mut self, schema: &SchemaRef, rows: &RecordBatch, first: bool) -> io::Result<()> {
+    /// Writes a part of a result; the first part includes the header.
+    pub(crate) fn part(
+        &mut self,
+        schema: &SchemaRef,
+        rows: &RecordBatch,
+        first: bool,
+    ) -> io::Result<()> {
         if self.format == Format::Csv && !first {
             self.csv().write_rows(rows, &mut self.to)?;
             return self.to.flush();
@@ -68,8 +73,8 @@ impl<W: Write> Output<W> {
         CsvText::shown(self.null.as_deref().unwrap_or(""))
     }
 
-    /// Writes the rows of something that has a name, which only tables show.
-    pub fn named(
+    /// Writes rows under a name, which only tables show.
+    pub(crate) fn named(
         &mut self,
         name: &str,
         schema: &SchemaRef,
@@ -81,13 +86,13 @@ impl<W: Write> Output<W> {
         self.rows(schema, batches)
     }
 
-    /// Writes results in another format from now on.
-    pub fn set_format(&mut self, format: Format) {
+    /// Sets the format of subsequent results.
+    pub(crate) fn set_format(&mut self, format: Format) {
         self.format = format;
     }
 
-    /// Writes text as it is, such as a plan, with an end of line.
-    pub fn text(&mut self, text: &str) -> io::Result<()> {
+    /// Writes text, such as a plan, and a newline.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.to, "{}", text.trim_end())?;
         self.to.flush()
     }

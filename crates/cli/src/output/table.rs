@@ -1,4 +1,4 @@
-//! Results drawn as tables.
+//! Results as tables.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::FormatOptions;
 use arrow::util::pretty::pretty_format_batches_with_options;
 
-pub fn write(
+pub(crate) fn write(
     to: &mut impl Write,
     schema: &SchemaRef,
     batches: &[RecordBatch],

@@ -1,9 +1,9 @@
-//! The little of SQL's lexical structure that decides where a statement ends.
+//! The part of SQL's lexical structure that decides where a statement ends.
 
-/// Where in a text something stands.
+/// The lexical context of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Outside of quotes and comments. Quotation marks themselves count as here.
+pub(crate) enum Place {
+    /// Outside of quotes and comments, including the quotation marks themselves.
     Code,
     /// In a comment.
     Comment,
@@ -13,11 +13,11 @@ pub enum Place {
     DollarQuoted,
 }
 
-/// Walks over a text, which may come in pieces as long as each ends with the end of a line.
+/// Scans a text, which may be passed in parts that end at the end of a line.
 #[derive(Debug, Default)]
-pub struct Lexer {
+pub(crate) struct Lexer {
     state: State,
-    /// How many characters of a word there are just before, and whether the last one is an E.
+    /// The number of word characters directly before, and whether the last one is an E.
     word: usize,
     after_e: bool,
 }
@@ -27,21 +27,21 @@ enum State {
     #[default]
     Code,
     LineComment,
-    /// Comments nest: how deep.
+    /// Nested comments, with their depth.
     BlockComment(usize),
     Quoted {
         mark: char,
-        /// Whether a backslash takes away the meaning of what follows, as in `E'\''`.
+        /// Whether a backslash escapes the next character, as in `E'\''`.
         backslash: bool,
     },
-    /// Ends with the tag that it began with, such as `$$` or `$body$`.
+    /// Ends with the same tag, such as `$$` or `$body$`.
     DollarQuoted(String),
 }
 
 impl Lexer {
-    /// Passes over the next character, or the few that belong together, at the start of `rest`: where they
-    /// stand, and how many bytes they take. `None` at the end.
-    pub fn next(&mut self, rest: &str) -> Option<(Place, usize)> {
+    /// Scans the next character, or a token of a few characters, at the start of `rest`. Returns its context and
+    /// its length in bytes; `None` at the end.
+    pub(crate) fn next(&mut self, rest: &str) -> Option<(Place, usize)> {
         let character = rest.chars().next()?;
         let one = character.len_utf8();
         let (word, after_e) = (self.word, self.after_e);
@@ -120,8 +120,8 @@ impl Lexer {
         Some(step)
     }
 
-    /// Whether there are quotes or a comment to be closed.
-    pub fn is_open(&self) -> bool {
+    /// Whether a quote or a block comment is open.
+    pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::Code | State::LineComment)
     }
 }
@@ -138,7 +138,7 @@ fn dollar_tag(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// The characters of `text` that stand in code.
+    /// The characters of `text` in code.
     fn code(text: &str) -> String {
         let (mut lexer, mut code, mut at) = (Lexer::default(), String::new(), 0);
         while let Some((place, length)) = lexer.next(&text[at..]) {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_comments_are_passed_over() {
+    fn quotes_and_comments_are_skipped() {
         for (text, expected) in [
             ("a ';' b", "a '' b"),
             ("'it''s;' b", "'' b"),

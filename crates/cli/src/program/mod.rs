@@ -1,5 +1,4 @@
-//! Text to be run: cut into statements as it arrives, with its name in messages and the folder that its
-//! relative paths count from.
+//! Programs: text that is split into statements as it is read.
 
 mod lexer;
 mod variables;
@@ -9,48 +8,48 @@ use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
 use lexer::{Lexer, Place};
-pub use variables::{Filled, Variables, is_name};
+pub(crate) use variables::{Filled, Variables, is_name};
 
-/// A text of statements and of commands to the shell.
-pub struct Program {
-    /// What it is called in messages.
-    pub name: String,
-    /// The folder that its relative paths count from.
-    pub base: PathBuf,
+/// A text of statements and shell commands.
+pub(crate) struct Program {
+    /// Its name in messages.
+    pub(crate) name: String,
+    /// The folder that its paths are relative to.
+    pub(crate) base: PathBuf,
     lines: Box<dyn BufRead>,
-    /// What has been read and may still be needed: it begins with the line that the last piece begins on.
+    /// The text read so far, from the line on which the last piece begins.
     text: String,
-    /// The number of the first line in `text`; the first of all is 1.
+    /// The number of the first line in `text`, counted from one.
     line: u64,
-    /// Where in `text` the next piece begins.
+    /// The byte of `text` at which the next piece begins.
     taken: usize,
 }
 
-/// What is run at a time.
+/// A piece that is run at once.
 #[derive(Debug, PartialEq)]
-pub struct Piece {
-    pub kind: PieceKind,
-    pub text: String,
-    /// Where it begins in what is kept of the program's text.
+pub(crate) struct Piece {
+    pub(crate) kind: PieceKind,
+    pub(crate) text: String,
+    /// The byte of the program's retained text at which it begins.
     start: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieceKind {
+pub(crate) enum PieceKind {
     /// A statement with the comments before it, up to its semicolon.
     Statement,
-    /// What is left after the last semicolon.
+    /// The text after the last semicolon.
     Unfinished,
-    /// A line for the shell, which begins with a dot.
+    /// A shell command: a line that begins with a dot.
     Command,
 }
 
 /// A line and a column, both counted from one.
-pub type Position = (u64, u64);
+pub(crate) type Position = (u64, u64);
 
 impl Program {
-    /// What a file holds; its paths count from the file's folder.
-    pub fn from_file(path: &Path) -> io::Result<Self> {
+    /// The contents of a file; paths are relative to the file's folder.
+    pub(crate) fn from_file(path: &Path) -> io::Result<Self> {
         let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
         let bytes = fs::read(path)?;
         if let Err(error) = std::str::from_utf8(&bytes) {
@@ -59,18 +58,18 @@ impl Program {
         Ok(Self { base, ..Self::new(path.display().to_string(), Cursor::new(bytes)) })
     }
 
-    /// An argument; its paths count from where the program runs, as those of standard input do.
-    pub fn from_argument(text: String) -> Self {
+    /// An argument; paths are relative to the working directory, as for standard input.
+    pub(crate) fn from_argument(text: String) -> Self {
         Self::new("<command>".into(), Cursor::new(text))
     }
 
-    /// Standard input, of which nothing is read before it is needed.
-    pub fn from_stdin() -> Self {
+    /// Standard input, which is read only as needed.
+    pub(crate) fn from_stdin() -> Self {
         Self::new("<stdin>".into(), io::stdin().lock())
     }
 
-    /// What was typed at a prompt.
-    pub fn from_prompt(text: String) -> Self {
+    /// Text typed at a prompt.
+    pub(crate) fn from_prompt(text: String) -> Self {
         Self::new("<stdin>".into(), Cursor::new(text))
     }
 
@@ -79,12 +78,12 @@ impl Program {
         Self { name, base, lines: Box::new(lines), text: String::new(), line: 1, taken: 0 }
     }
 
-    /// The next piece; waits only for the end of the line on which it ends. `None` at the end of the text.
-    pub fn next(&mut self) -> io::Result<Option<Piece>> {
-        self.forget();
+    /// The next piece; waits only for the line on which it ends. `None` at the end of the text.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Piece>> {
+        self.drop_lines();
         let mut lexer = Lexer::default();
         let mut at = self.taken;
-        // Whether there is nothing but space and comments so far.
+        // Whether there are only white space and comments so far.
         let mut is_blank = true;
         loop {
             let line = &self.text[at..];
@@ -108,7 +107,7 @@ impl Program {
         }
     }
 
-    /// The piece from what was taken last to `end`.
+    /// The piece from the end of the last one to `end`.
     fn statement(&mut self, kind: PieceKind, end: usize) -> Piece {
         let start = std::mem::replace(&mut self.taken, end);
         Piece { kind, text: self.text[start..end].to_string(), start }
@@ -123,15 +122,15 @@ impl Program {
         Piece { kind: PieceKind::Command, text, start }
     }
 
-    /// Forgets the lines before the one on which the next piece begins.
-    fn forget(&mut self) {
+    /// Drops the lines before the one on which the next piece begins.
+    fn drop_lines(&mut self) {
         let start = self.text[..self.taken].rfind('\n').map_or(0, |end| end + 1);
         self.line += self.text[..start].matches('\n').count() as u64;
         self.text.drain(..start);
         self.taken -= start;
     }
 
-    /// Reads one line more; `false` at the end.
+    /// Reads one more line; `false` at the end.
     fn read_line(&mut self) -> io::Result<bool> {
         let mut bytes = Vec::new();
         if self.lines.read_until(b'\n', &mut bytes)? == 0 {
@@ -145,22 +144,22 @@ impl Program {
         Ok(true)
     }
 
-    /// Where in the program a byte of the last piece stands.
-    pub fn position(&self, piece: &Piece, at: usize) -> Position {
+    /// The position in the program of a byte of the last piece.
+    pub(crate) fn position(&self, piece: &Piece, at: usize) -> Position {
         let before = &self.text[..piece.start + at];
         let line = self.line + before.matches('\n').count() as u64;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
         (line, column)
     }
 
-    /// A line of those that are kept.
-    pub fn line(&self, number: u64) -> Option<&str> {
+    /// A line of the retained text.
+    pub(crate) fn line(&self, number: u64) -> Option<&str> {
         self.text.lines().nth(number.checked_sub(self.line)? as usize)
     }
 }
 
-/// The byte at which a line and column stand in `text`; its end for those past it.
-pub fn offset(text: &str, (line, column): Position) -> usize {
+/// The byte of `text` at a line and column; its end for positions past it.
+pub(crate) fn offset(text: &str, (line, column): Position) -> usize {
     let mut start = 0;
     for _ in 1..line {
         match text[start..].find('\n') {
@@ -174,11 +173,11 @@ pub fn offset(text: &str, (line, column): Position) -> usize {
         .map_or(text.len(), |(at, _)| start + at)
 }
 
-/// Whether there is nothing more to wait for: `text` is empty, or ends with a whole statement or a command.
-pub fn is_whole(text: &str) -> bool {
+/// Whether `text` is complete: empty, or ending with a complete statement or a command.
+pub(crate) fn is_complete(text: &str) -> bool {
     let mut program = Program::from_prompt(text.to_string());
     let mut closed = true;
-    // What is there already is read without fail.
+    // Reading from memory does not fail.
     while let Ok(Some(piece)) = program.next() {
         closed = piece.kind != PieceKind::Unfinished;
     }
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_cut_after_semicolons_and_after_lines_that_begin_with_a_dot() {
+    fn a_program_is_split_after_semicolons_and_after_lines_that_begin_with_a_dot() {
         let text =
             "-- One;\nSELECT ';'; SELECT 2;\n\n.mode csv\n  /* ; */ .tables; \nSELECT\n.5; a";
         let of = |kind, text: &str, position| (kind, text.to_string(), position);
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_whole_when_its_last_statement_has_ended() {
+    fn a_text_is_complete_when_its_last_statement_has_ended() {
         for text in [
             "",
             " \n",
@@ -232,17 +231,17 @@ mod tests {
             "'it''s';",
             ".tables",
         ] {
-            assert!(is_whole(text), "{text}");
+            assert!(is_complete(text), "{text}");
         }
         for text in
             ["SELECT 1", "SELECT ';\n", "SELECT 1 -- one;\n", "/* ; ", "\";", "/* a ;", "1; 2"]
         {
-            assert!(!is_whole(text), "{text}");
+            assert!(!is_complete(text), "{text}");
         }
     }
 
     #[test]
-    fn places_are_those_of_the_whole_text_though_it_is_forgotten() {
+    fn positions_refer_to_the_whole_text_though_earlier_lines_are_dropped() {
         let mut program = Program::from_prompt("a;\nb; cé\n d;\ne".into());
         let _a = program.next().unwrap();
         let _b = program.next().unwrap();
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_found_by_their_line() {
+    fn bytes_that_are_not_utf8_are_reported_with_their_line() {
         let mut program = Program::new("x".into(), Cursor::new(b"a;\nb;\n\xFF;".to_vec()));
         assert!(program.next().unwrap().is_some());
         assert!(program.next().unwrap().is_some());

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use super::lexer::{Lexer, Place};
 
-/// What the names in a program stand for.
+/// The values of variables.
 #[derive(Clone, Debug, Default)]
-pub struct Variables(BTreeMap<String, String>);
+pub(crate) struct Variables(BTreeMap<String, String>);
 
 /// A text whose variables have been filled in.
 #[derive(Debug, Default)]
-pub struct Filled {
-    pub text: String,
-    /// Ascending, and not overlapping.
+pub(crate) struct Filled {
+    pub(crate) text: String,
+    /// Ascending and disjoint.
     edits: Vec<Edit>,
 }
 
@@ -24,12 +24,12 @@ struct Edit {
     filled: Range<usize>,
 }
 
-/// A name that nothing was said of.
+/// A variable without a value.
 #[derive(Debug, PartialEq)]
-pub struct Unknown {
-    /// The byte at which its `${` stands.
-    pub at: usize,
-    pub message: String,
+pub(crate) struct Unknown {
+    /// The byte of its `${`.
+    pub(crate) at: usize,
+    pub(crate) message: String,
 }
 
 impl From<String> for Filled {
@@ -46,9 +46,9 @@ impl FromIterator<(String, String)> for Variables {
 }
 
 impl Variables {
-    /// Puts values in the place of variables, in code and between quotation marks; in comments they are
-    /// left alone. Between quotation marks, those of a value are doubled.
-    pub fn fill(&self, written: &str) -> Result<Filled, Unknown> {
+    /// Replaces variables by their values in code and between quotation marks, but not in comments. Between
+    /// quotation marks, the same marks in a value are doubled.
+    pub(crate) fn fill(&self, written: &str) -> Result<Filled, Unknown> {
         let mut lexer = Lexer::default();
         let mut filled = Filled::default();
         let mut at = 0;
@@ -72,7 +72,7 @@ impl Variables {
             }
             let end = at + variable.length;
             filled.edits.push(Edit { written: at..end, filled: from..filled.text.len() });
-            // A value is not read as SQL here: it does not change where what follows stands.
+            // The lexer skips the value: it does not change the context of the following text.
             at = end;
         }
         Ok(filled)
@@ -86,16 +86,16 @@ impl Variables {
         let known: Vec<_> = self.0.keys().map(String::as_str).collect();
         let known = match known[..] {
             [] => String::new(),
-            _ => format!("; set are {}", known.join(", ")),
+            _ => format!("; these are set: {}", known.join(", ")),
         };
-        Err(format!("nothing is said of ${{{name}}}: add --set {name}=VALUE{known}"))
+        Err(format!("${{{name}}} has no value: add --set {name}=VALUE{known}"))
     }
 }
 
 impl Filled {
-    /// The byte of the text as it was written that a byte of the text as it is run comes from; for a byte
-    /// of a value, where the variable stands.
-    pub fn written(&self, at: usize) -> usize {
+    /// The byte of the original text that a byte of the filled text comes from; for a byte of a value, the byte of
+    /// the variable.
+    pub(crate) fn written(&self, at: usize) -> usize {
         let before = self.edits.partition_point(|edit| edit.filled.start <= at);
         match before.checked_sub(1).map(|last| &self.edits[last]) {
             None => at,
@@ -125,7 +125,7 @@ impl<'a> Variable<'a> {
 }
 
 /// Whether a variable can have this name: letters, digits and `_`, no digit first.
-pub fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     name.chars().all(word)
         && !name.is_empty()
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_found_where_it_stands() {
         let unknown = variables().fill("SELECT '${K} ${k}'").unwrap_err();
-        let message = "nothing is said of ${k}: add --set k=VALUE; set are DATA, EMPTY, K";
+        let message = "${k} has no value: add --set k=VALUE; these are set: DATA, EMPTY, K";
         assert_eq!(unknown, Unknown { at: 13, message: message.to_string() });
     }
 

@@ -1,10 +1,10 @@
-//! Completing names at a prompt.
+//! Completion at the prompt.
 
 use alluvium::{Engine, RelationInfo};
 
 use crate::shell::COMMANDS;
 
-/// Words of SQL that are worth completing.
+/// The SQL keywords that are completed.
 const KEYWORDS: &[&str] = &[
     "ALL",
     "AND",
@@ -98,21 +98,21 @@ const KEYWORDS: &[&str] = &[
     "WITH",
 ];
 
-/// Words after which only the name of a relation makes sense.
+/// Keywords that only the name of a relation can follow.
 const BEFORE_RELATIONS: &[&str] =
     &["COPY", "FROM", "INTO", "JOIN", "SUBSCRIBE", "TABLE", "UPDATE", "VIEW"];
 
-/// What can be completed: keywords, commands, and the names of an engine's relations and columns.
-pub struct Names(Engine);
+/// Completes keywords, commands, and the names of an engine's relations and columns.
+pub(crate) struct Names(Engine);
 
 impl Names {
-    pub fn new(engine: Engine) -> Self {
+    pub(crate) fn new(engine: Engine) -> Self {
         Self(engine)
     }
 
-    /// What the word at the end of `line` may become, and where the word starts.
-    pub fn complete(&self, line: &str) -> (usize, Vec<String>) {
-        // An engine that has stopped has no names; the next statement tells why.
+    /// The completions of the word at the end of `line`, and the byte where the word starts.
+    pub(crate) fn complete(&self, line: &str) -> (usize, Vec<String>) {
+        // An engine that has stopped has no names; the next statement reports why.
         complete(line, &self.0.relations().unwrap_or_default())
     }
 }
@@ -136,7 +136,7 @@ fn complete(line: &str, relations: &[RelationInfo]) -> (usize, Vec<String>) {
         found.extend(relations.iter().map(|relation| quoted(&relation.name)));
         if !BEFORE_RELATIONS.contains(&last.as_str()) {
             found.extend(relations.iter().flat_map(columns));
-            // All of them are too many to choose from.
+            // Without a prefix there are too many keywords to list.
             if !word.is_empty() {
                 let lower = word.chars().all(|character| !character.is_uppercase());
                 let case = |keyword: &&str| {
@@ -160,7 +160,7 @@ fn columns(relation: &RelationInfo) -> impl Iterator<Item = String> {
     relation.schema.fields().iter().map(|field| quoted(field.name()))
 }
 
-/// A name as it has to be written: names that are not quoted fold to lower case.
+/// A name, quoted if needed: unquoted names are folded to lower case.
 fn quoted(name: &str) -> String {
     let plain = |character: char| {
         character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_complete_to_what_is_there() {
+    fn names_complete_to_existing_relations_and_columns() {
         for (line, start, expected) in [
             ("SELECT * FROM fl", 14, &["fleet", "flights"][..]),
             ("SELECT * FROM ", 14, &["fleet", "flights"]),

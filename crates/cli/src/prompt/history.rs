@@ -1,12 +1,12 @@
-//! Where the statements typed at a prompt are remembered.
+//! The history of the prompt.
 
 use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-/// The file of statements, in the user's data folder, which is made if it is not there. `None` if there is no
-/// place for it: the history then lasts as long as the prompt.
-pub fn file() -> Option<PathBuf> {
+/// The history file in the user's data folder, which is created if missing. `None` if there is no such folder; the
+/// history then lasts as long as the prompt.
+pub(crate) fn file() -> Option<PathBuf> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = if cfg!(windows) {
         set("APPDATA")

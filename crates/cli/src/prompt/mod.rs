@@ -1,4 +1,4 @@
-//! Statements typed in at a terminal: edited, completed and remembered.
+//! The prompt: editing, completion and history of statements on a terminal.
 
 mod completion;
 mod history;
@@ -14,21 +14,21 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use crate::program::{Program, is_whole};
+use crate::program::{Program, is_complete};
 use crate::shell::{Shell, Stop, failed};
 use completion::Names;
 
 const PROMPT: &str = "alluvium> ";
 
-/// A prompt: takes statements, runs them, and goes on after an error.
-pub struct Prompt<'a, W> {
+/// A prompt: reads statements, runs them, and continues after an error.
+pub(crate) struct Prompt<'a, W> {
     shell: &'a mut Shell<W>,
     editor: Editor<Line, DefaultHistory>,
     history: Option<PathBuf>,
 }
 
 impl<'a, W: Write> Prompt<'a, W> {
-    pub fn new(shell: &'a mut Shell<W>) -> Result<Self, Stop> {
+    pub(crate) fn new(shell: &'a mut Shell<W>) -> Result<Self, Stop> {
         let config =
             Config::builder().completion_type(CompletionType::List).auto_add_history(true).build();
         let mut editor =
@@ -36,36 +36,36 @@ impl<'a, W: Write> Prompt<'a, W> {
         editor.set_helper(Some(Line(Names::new(shell.engine().clone()))));
         let history = history::file();
         if let Some(file) = &history {
-            // There is none at first.
+            // The file does not exist at first.
             let _ = editor.load_history(file);
         }
         Ok(Self { shell, editor, history })
     }
 
-    /// Runs until the input ends, or the user asks to quit.
-    pub fn run(mut self) -> Result<(), Stop> {
+    /// Runs until the input ends or the user quits.
+    pub(crate) fn run(mut self) -> Result<(), Stop> {
         println!(
-            "Alluvium {}. Statements end with a semicolon; .help lists commands, Ctrl-D ends.",
+            "Alluvium {}. Statements end with a semicolon; .help lists commands, Ctrl-D exits.",
             env!("CARGO_PKG_VERSION")
         );
         loop {
             let interrupt = self.shell.interrupt.clone();
             let text = match interrupt.while_idle(|| self.editor.readline(PROMPT)) {
                 Ok(text) => text,
-                // What was being typed is given up.
+                // The typed text is discarded.
                 Err(ReadlineError::Interrupted) => continue,
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(error) => return Err(failed(Some(&"the terminal"), error)),
             };
             if let Some(file) = &self.history {
-                // Statements are run whether they can be remembered or not.
+                // A statement runs even if it cannot be saved.
                 let _ = self.editor.append_history(file);
             }
             let stop = self.shell.run_program(&mut Program::from_prompt(text));
             self.shell.warn();
             match stop {
                 Ok(()) | Err(Stop::Failed) => {}
-                // What was in hand is given up.
+                // The current statement is abandoned.
                 Err(Stop::Interrupted) => interrupt.forget(),
                 Err(Stop::Closed) => return Err(Stop::Closed),
             }
@@ -73,7 +73,7 @@ impl<'a, W: Write> Prompt<'a, W> {
     }
 }
 
-/// What the line editor has to know of SQL.
+/// SQL support of the line editor.
 struct Line(Names);
 
 impl Helper for Line {}
@@ -97,9 +97,9 @@ impl Completer for Line {
 }
 
 impl Validator for Line {
-    /// Enter ends a line until the statement has ended.
+    /// Enter starts a new line unless the statement is complete.
     fn validate(&self, typed: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match is_whole(typed.input()) {
+        Ok(match is_complete(typed.input()) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })

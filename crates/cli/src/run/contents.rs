@@ -1,4 +1,4 @@
-//! What views hold, for people: the first rows of each.
+//! Printing the first rows of each view.
 
 use std::io::Write;
 
@@ -8,11 +8,11 @@ use alluvium::{RelationInfo, RelationKind};
 
 use crate::shell::{Shell, Stop, failed};
 
-/// How many rows of a view are shown.
+/// The number of rows shown per view.
 const ROWS: usize = 40;
 
-/// Shows the first rows of each materialized view, in order of their columns from left to right.
-pub fn show<W: Write>(shell: &mut Shell<W>) -> Result<(), Stop> {
+/// Prints the first rows of each materialized view, ordered by their columns from left to right.
+pub(crate) fn show<W: Write>(shell: &mut Shell<W>) -> Result<(), Stop> {
     for view in materialized(shell)? {
         let count = count(shell, &view.name)?;
         let columns = sortable(&view.schema);
@@ -33,21 +33,21 @@ pub fn show<W: Write>(shell: &mut Shell<W>) -> Result<(), Stop> {
 }
 
 /// The materialized views, by name.
-pub fn materialized<W: Write>(shell: &Shell<W>) -> Result<Vec<RelationInfo>, Stop> {
+pub(crate) fn materialized<W: Write>(shell: &Shell<W>) -> Result<Vec<RelationInfo>, Stop> {
     let mut relations = shell.engine().relations().map_err(|error| failed(None, error))?;
     relations.retain(|relation| relation.kind == RelationKind::MaterializedView);
     Ok(relations)
 }
 
-/// How many rows a relation has.
-pub fn count<W: Write>(shell: &Shell<W>, relation: &str) -> Result<u64, Stop> {
+/// The number of rows of a relation.
+pub(crate) fn count<W: Write>(shell: &Shell<W>, relation: &str) -> Result<u64, Stop> {
     let rows = query(shell, &format!("SELECT COUNT(*) FROM {}", quote(relation)))?;
     let counts = rows.iter().filter(|batch| batch.num_rows() > 0);
     Ok(counts.map(|batch| batch.column(0).as_primitive::<Int64Type>().value(0) as u64).sum())
 }
 
-/// Answers a query as of now.
-pub fn query<W: Write>(shell: &Shell<W>, sql: &str) -> Result<Vec<RecordBatch>, Stop> {
+/// The result of a query.
+pub(crate) fn query<W: Write>(shell: &Shell<W>, sql: &str) -> Result<Vec<RecordBatch>, Stop> {
     shell.engine().query(sql).map_err(|error| failed(None, error))
 }
 

@@ -1,4 +1,4 @@
-//! Rows of views whose expressions failed: they are not in the views, and somebody has to say so.
+//! Warnings about rows whose expressions failed, and which are therefore missing in views.
 
 use std::io::Write;
 
@@ -8,8 +8,8 @@ use alluvium::arrow::datatypes::Int64Type;
 use super::contents::query;
 use crate::shell::{Shell, Stop, failed};
 
-/// Warns of each view that has errors, with one of them.
-pub fn warn<W: Write>(shell: &Shell<W>) -> Result<(), Stop> {
+/// Prints a warning for each view with errors, with one of the messages.
+pub(crate) fn warn<W: Write>(shell: &Shell<W>) -> Result<(), Stop> {
     let relations = shell.engine().relations().map_err(|error| failed(None, error))?;
     let sql =
         "SELECT view, COUNT(*), MIN(message) FROM alluvium.errors GROUP BY view ORDER BY view";
@@ -19,7 +19,7 @@ pub fn warn<W: Write>(shell: &Shell<W>) -> Result<(), Stop> {
         let counts = batch.column(1).as_primitive::<Int64Type>();
         for row in 0..batch.num_rows() {
             let view = views.value(row);
-            // What was refused before it reached a table has been told of.
+            // Refused input rows have been reported already.
             let is_view = |kind| !matches!(kind, alluvium::RelationKind::Table);
             if relations.iter().any(|relation| relation.name == view && is_view(relation.kind)) {
                 let rows = match counts.value(row) {

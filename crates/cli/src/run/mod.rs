@@ -1,9 +1,9 @@
-//! `alluvium run`: a program with its sources, to their ends, and what becomes of its views.
+//! `alluvium run`: running a program until its sources are exhausted, and writing its views.
 //!
-//! A run is the [shell](crate::shell) on one file. Sources start at the first statement that reads, at START,
-//! or after the last statement; the program has ended when all finite ones are exhausted. Views go to the files
-//! of [`outputs`]; where there are none, and the program asks for nothing either, [`contents`] are shown.
-//! [`statistics`] tell what it took.
+//! A run uses the [shell](crate::shell) on one file. Sources start at the first statement that reads, at START, or
+//! after the last statement. The program ends when all finite sources are exhausted. [`outputs`] writes views to
+//! files. Without output files and without queries in the program, [`contents`] prints the views. [`statistics`]
+//! reports the cost.
 
 mod contents;
 mod errors;
@@ -19,19 +19,19 @@ use std::time::{Duration, Instant};
 use alluvium::{Outcome, StatementKind};
 
 use crate::args::RunArgs;
+use crate::disk_full;
 use crate::output::{Format, Output};
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
-use crate::room;
 use crate::shell::{self, Shell, Stop, failed};
 use outputs::Outputs;
 use statistics::Statistics;
 
-/// How long sources are left alone before it is looked how far they have come.
+/// The polling interval for the end of sources.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs a program. The status is that of the shell.
-pub fn run(args: RunArgs) -> ExitCode {
+/// Runs a program. The exit status is that of the shell.
+pub(crate) fn run(args: RunArgs) -> ExitCode {
     shell::status(to_the_end(&args))
 }
 
@@ -51,10 +51,10 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     let to = Aside { to: io::stdout(), line: line.clone() };
     let format = args.format.and_then(|format| format.of_results()).unwrap_or(Format::Table);
     let mut shell = Shell::new(engine.clone(), Output::new(BufWriter::new(to), format, None))?;
-    shell.becomes_run(args.set.iter().cloned().collect(), line.clone());
+    shell.set_run(args.set.iter().cloned().collect(), line.clone());
 
     let drawing = line.draw(engine.clone());
-    let watch = room::watch(engine.clone(), line.clone());
+    let watch = disk_full::watch(engine.clone(), line.clone());
     let outputs = args
         .output
         .as_ref()
@@ -81,7 +81,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Runs the statements of a program, and says whether one of them has shown something.
+/// Runs the statements of a program; returns whether one of them has printed rows.
 fn run_statements<W: Write>(
     shell: &mut Shell<W>,
     program: &mut Program,
@@ -101,19 +101,19 @@ fn run_statements<W: Write>(
     Ok(shown)
 }
 
-/// Waits for the sources and completes what is written.
+/// Waits for the sources and completes the output files.
 fn end<W: Write>(
     shell: &mut Shell<W>,
     program: &Program,
     outputs: Option<&Outputs>,
 ) -> Result<(), Stop> {
     let engine = shell.engine().clone();
-    let fail = |error: alluvium::Error| shell.complain(&program.name, &error);
+    let fail = |error: alluvium::Error| shell.report_program(&program.name, &error);
     if let Some(outputs) = outputs {
         outputs.add_contents(&engine).map_err(&fail)?;
     }
     engine.start().map_err(&fail)?;
-    // Not by waiting for them in the engine, which no interrupt ends.
+    // Polling, because waiting in the engine could not be interrupted.
     while !shell.is_all_read() {
         if shell.interrupt.is_asked() {
             return Err(Stop::Interrupted);

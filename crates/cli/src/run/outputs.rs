@@ -6,15 +6,15 @@ use alluvium::{Engine, OutputMode, RelationInfo, RelationKind, Result};
 
 use crate::args::FileFormat;
 
-/// A folder with a file for each view.
-pub struct Outputs {
-    pub folder: PathBuf,
-    pub format: FileFormat,
+/// A folder with one file per view.
+pub(crate) struct Outputs {
+    pub(crate) folder: PathBuf,
+    pub(crate) format: FileFormat,
 }
 
 impl Outputs {
-    /// Has the changes of a view written from now on, if it is neither materialized nor local.
-    pub fn add_changes(&self, engine: &Engine, view: &str) -> Result<()> {
+    /// Starts to write the changes of a view, unless it is materialized or local.
+    pub(crate) fn add_changes(&self, engine: &Engine, view: &str) -> Result<()> {
         let mut relations = engine.relations()?.into_iter();
         match relations.find(|relation| relation.name == view) {
             Some(view) if view.kind == RelationKind::View => {
@@ -24,8 +24,8 @@ impl Outputs {
         }
     }
 
-    /// Has what each materialized view holds written when the engine finishes.
-    pub fn add_contents(&self, engine: &Engine) -> Result<()> {
+    /// Writes each materialized view when the engine finishes.
+    pub(crate) fn add_contents(&self, engine: &Engine) -> Result<()> {
         let mut relations = engine.relations()?;
         relations.retain(|relation| relation.kind == RelationKind::MaterializedView);
         relations.iter().try_for_each(|view| self.add(engine, view, "", OutputMode::Contents))
@@ -44,7 +44,7 @@ impl Outputs {
     }
 }
 
-/// A view's name as a part of a file's name: a quoted name may hold anything.
+/// The name of a view as part of a file name: a quoted name may contain any character.
 fn file_name(view: &str) -> String {
     let special = |character: char| matches!(character, '/' | '\\' | ':') || character.is_control();
     view.replace(special, "_")

@@ -1,4 +1,4 @@
-//! What a run took, as JSON.
+//! Statistics of a run as JSON.
 
 use std::io::Write;
 use std::time::Duration;
@@ -11,24 +11,28 @@ use crate::args::RunArgs;
 use crate::memory::Memory;
 use crate::shell::{Shell, Stop};
 
-/// Figures of a program that has ended.
-pub struct Statistics {
+/// Statistics of a program that has ended.
+pub(crate) struct Statistics {
     program: String,
     workers: usize,
-    /// From the program's start until all its views were complete and written.
+    /// The time from the start of the program until all views were complete and written.
     elapsed: Duration,
     epochs: u64,
-    /// What COPY has brought in and refused.
+    /// The numbers of rows that COPY has inserted and refused.
     copied: (u64, u64),
     sources: Vec<SourceProgress>,
-    /// The rows of each materialized view.
+    /// The number of rows of each materialized view.
     views: Vec<(String, u64)>,
     memory: Option<Memory>,
 }
 
 impl Statistics {
-    /// Gathers the figures.
-    pub fn of<W: Write>(shell: &Shell<W>, args: &RunArgs, elapsed: Duration) -> Result<Self, Stop> {
+    /// Collects the statistics.
+    pub(crate) fn of<W: Write>(
+        shell: &Shell<W>,
+        args: &RunArgs,
+        elapsed: Duration,
+    ) -> Result<Self, Stop> {
         let memory = Memory::of_this_process();
         let views = contents::materialized(shell)?.into_iter();
         let views = views.map(|view| Ok((view.name.clone(), contents::count(shell, &view.name)?)));
@@ -46,8 +50,8 @@ impl Statistics {
         })
     }
 
-    /// Rows are those that were read from sources and by COPY.
-    pub fn json(&self) -> Value {
+    /// As JSON. Rows are those read from sources and by COPY.
+    pub(crate) fn json(&self) -> Value {
         let sum = |of: fn(&SourceProgress) -> u64| self.sources.iter().map(of).sum::<u64>();
         let rows = self.copied.0 + sum(|source| source.rows);
         let elapsed = self.elapsed.as_secs_f64();

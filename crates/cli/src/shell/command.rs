@@ -1,4 +1,4 @@
-//! Commands to the shell: lines that begin with a dot.
+//! Shell commands: lines that begin with a dot.
 
 use std::io::Write;
 
@@ -7,17 +7,17 @@ use clap::ValueEnum;
 use super::{Shell, Stop, unwritten};
 use crate::output::Format;
 
-/// The commands: name, what follows it, and what it does.
-pub const COMMANDS: &[(&str, &str, &str)] = &[
+/// The commands: name, arguments, and description.
+pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     (".help", "", "lists these commands"),
-    (".mode", "table|csv|json|jsonl", "how results are written"),
-    (".quit", "", "ends"),
-    (".tables", "", "lists tables and views with their columns"),
-    (".timer", "on|off", "tells how long each statement takes"),
+    (".mode", "table|csv|json|jsonl", "sets the format of results"),
+    (".quit", "", "exits"),
+    (".tables", "", "lists tables and views and their columns"),
+    (".timer", "on|off", "prints how long each statement takes"),
 ];
 
 impl<W: Write> Shell<W> {
-    /// Runs a command. What is wrong with the command itself is the inner error.
+    /// Runs a command. The inner error is the message for an invalid command.
     pub(super) fn command(&mut self, text: &str) -> Result<(), Result<Stop, String>> {
         let mut words = text.trim_end_matches(';').split_whitespace();
         let name = words.next().unwrap_or_default();
@@ -37,13 +37,11 @@ impl<W: Write> Shell<W> {
                     self.output.set_format(format);
                     Ok(())
                 }
-                Err(_) => Err(Err(format!("there is no format \"{format}\"; {}", usage(".mode")))),
+                Err(_) => Err(Err(format!("unknown format \"{format}\"; {}", usage(".mode")))),
             },
             (".quit", []) => Err(Ok(Stop::Closed)),
             _ if COMMANDS.iter().any(|(known, ..)| *known == name) => Err(Err(usage(name))),
-            _ => Err(Err(format!(
-                "there is no command \"{name}\"; .help lists those that there are"
-            ))),
+            _ => Err(Err(format!("unknown command \"{name}\"; .help lists the commands"))),
         }
     }
 
@@ -69,7 +67,7 @@ impl<W: Write> Shell<W> {
 fn usage(name: &str) -> String {
     let arguments =
         COMMANDS.iter().find(|(known, ..)| *known == name).map_or("", |(_, rest, _)| rest);
-    format!("write {}", format!("{name} {arguments}").trim_end())
+    format!("usage: {}", format!("{name} {arguments}").trim_end())
 }
 
 fn help() -> String {

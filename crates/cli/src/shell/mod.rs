@@ -1,8 +1,8 @@
-//! Runs programs, one statement after the other.
+//! Running programs statement by statement.
 //!
-//! [`Shell`] is an engine with one session and a place for results. Statements and commands reach it from
-//! files, arguments, standard input and the [prompt](crate::prompt); [`command`] is what begins with a dot,
-//! and [`subscription`] shows the changes of a view.
+//! [`Shell`] is an engine with one session and an output for results. It runs statements from files, arguments,
+//! standard input and the [prompt](crate::prompt). [`command`] handles lines that begin with a dot, and
+//! [`subscription`] prints the changes of a view.
 
 mod command;
 mod subscription;
@@ -18,7 +18,7 @@ use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Builder, Engine, Error, Outcome, Session, SourceState, Statement};
 
-pub use command::COMMANDS;
+pub(crate) use command::COMMANDS;
 
 use crate::allocator;
 use crate::args::{Origin, ShellArgs};
@@ -29,20 +29,20 @@ use crate::program::{Filled, Piece, PieceKind, Program, Variables, offset};
 use crate::progress::ProgressLine;
 use crate::prompt::Prompt;
 
-/// Why no further statement is run.
+/// Why the shell stops.
 #[derive(Debug)]
-pub enum Stop {
-    /// Something went wrong and has been reported.
+pub(crate) enum Stop {
+    /// An error, which has been reported.
     Failed,
     /// The user asked to stop.
     Interrupted,
-    /// All has been done that was asked for, or nobody reads the results any more.
+    /// Everything is done, or the reader of the results is gone.
     Closed,
 }
 
-/// Runs what the command line asks for. The status is 0 if all was done, 1 after an error in SQL or
-/// data, 130 if the user interrupted it.
-pub fn run(args: ShellArgs) -> ExitCode {
+/// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, 130
+/// after an interrupt.
+pub(crate) fn run(args: ShellArgs) -> ExitCode {
     status(start(args).and_then(|(mut shell, origins)| {
         let stop = shell.run_all(&origins);
         shell.warn();
@@ -58,20 +58,20 @@ fn start(args: ShellArgs) -> Result<(Shell<BufWriter<Stdout>>, Vec<Origin>), Sto
     Ok((Shell::new(engine, output)?, args.origins))
 }
 
-/// Writes what is not a result of a statement.
-pub fn write(text: &[u8]) -> ExitCode {
+/// Writes text to standard output.
+pub(crate) fn write(text: &[u8]) -> ExitCode {
     let mut to = io::stdout();
     status(to.write_all(text).and_then(|()| to.flush()).map_err(unwritten))
 }
 
-/// An engine with all that it can be used with here, and with so much memory, if there is a limit.
-pub fn engine(workers: usize, memory: Option<usize>) -> Builder {
+/// A builder of engines with all file formats, and with a memory budget if there is one.
+pub(crate) fn engine(workers: usize, memory: Option<usize>) -> Builder {
     let builder = Engine::builder().workers(workers).memory(memory);
     alluvium_connect::formats(builder.on_pressure(allocator::tighten))
 }
 
-/// The status that tells how things ended.
-pub fn status(stop: Result<(), Stop>) -> ExitCode {
+/// The exit status.
+pub(crate) fn status(stop: Result<(), Stop>) -> ExitCode {
     match stop {
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
         Err(Stop::Failed) => ExitCode::FAILURE,
@@ -79,30 +79,30 @@ pub fn status(stop: Result<(), Stop>) -> ExitCode {
     }
 }
 
-/// A session, and where its results go.
-pub struct Shell<W> {
+/// A session and the output for its results.
+pub(crate) struct Shell<W> {
     engine: Engine,
     session: Session,
     output: Output<W>,
-    pub interrupt: Interrupt,
+    pub(crate) interrupt: Interrupt,
     refused: Refused,
-    /// How many refused rows of each input of a table have been told of.
-    told: BTreeMap<(String, PathBuf), u64>,
-    /// How many rows COPY has brought in, and how many it has refused.
+    /// The number of refused rows already reported, by table and input.
+    reported: BTreeMap<(String, PathBuf), u64>,
+    /// The numbers of rows that COPY has inserted and refused.
     copied: (u64, u64),
-    /// What is to be kept out of the way of messages.
+    /// The progress line, which messages must not overwrite.
     line: ProgressLine,
-    /// What a program that is run may name; elsewhere there are no variables.
+    /// The variables of a program started by `alluvium run`.
     variables: Option<Variables>,
-    /// Whether it is told what each statement did and a subscription lasts until it is interrupted.
+    /// Whether this is a prompt, which confirms each statement, and where a subscription lasts until interrupted.
     is_prompt: bool,
-    /// Whether it is told how long each statement took.
+    /// Whether to print how long each statement took.
     timer: bool,
 }
 
 impl<W: Write> Shell<W> {
-    /// A shell of its own session.
-    pub fn new(engine: Engine, output: Output<W>) -> Result<Self, Stop> {
+    /// A shell with a new session.
+    pub(crate) fn new(engine: Engine, output: Output<W>) -> Result<Self, Stop> {
         let interrupt = Interrupt::listen().map_err(|error| failed(None, error))?;
         let mut session = engine.session();
         session.set_awaits_sources(true);
@@ -112,7 +112,7 @@ impl<W: Write> Shell<W> {
             output,
             interrupt,
             refused: Refused::default(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             copied: (0, 0),
             line: ProgressLine::hidden(),
             variables: None,
@@ -121,19 +121,19 @@ impl<W: Write> Shell<W> {
         })
     }
 
-    /// Programs may name variables from now on, and messages keep out of the way of a line.
-    pub fn becomes_run(&mut self, variables: Variables, line: ProgressLine) {
+    /// Sets the variables of programs and the progress line.
+    pub(crate) fn set_run(&mut self, variables: Variables, line: ProgressLine) {
         self.variables = Some(variables);
         self.line = line;
     }
 
-    /// How many rows COPY has brought in, and how many it has refused.
-    pub fn copied(&self) -> (u64, u64) {
+    /// The numbers of rows that COPY has inserted and refused.
+    pub(crate) fn copied(&self) -> (u64, u64) {
         self.copied
     }
 
-    /// What its statements act on.
-    pub fn engine(&self) -> &Engine {
+    /// The engine that statements run on.
+    pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
@@ -151,21 +151,21 @@ impl<W: Write> Shell<W> {
         }
         if io::stdin().is_terminal() {
             self.is_prompt = true;
-            // Whoever sits at it can ask again.
+            // The user can repeat a query.
             self.session.set_awaits_sources(false);
             return Prompt::new(self)?.run();
         }
         self.run_program(&mut Program::from_stdin())
     }
 
-    /// Runs a program up to its first error, and writes what comes of it.
-    pub fn run_program(&mut self, program: &mut Program) -> Result<(), Stop> {
+    /// Runs a program up to its first error, and writes its results.
+    pub(crate) fn run_program(&mut self, program: &mut Program) -> Result<(), Stop> {
         self.run_program_with(program, &mut |_, _| Ok(()))
     }
 
-    /// Runs a program up to its first error, and writes what comes of it; of each statement that has been run,
-    /// `after` is told first, whose errors are the statement's.
-    pub fn run_program_with(
+    /// Runs a program up to its first error, and writes its results. Calls `after` for each statement before its
+    /// result is written; an error of `after` counts as the statement's.
+    pub(crate) fn run_program_with(
         &mut self,
         program: &mut Program,
         after: &mut dyn FnMut(&Statement, &Outcome) -> alluvium::Result<()>,
@@ -207,7 +207,7 @@ impl<W: Write> Shell<W> {
         let at = |error: &Error| {
             error.position().map(|position| filled.written(offset(&filled.text, position)))
         };
-        // A piece is one statement, or none; more if a variable's value says so.
+        // A piece is one statement or none, or more if the value of a variable contains a semicolon.
         for statement in alluvium::parse(&filled.text) {
             let start = Instant::now();
             let outcome = statement.map_err(Error::from).and_then(|statement| {
@@ -229,9 +229,9 @@ impl<W: Write> Shell<W> {
         Ok(())
     }
 
-    /// Writes what comes of a statement; at a prompt, also that there is nothing to write.
+    /// Writes the result of a statement; at a prompt, also a confirmation of statements without one.
     fn show(&mut self, outcome: Outcome) -> Result<(), Stop> {
-        let told = match outcome {
+        let confirmation = match outcome {
             Outcome::Rows { schema, batches } => {
                 return self.output.rows(&schema, &batches).map_err(unwritten);
             }
@@ -247,13 +247,13 @@ impl<W: Write> Shell<W> {
             Outcome::Done => "done".to_string(),
         };
         match self.is_prompt {
-            true => self.output.text(&told).map_err(unwritten),
+            true => self.output.text(&confirmation).map_err(unwritten),
             false => Ok(()),
         }
     }
 
-    /// Writes rows that no statement asked for.
-    pub fn write_rows(
+    /// Writes rows under a name.
+    pub(crate) fn write_rows(
         &mut self,
         name: &str,
         schema: &SchemaRef,
@@ -262,18 +262,18 @@ impl<W: Write> Shell<W> {
         self.output.named(name, schema, rows).map_err(unwritten)
     }
 
-    /// Whether nothing more comes from the sources that have started.
-    pub fn is_all_read(&self) -> bool {
+    /// Whether all sources that have started are exhausted.
+    pub(crate) fn is_all_read(&self) -> bool {
         let progress = self.engine.progress();
         !progress.sources.iter().any(|source| source.state == SourceState::Running)
     }
 
-    /// Warns of the input rows that were refused since the last time.
-    pub fn warn(&mut self) {
+    /// Warns of the input rows refused since the last call.
+    pub(crate) fn warn(&mut self) {
         let mut refused = std::mem::take(&mut self.refused);
         for source in self.engine.progress().sources {
-            let told = self.told.entry((source.table, source.path)).or_default();
-            let before = std::mem::replace(told, source.refused);
+            let reported = self.reported.entry((source.table, source.path)).or_default();
+            let before = std::mem::replace(reported, source.refused);
             let new = source.messages.into_iter().skip(before as usize).collect();
             refused.add(source.refused.saturating_sub(before), new);
         }
@@ -296,12 +296,12 @@ impl<W: Write> Shell<W> {
     }
 
     /// Reports an error of a whole program.
-    pub fn complain(&self, program: &str, error: &Error) -> Stop {
+    pub(crate) fn report_program(&self, program: &str, error: &Error) -> Stop {
         self.line.aside(|| failed(Some(&program), error))
     }
 }
 
-/// What it means that results cannot be written.
+/// Reports that results cannot be written, unless the reader is gone.
 fn unwritten(error: io::Error) -> Stop {
     match error.kind() {
         ErrorKind::BrokenPipe => Stop::Closed,
@@ -309,8 +309,8 @@ fn unwritten(error: io::Error) -> Stop {
     }
 }
 
-/// Reports an error that is not at any place in a program.
-pub fn failed(what: Option<&dyn Display>, error: impl Display) -> Stop {
+/// Reports an error without a position in a program.
+pub(crate) fn failed(what: Option<&dyn Display>, error: impl Display) -> Stop {
     match what {
         Some(what) => eprintln!("error: {what}: {error}"),
         None => eprintln!("error: {error}"),

@@ -1,4 +1,4 @@
-//! SUBSCRIBE: what a view holds, and its changes as they come.
+//! SUBSCRIBE: the contents of a view, and its changes as they are made.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use alluvium::{Change, Subscription};
 
 use super::{Shell, Stop, failed, unwritten};
 
-/// How long nothing may happen before changes are looked for again.
+/// The polling interval.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl<W: Write> Shell<W> {
-    /// Writes changes as they come: at a prompt until it is interrupted, in a program until its finite sources
-    /// are exhausted.
+    /// Writes changes as they are made: at a prompt until interrupted, in a program until its finite sources are
+    /// exhausted.
     pub(super) fn follow(&mut self, mut changes: Subscription) -> Result<(), Stop> {
         let schema = changes_schema(changes.schema());
-        // What the view holds comes first, and at once.
+        // The first change is a snapshot of the view.
         let mut next = changes.next().transpose().map_err(|error| failed(None, error))?;
         let mut first = true;
         loop {
@@ -44,7 +44,7 @@ impl<W: Write> Shell<W> {
 }
 
 /// The columns of a view's changes: the epoch, the weight, and the view's own.
-pub fn changes_schema(view: &SchemaRef) -> SchemaRef {
+pub(crate) fn changes_schema(view: &SchemaRef) -> SchemaRef {
     let ours = [("epoch", DataType::UInt64), ("weight", DataType::Int64)];
     let ours = ours.into_iter().map(|(name, kind)| Arc::new(Field::new(name, kind, false)));
     Arc::new(Schema::new(ours.chain(view.fields().iter().cloned()).collect::<Vec<_>>()))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has DuckDB write what the views of views.sql hold: expected/VIEW.csv, or VIEW.hash for wide ones.
+"""Writes the contents of the views of views.sql, computed by DuckDB: expected/VIEW.csv, or VIEW.hash for large ones.
 
     pip install duckdb
     python3 expected.py FOLDER_OF_FLIGHTS

@@ -1,7 +1,7 @@
--- Views over all flights that left New York in 2013, in SQL that DuckDB takes as well.
+-- Views over all flights that left New York in 2013, in SQL that DuckDB supports as well.
 --
--- expected.py has DuckDB write what each materialized view holds into expected/; the test runs this file with
--- `alluvium run --output` and compares.
+-- expected.py writes the contents of each materialized view, computed by DuckDB, to expected/. The test runs this file
+-- with `alluvium run --output` and compares.
 
 CREATE TABLE airlines (
     carrier VARCHAR NOT NULL PRIMARY KEY,
@@ -175,7 +175,7 @@ FROM airports
 GROUP BY POSITION(' ' IN name) > 8, LPAD(CAST(tz AS VARCHAR), 4, '*');
 
 
--- Wide ones, of which the hash of the rows is kept ---------------------------------------------------------
+-- Large results, compared by a hash of their rows ----------------------------------------------------------
 
 CREATE MATERIALIZED VIEW planes_every_day AS
 SELECT DISTINCT tailnum, month, day FROM flights;
@@ -473,7 +473,7 @@ FROM (
 GROUP BY carrier, dest;
 
 
--- Wide ones, of which the hash of the rows is kept ---------------------------------------------------------
+-- Large results, compared by a hash of their rows ----------------------------------------------------------
 
 CREATE MATERIALIZED VIEW late_flights AS
 SELECT f.month, f.day, f.carrier, a.name AS airline, f.flight, f.tailnum, f.origin, f.dest, d.name AS destination,

@@ -1,4 +1,4 @@
-//! Views over a year of flights hold what DuckDB says they hold.
+//! Views over a year of flights have the contents that DuckDB computed.
 
 use std::fs;
 use std::io::Write;
@@ -25,13 +25,13 @@ fn read(path: &Path) -> (Vec<String>, Rows) {
     (header, reader.records().map(|record| fields(&record.unwrap())).collect())
 }
 
-/// A number that is not whole: those are compared to 1e-9 of their size, all else exactly.
+/// A float: floats are compared with a relative error of 1e-9, everything else exactly.
 fn float(text: &str) -> Option<f64> {
     let marked = text.contains(['.', 'e']) || matches!(text, "NaN" | "inf" | "-inf");
     text.parse().ok().filter(|_| marked)
 }
 
-/// In order of what can be compared exactly, then of the rest.
+/// Sorted by the columns that are compared exactly, then by the others.
 fn sorted(mut rows: Rows) -> Rows {
     rows.sort_by(|a, b| {
         let exact = |row: &[String]| {
@@ -60,7 +60,7 @@ fn hash(rows: &Rows) -> String {
     format!("{} {sum:016x}\n", rows.len())
 }
 
-/// What is wrong with a view, if anything is.
+/// The first difference of a view from its expected contents.
 fn difference(view: &str, output: &Path) -> Option<String> {
     let expected = folder().join("expected");
     let (header, rows) = read(&output.join(format!("{view}.csv")));
@@ -82,7 +82,7 @@ fn difference(view: &str, output: &Path) -> Option<String> {
 }
 
 #[test]
-fn a_year_of_flights_gives_what_duckdb_gives() {
+fn a_year_of_flights_agrees_with_duckdb() {
     let Some(year) = std::env::var_os("ALLUVIUM_FLIGHTS") else {
         let _ = writeln!(std::io::stderr(), "skipped: ALLUVIUM_FLIGHTS names no folder of flights");
         return;

@@ -1,4 +1,4 @@
-//! `alluvium run`: what is read, what is written, and what is said.
+//! `alluvium run`: files, messages and statistics.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn lines(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn views_and_changes_go_to_files_of_their_names() {
+fn views_and_changes_are_written_to_files_of_their_names() {
     let folder = folder();
     let program = folder.path().join("p.sql");
     let out = folder.path().join("a/b");
@@ -61,9 +61,9 @@ fn views_and_changes_go_to_files_of_their_names() {
     assert_eq!(run(&["--format", "csv", "-c", &parquet]), done("b,s\r\nx,4\r\ny,2\r\n"));
 }
 
-/// The second of two writers to one file wrote every change again, in the middle of the first one's lines.
+/// Once, a second writer to the same file wrote every change again, in the middle of the first writer's lines.
 #[test]
-fn a_view_that_is_there_already_has_its_changes_written_once() {
+fn the_changes_of_an_existing_view_are_written_once() {
     let folder = folder();
     let again = "CREATE VIEW IF NOT EXISTS named AS SELECT 1 AS other;";
     let program = write(&folder, "p.sql", &format!("{PROGRAM}{again}"));
@@ -71,7 +71,7 @@ fn a_view_that_is_there_already_has_its_changes_written_once() {
     assert_eq!(run(&["run", &program, "--output", out.to_str().unwrap()]), done(""));
     assert_eq!(lines(&out.join("named.changes.csv")).len(), 4);
 
-    // One that was dropped in between is another.
+    // A view that was dropped in between is a different view.
     let other = "DROP VIEW named; CREATE VIEW IF NOT EXISTS named AS SELECT c FROM u;";
     let program = write(&folder, "p.sql", &format!("{PROGRAM}{other}"));
     assert_eq!(run(&["run", &program, "--output", out.to_str().unwrap()]), done(""));
@@ -81,7 +81,7 @@ fn a_view_that_is_there_already_has_its_changes_written_once() {
 }
 
 #[test]
-fn the_first_rows_of_views_are_shown_if_nothing_else_is_asked_for() {
+fn the_first_rows_of_views_are_printed_if_there_is_no_other_output() {
     let folder = folder();
     let rows: String = (0..50).map(|row| format!("{row},{}\n", row % 45)).collect();
     write(&folder, "in/t.csv", &format!("a,b\n{rows}"));
@@ -101,7 +101,7 @@ fn the_first_rows_of_views_are_shown_if_nothing_else_is_asked_for() {
 }
 
 #[test]
-fn a_query_waits_for_sources_and_they_start_when_asked() {
+fn start_starts_sources_and_a_query_waits_for_them() {
     let folder = folder();
     let text =
         "CREATE TABLE t (a INT) WITH ('materialized' = 'true', connector = 'file', path = 'x.csv');
@@ -131,7 +131,7 @@ fn variables_are_set_on_the_command_line() {
     write(&folder, "in/o'k.csv", "1\n");
     let set = ["run", &program, "--format", "csv", "--set", "FILE=o'k.csv", "--set", "PLUS=10"];
     let errors = format!(
-        "error: {program}:4:37: nothing is said of ${{A}}: add --set A=VALUE; set are FILE, PLUS\n\
+        "error: {program}:4:37: ${{A}} has no value: add --set A=VALUE; these are set: FILE, PLUS\n\
          /* ${{NONE}} */ SELECT * FROM v WHERE ${{A}} = 1;\n{}^\n",
         " ".repeat(36)
     );
@@ -139,7 +139,7 @@ fn variables_are_set_on_the_command_line() {
     let all = [&set[..], &["--set", "A=1"]].concat();
     assert_eq!(run(&all), done("a,file\r\n11,o'k.csv\r\n"));
 
-    // An error after values, in the place where the user wrote it.
+    // An error behind a value is reported at its position in the original text.
     let all = [&set[..], &["--set", "A=1 = (1 = 1) AND a"]].concat();
     let found = run(&all);
     assert_eq!(found.status, Some(1));
@@ -153,7 +153,7 @@ fn variables_are_set_on_the_command_line() {
 }
 
 #[test]
-fn statistics_tell_rows_epochs_and_views() {
+fn statistics_contain_rows_epochs_and_views() {
     let folder = folder();
     write(&folder, "in/t.csv", "a,b\n1,x\nnone,y\n2,y\n3,x\n");
     let program = folder.path().join("p.sql");
@@ -180,7 +180,7 @@ fn statistics_tell_rows_epochs_and_views() {
 }
 
 #[test]
-fn refused_rows_are_told_of_ten_times_and_fatal_if_that_is_asked_for() {
+fn ten_refused_rows_are_reported_and_strict_stops_at_the_first() {
     let folder = folder();
     let wrong: String = (0..25).map(|_| "one,x\n").collect();
     write(&folder, "in/t.csv", &format!("a,b\n{wrong}1,x\n"));
@@ -189,11 +189,11 @@ fn refused_rows_are_told_of_ten_times_and_fatal_if_that_is_asked_for() {
     let at = folder.path().join("in/t.csv");
     let found = run(&["run", program, "--format", "jsonl"]);
     assert_eq!((found.status, found.output.as_str()), (Some(0), "{\"b\":\"x\",\"s\":1}\n"));
-    let told: Vec<_> = found.errors.lines().collect();
-    assert_eq!(told.len(), 12, "{}", found.errors);
-    assert_eq!(told[0], "warning: 25 input rows were refused:");
-    assert_eq!(told[1], format!("  {}:2: \"one\" is not an INTEGER (column a)", at.display()));
-    assert_eq!(told[11], "  … and 15 more in alluvium.errors");
+    let lines: Vec<_> = found.errors.lines().collect();
+    assert_eq!(lines.len(), 12, "{}", found.errors);
+    assert_eq!(lines[0], "warning: 25 input rows were refused:");
+    assert_eq!(lines[1], format!("  {}:2: \"one\" is not an INTEGER (column a)", at.display()));
+    assert_eq!(lines[11], "  … and 15 more in alluvium.errors");
 
     let found = run(&["run", program, "--strict"]);
     assert_eq!((found.status, found.output.as_str()), (Some(1), ""));
@@ -205,7 +205,7 @@ fn refused_rows_are_told_of_ten_times_and_fatal_if_that_is_asked_for() {
 }
 
 #[test]
-fn views_whose_expressions_fail_are_told_of_and_fatal_if_that_is_asked_for() {
+fn views_with_errors_are_reported_and_strict_stops_at_the_first() {
     let folder = folder();
     let text = "CREATE TABLE t (a INT);
         CREATE MATERIALIZED VIEW v AS SELECT 10 / a AS b FROM t;
@@ -220,7 +220,7 @@ fn views_whose_expressions_fail_are_told_of_and_fatal_if_that_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_an_error() {
+fn unreadable_and_unwritable_files_are_errors() {
     let folder = folder();
     assert_eq!(run(&["run"]).status, Some(2));
     assert_eq!(
@@ -246,10 +246,10 @@ fn what_cannot_be_read_or_written_is_an_error() {
     assert!(found.errors.starts_with(&format!("error: {wrong}:2:1: ")), "{}", found.errors);
 }
 
-/// Each file of state that is large is kept open.
+/// Each large file of state stays open.
 #[cfg(unix)]
 #[test]
-fn more_files_may_be_open_than_the_shell_lets_at_first() {
+fn the_limit_of_open_files_is_raised() {
     use std::fmt::Write;
     use std::process::Command;
 

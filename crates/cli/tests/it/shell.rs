@@ -1,4 +1,4 @@
-//! What goes in, what comes out, and with which status.
+//! The shell: input, output and exit status.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ fn alluvium(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a run wrote, and its status.
+/// The output and exit status of a run.
 #[derive(Debug, PartialEq)]
 pub struct Run {
     pub status: Option<i32>,
@@ -66,7 +66,7 @@ fn statements_of_files_commands_and_the_shell_run_in_order() {
 }
 
 #[test]
-fn statements_come_from_standard_input_when_nothing_else_is_named() {
+fn statements_are_read_from_standard_input_by_default() {
     let program = "CREATE TABLE t (a INT, b VARCHAR);
         CREATE MATERIALIZED VIEW v AS SELECT b, SUM(a) AS s FROM t GROUP BY b;
         INSERT INTO t VALUES (1, 'x'), (2, 'x'), (NULL, NULL);
@@ -77,7 +77,7 @@ fn statements_come_from_standard_input_when_nothing_else_is_named() {
 }
 
 #[test]
-fn statements_of_standard_input_run_as_they_arrive() {
+fn statements_of_standard_input_run_as_they_are_read() {
     let mut child = alluvium(&["--format", "csv"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -92,7 +92,7 @@ fn statements_of_standard_input_run_as_they_arrive() {
         .write_all(b"CREATE TABLE t (a INT); INSERT INTO\nt VALUES (1); SELECT * FROM t; SELECT")
         .unwrap();
     input.write_all(b"\n';' AS s;\n").unwrap();
-    // The input stays open: nothing but the statements can have made these answers.
+    // The input stays open, so these answers were printed before it ended.
     assert_eq!(answer(4), "a\r\n1\r\ns\r\n;\r\n");
     input.write_all(b"SELECT 2 AS b;\n").unwrap();
     assert_eq!(answer(2), "b\r\n2\r\n");
@@ -101,7 +101,7 @@ fn statements_of_standard_input_run_as_they_arrive() {
 }
 
 #[test]
-fn an_error_in_standard_input_is_found_by_its_line() {
+fn an_error_in_standard_input_is_reported_with_its_line() {
     let found =
         run_with("SELECT 1 AS a;\n\n SELECT 2 AS b; SELECT c;\nSELECT 3;", &["--format", "jsonl"]);
     let errors = "error: <stdin>:3:24: no column \"c\"\n SELECT 2 AS b; SELECT c;\n                       ^\n";
@@ -110,7 +110,7 @@ fn an_error_in_standard_input_is_found_by_its_line() {
 }
 
 #[test]
-fn commands_to_the_shell_are_lines_that_begin_with_a_dot() {
+fn lines_that_begin_with_a_dot_are_shell_commands() {
     let program = "CREATE TABLE t (a INT, \"B c\" INT);\n.tables\n.mode csv\nSELECT\n.5 AS half;
         CREATE MATERIALIZED VIEW v AS SELECT a FROM t; -- .tables\n  .tables\n.quit\nSELECT 1;";
     let output = "table t (a, B c)\nhalf\r\n0.5\r\ntable t (a, B c)\nmaterialized view v (a)\n";
@@ -119,10 +119,10 @@ fn commands_to_the_shell_are_lines_that_begin_with_a_dot() {
     let help = run_with(".help", &[]);
     assert!(help.output.lines().all(|line| line.starts_with('.')), "{}", help.output);
     for (command, error) in [
-        (".no", "there is no command \".no\"; .help lists those that there are"),
-        (".mode", "write .mode table|csv|json|jsonl"),
-        (".mode xml", "there is no format \"xml\"; write .mode table|csv|json|jsonl"),
-        (".timer maybe", "write .timer on|off"),
+        (".no", "unknown command \".no\"; .help lists the commands"),
+        (".mode", "usage: .mode table|csv|json|jsonl"),
+        (".mode xml", "unknown format \"xml\"; usage: .mode table|csv|json|jsonl"),
+        (".timer maybe", "usage: .timer on|off"),
     ] {
         let errors = format!("error: <stdin>:1:1: {error}\n{command}\n^\n");
         assert_eq!(run_with(command, &[]), Run { status: Some(1), output: String::new(), errors });
@@ -130,7 +130,7 @@ fn commands_to_the_shell_are_lines_that_begin_with_a_dot() {
 }
 
 #[test]
-fn the_timer_tells_how_long_each_statement_takes() {
+fn the_timer_prints_how_long_each_statement_takes() {
     let found = run_with(
         ".timer on\nSELECT 1 AS a; SELECT 2 AS b;\n.timer off\nSELECT 3 AS c;",
         &["--format", "jsonl"],
@@ -145,7 +145,7 @@ fn the_timer_tells_how_long_each_statement_takes() {
 }
 
 #[test]
-fn a_subscription_in_a_program_shows_what_there_is() {
+fn a_subscription_in_a_program_prints_a_snapshot() {
     let program = "CREATE TABLE t (a INT, b VARCHAR);
         CREATE VIEW v AS SELECT b, SUM(a) AS s FROM t GROUP BY b;
         INSERT INTO t VALUES (1, 'x'), (2, 'x');
@@ -170,7 +170,7 @@ fn a_subscription_in_a_program_shows_what_there_is() {
 }
 
 #[test]
-fn a_subscription_to_nothing_shows_its_columns_and_one_to_nowhere_is_an_error() {
+fn an_empty_subscription_prints_its_columns_and_an_unknown_name_is_an_error() {
     let program = "CREATE TABLE t (a INT); SUBSCRIBE t;";
     assert_eq!(run_with(program, &["--format", "csv"]), done("epoch,weight,a\r\n"));
     let found = run_with("SUBSCRIBE nowhere;", &[]);
@@ -189,7 +189,7 @@ fn completions_are_written_for_shells() {
 }
 
 #[test]
-fn each_format_shows_null_in_its_way() {
+fn each_format_prints_null_in_its_way() {
     let select = "SELECT * FROM (VALUES (1, ''), (2, NULL)) AS t (a, b) ORDER BY a";
     let formatted = |arguments: &[&str]| run(&[arguments, &["-c", select]].concat());
     let csv = ["--format", "csv"];
@@ -219,7 +219,7 @@ fn an_error_names_file_line_and_column_and_shows_the_line() {
 }
 
 #[test]
-fn a_command_line_that_is_wrong_has_status_two() {
+fn an_invalid_command_line_exits_with_status_two() {
     for arguments in [&["--format", "xml"][..], &["--workers", "0"], &["-x"], &["nowhere"]] {
         let found = run(arguments);
         assert_eq!((found.status, found.output.as_str()), (Some(2), ""), "{arguments:?}");
@@ -236,7 +236,7 @@ fn a_program_that_cannot_be_read_is_an_error() {
 }
 
 #[test]
-fn paths_count_from_the_file_that_names_them() {
+fn paths_are_relative_to_the_file_that_contains_them() {
     let folder = TempDir::new().unwrap();
     let file = write(
         &folder,
@@ -248,7 +248,7 @@ fn paths_count_from_the_file_that_names_them() {
 }
 
 #[test]
-fn columns_that_a_file_does_not_have_get_their_defaults() {
+fn columns_missing_in_a_file_get_their_defaults() {
     let folder = TempDir::new().unwrap();
     write(&folder, "t.csv", "a\n7\n");
     let program =
@@ -259,7 +259,7 @@ fn columns_that_a_file_does_not_have_get_their_defaults() {
 }
 
 #[test]
-fn refused_rows_are_warned_of_once_and_all_is_done() {
+fn refused_rows_are_reported_once_and_do_not_stop_the_program() {
     let folder = TempDir::new().unwrap();
     write(&folder, "t.csv", "a,b\n1,x\none,y\n2,y\n");
     write(&folder, "u.csv", "3,x\n3\n");
@@ -279,7 +279,7 @@ fn refused_rows_are_warned_of_once_and_all_is_done() {
 }
 
 #[test]
-fn what_a_copy_cannot_read_is_an_error_at_its_statement() {
+fn a_file_that_copy_cannot_read_is_an_error_at_the_statement() {
     let found = run(&["-c", "CREATE TABLE t (a INT);\nCOPY t FROM 'nowhere.csv';"]);
     assert_eq!(found.status, Some(1));
     let start = "error: <command>:2:6: cannot open \"nowhere.csv\": No such file or directory";
@@ -297,17 +297,22 @@ fn a_closed_pipe_ends_the_program_quietly() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_lets_the_statement_in_hand_finish() {
+fn an_interrupt_lets_the_current_statement_finish() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("t.csv");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let copy = format!("CREATE TABLE t (a INT); COPY t FROM '{}'; SELECT 1;", pipe.display());
-    let child = alluvium(&["-c", &copy]).spawn().unwrap();
-    // Opens once the COPY has, which never happens if the program fails before.
+    let mut child = alluvium(&["-c", &copy]).spawn().unwrap();
+    // Opens once COPY has opened the pipe, which never happens if the program fails earlier.
     let (opened, opening) = std::sync::mpsc::channel();
     std::thread::spawn(move || opened.send(fs::OpenOptions::new().write(true).open(pipe)));
-    let mut rows = opening.recv_timeout(Duration::from_secs(30)).expect("a COPY").unwrap();
+    let mut rows = loop {
+        match opening.recv_timeout(Duration::from_millis(100)) {
+            Ok(rows) => break rows.unwrap(),
+            Err(_) => assert_eq!(child.try_wait().unwrap(), None, "the program ended before COPY"),
+        }
+    };
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(interrupt.unwrap().success());
     rows.write_all(b"1\nx\n").unwrap();

@@ -1,4 +1,4 @@
-//! SQLite as a judge: runs the statements of a program, and says what its relations hold.
+//! SQLite as a judge: runs the statements of a program and returns the contents of its relations.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,7 +13,7 @@ use rusqlite::{Connection, params_from_iter};
 /// A database in memory.
 pub struct Sqlite(Connection);
 
-/// A value, told apart as far as both engines do.
+/// A value, with the types that both databases distinguish.
 #[derive(Debug, PartialEq, PartialOrd)]
 pub enum Value {
     Null,
@@ -27,7 +27,7 @@ impl Sqlite {
         Self(Connection::open_in_memory().unwrap())
     }
 
-    /// Runs a statement of Alluvium's; connectors and COPY read the files in `base`.
+    /// Runs a statement in Alluvium's dialect; connectors and COPY read files in `base`.
     pub fn run(&mut self, statement: &Statement, base: &Path) {
         let text = &statement.text;
         match &statement.kind {
@@ -41,7 +41,7 @@ impl Sqlite {
                 }
             }
             StatementKind::CreateView(_) => self.execute(&text.replacen("MATERIALIZED ", "", 1)),
-            // A row with a key that is there replaces the one that has it.
+            // A row with an existing key replaces the old row.
             StatementKind::Insert(_) => {
                 self.execute(&text.replacen("INSERT", "INSERT OR REPLACE", 1))
             }
@@ -79,7 +79,7 @@ impl Sqlite {
         transaction.commit().unwrap();
     }
 
-    /// The rows of a relation, ordered by what can be compared exactly.
+    /// The rows of a relation, sorted by the columns that are compared exactly.
     pub fn rows(&self, relation: &str) -> Vec<Vec<Value>> {
         let mut statement = self.0.prepare(&format!("SELECT * FROM {relation}")).unwrap();
         let width = statement.column_count();
@@ -99,7 +99,7 @@ impl Sqlite {
     }
 }
 
-/// The rows of Alluvium's answer, in the same order.
+/// The rows of Alluvium's result, in the same order.
 pub fn rows(batches: &[RecordBatch]) -> Vec<Vec<Value>> {
     let mut all = Vec::new();
     for batch in batches {
@@ -141,7 +141,7 @@ fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// Whether two rows are the same: floats to 1e-9 of their size, all else exactly.
+/// Whether two rows are equal: floats with a relative error of 1e-9, everything else exactly.
 pub fn same(ours: &[Value], theirs: &[Value]) -> bool {
     let same = |pair| match pair {
         (&Value::Float(a), &Value::Float(b)) => {

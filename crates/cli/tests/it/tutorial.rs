@@ -1,4 +1,4 @@
-//! The tutorial gives what SQLite gives, on its sample and on the whole year.
+//! The tutorial has the same results as SQLite, on its sample and on the whole year.
 
 use std::fs;
 use std::io::Write;
@@ -15,18 +15,18 @@ fn tutorial() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tutorial"))
 }
 
-/// What was compared.
+/// The outcome of a comparison.
 struct Comparison {
-    /// How many flights there are in the end.
+    /// The number of flights at the end.
     flights: usize,
-    /// How long it took until the flights were in all views.
+    /// The time until the flights were in all views.
     reading: Duration,
-    /// After how many transactions all relations were the same.
+    /// The number of transactions after which all relations were equal.
     comparisons: usize,
 }
 
-/// Runs the tutorial in both engines, with the files of a folder; after each transaction compares all
-/// relations, from the first query on.
+/// Runs the tutorial in both databases, with the files of a folder. From the first query on, compares all relations
+/// after each transaction.
 fn compare(data: &str, workers: usize) -> Comparison {
     let text = fs::read_to_string(tutorial().join("flights.sql")).unwrap();
     let text = text.replace("${DATA:-data}", data);
@@ -68,7 +68,7 @@ fn compare(data: &str, workers: usize) -> Comparison {
 fn compare_relation(session: &mut Session, sqlite: &Sqlite, relation: &str) {
     let outcomes = session.execute(&format!("SELECT * FROM {relation}")).unwrap();
     let [Outcome::Rows { batches, .. }] = &outcomes[..] else {
-        panic!("a query gives rows, not {outcomes:?}");
+        panic!("a query returns rows, not {outcomes:?}");
     };
     let (ours, theirs) = (sqlite::rows(batches), sqlite.rows(relation));
     assert_eq!(ours.len(), theirs.len(), "rows of {relation}");
@@ -78,7 +78,7 @@ fn compare_relation(session: &mut Session, sqlite: &Sqlite, relation: &str) {
 }
 
 #[test]
-fn the_sample_gives_what_sqlite_gives_after_every_transaction() {
+fn the_sample_agrees_with_sqlite_after_every_transaction() {
     for workers in 1..=3 {
         let Comparison { flights, comparisons, .. } = compare("data", workers);
         assert!(flights > 20_000, "{flights} flights");
@@ -87,9 +87,9 @@ fn the_sample_gives_what_sqlite_gives_after_every_transaction() {
 }
 
 #[test]
-fn the_whole_year_gives_what_sqlite_gives_after_every_transaction() {
+fn the_whole_year_agrees_with_sqlite_after_every_transaction() {
     let Some(year) = std::env::var_os("ALLUVIUM_FLIGHTS") else {
-        // Not by a macro, whose output is shown of failed tests only.
+        // Not by a macro, whose output is printed for failed tests only.
         let _ = writeln!(std::io::stderr(), "skipped: ALLUVIUM_FLIGHTS names no folder of flights");
         return;
     };
@@ -99,7 +99,7 @@ fn the_whole_year_gives_what_sqlite_gives_after_every_transaction() {
     let rate = flights as f64 / reading.as_secs_f64();
     let _ = writeln!(
         std::io::stderr(),
-        "{flights} flights read into all views in {reading:.1?}: {rate:.0} a second"
+        "{flights} flights read into all views in {reading:.1?}: {rate:.0} per second"
     );
 }
 

@@ -273,7 +273,7 @@ fn a_view_of_a_file_is_refused_where_the_file_is_named() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a view cannot read the file 'b.csv': make a table of it with CREATE TABLE t FROM 'b.csv'"
+        "a view cannot read the file 'b.csv': load it into a table with CREATE TABLE t FROM 'b.csv'"
     );
     assert_eq!(error.position(), Some((2, 26)));
     workspace.run("CREATE TABLE t (a INT)");

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::i256;
 
-/// The bits of `low` once it is normal.
+/// The bits of a normalized `low`.
 const LOW_BITS: u8 = 128;
 
 /// The exact sum of up to 2^63 decimals of at most 256 bits, in units of their scale.
@@ -15,7 +15,7 @@ pub(super) struct DecimalSum {
 }
 
 impl DecimalSum {
-    /// Adds `value` as often as `weight` says.
+    /// Adds `value` times `weight`.
     #[inline]
     pub(super) fn add_128(&mut self, value: i128, weight: i64) {
         // 127 bits and 63 bits, 2^63 times: within 255 bits.
@@ -23,7 +23,7 @@ impl DecimalSum {
         self.low = self.low.wrapping_add(product);
     }
 
-    /// Adds `value` as often as `weight` says.
+    /// Adds `value` times `weight`.
     pub(super) fn add_256(&mut self, value: i256, weight: i64) {
         let weight = i256::from_i128(weight.into());
         let (low, high) = value.to_parts();
@@ -31,7 +31,7 @@ impl DecimalSum {
         self.high = self.high.wrapping_add(i256::from_i128(high).wrapping_mul(weight));
     }
 
-    /// The sum, unless it takes more than 256 bits.
+    /// The sum, unless it exceeds 256 bits.
     pub(super) fn total(&self) -> Option<i256> {
         let (high, low) = self.normal();
         Some(i256::from_parts(low, high.to_i128()?))

@@ -15,6 +15,17 @@ pub enum Function {
     Min,
     /// The largest input that is not NULL; NULL when there is none.
     Max,
+    /// The input of the row with the smallest rank; NULL when the input and the rank of every row are NULL.
+    ArgMin,
+    /// The input of the row with the largest rank; NULL when the input and the rank of every row are NULL.
+    ArgMax,
+}
+
+impl Function {
+    /// Whether it returns the input of the last row in order rather than that of the first one.
+    pub(super) fn is_descending(self) -> bool {
+        matches!(self, Function::Max | Function::ArgMax)
+    }
 }
 
 /// One aggregate of a GROUP BY.
@@ -24,6 +35,9 @@ pub struct Aggregate {
     pub function: Function,
     /// The column of the input it is computed over; `None` only for `COUNT(*)`.
     pub input: Option<usize>,
+    /// The column that ranks rows, for `ArgMin` and `ArgMax`. It is NULL exactly where the input is. Rows of equal rank are
+    /// ranked by the input.
+    pub rank: Option<usize>,
     /// Whether each value of the input counts once.
     pub distinct: bool,
     /// The type of the result.
@@ -37,6 +51,7 @@ impl Aggregate {
             Function::Count | Function::Sum | Function::Avg => true,
             // Sorting bytes do not keep the bits of floats.
             Function::Min | Function::Max => append_only && !self.result.is_floating(),
+            Function::ArgMin | Function::ArgMax => false,
         }
     }
 }

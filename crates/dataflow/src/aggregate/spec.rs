@@ -1,10 +1,12 @@
 //! How a GROUP BY is computed.
 
+use std::sync::Arc;
+
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 
 use super::columns::Columns;
-use super::{Aggregate, Fallback, Function, fallback, linear};
+use super::{Aggregate, Fallback, fallback, linear};
 use crate::codec::CodecError;
 use crate::key_columns::KeyColumns;
 use crate::ranked::{Lane, extremes};
@@ -21,11 +23,11 @@ pub struct Spec {
     pub(super) linear: Option<linear::Spec>,
     /// What is recomputed.
     pub(super) fallback: Option<fallback::Spec>,
-    /// For each MIN and MAX of rows that can be deleted: the keys and its input.
+    /// For each aggregate that reads the first row in an order: the keys, its input, and its rank if it has one.
     pub(super) ranked: Vec<Columns>,
     /// How lanes are put side by side; `None` if there is only one, and that is not ranked.
     pub(super) lanes: Option<extremes::Spec>,
-    /// The columns in the order of the output, if that is not the order of the lanes.
+    /// The columns of the output, if these are not those of the lanes.
     pub(super) in_order: Option<Columns>,
 }
 
@@ -79,48 +81,78 @@ impl Spec {
             results.extend(&places);
         }
         let mut inputs = Vec::with_capacity(ranked.len());
+        let mut in_lanes: Vec<InLanes> = (0..width).map(InLanes::Output).collect();
+        in_lanes.extend(results.iter().map(|&at| InLanes::Output(width + at)));
         for at in ranked {
-            let columns = ranked_columns(input, keys, &aggregates[at])?;
-            let descending = aggregates[at].function == Function::Max;
-            let order = vec![(width, SortOptions { descending, nulls_first: false })];
-            lanes.push(Lane { schema: columns.schema().clone(), order });
-            inputs.push(columns);
-            results.push(at);
+            let (ranked, lane) = ranked_lane(input, keys, &aggregates[at])?;
+            in_lanes.push(InLanes::Output(width + at));
+            in_lanes.extend(aggregates[at].rank.map(|rank| InLanes::Rank(rank)));
+            inputs.push(ranked);
+            lanes.push(lane);
         }
-
-        let in_lanes: Vec<usize> = (0..width).chain(results.iter().map(|&at| width + at)).collect();
         let is_one = lanes.len() == 1 && inputs.is_empty();
-        let schema = Columns::new(output, in_lanes.clone()).schema().clone();
+        let schema = lanes_schema(&in_lanes, input, output);
         Ok(Self {
             key,
             linear,
             fallback,
             ranked: inputs,
             lanes: (!is_one).then(|| extremes::Spec::compile(&lanes, width, schema)).transpose()?,
-            in_order: (!in_lanes.is_sorted()).then(|| in_order(&in_lanes, output)),
+            in_order: in_order(&in_lanes, output),
         })
     }
 }
 
-/// The keys and the input of a MIN or MAX.
-fn ranked_columns(
+/// The keys, the input and the rank of an aggregate that reads the first row in an order, and the order.
+fn ranked_lane(
     input: &SchemaRef,
     keys: &[usize],
     aggregate: &Aggregate,
-) -> Result<Columns, CodecError> {
+) -> Result<(Columns, Lane), CodecError> {
     let column = aggregate.input.ok_or_else(|| CodecError::Aggregate {
         function: format!("{:?}", aggregate.function),
         input: DataType::Null,
         result: aggregate.result.clone(),
     })?;
-    Ok(Columns::new(input, keys.iter().copied().chain([column]).collect()))
+    let inputs = [Some(column), aggregate.rank].into_iter().flatten();
+    let columns = Columns::new(input, keys.iter().copied().chain(inputs).collect());
+    let width = keys.len();
+    let options =
+        SortOptions { descending: aggregate.function.is_descending(), nulls_first: false };
+    let rank = aggregate.rank.map(|_| (width + 1, options));
+    let order = rank.into_iter().chain([(width, options)]).collect();
+    let lane = Lane { schema: columns.schema().clone(), order };
+    Ok((columns, lane))
 }
 
-/// The columns of `output`, of which those of the lanes are the permutation `in_lanes`.
-fn in_order(in_lanes: &[usize], output: &SchemaRef) -> Columns {
-    let mut places = vec![0; in_lanes.len()];
-    for (place, &column) in in_lanes.iter().enumerate() {
-        places[column] = place;
+/// A column of the lanes, side by side.
+#[derive(Clone, Copy, PartialEq)]
+enum InLanes {
+    /// A column of the output.
+    Output(usize),
+    /// The rank of an aggregate, which is a column of the input.
+    Rank(usize),
+}
+
+/// The fields of the lanes' columns.
+fn lanes_schema(columns: &[InLanes], input: &SchemaRef, output: &SchemaRef) -> SchemaRef {
+    let field = |column: &InLanes| match *column {
+        InLanes::Output(column) => output.field(column).clone(),
+        InLanes::Rank(column) => input.field(column).clone(),
+    };
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The columns of `output` among those of all lanes; `None` if they are the same.
+fn in_order(columns: &[InLanes], output: &SchemaRef) -> Option<Columns> {
+    if columns.iter().enumerate().all(|(place, column)| *column == InLanes::Output(place)) {
+        return None;
     }
-    Columns::named(places, output.clone())
+    let mut places = vec![0; output.fields().len()];
+    for (place, column) in columns.iter().enumerate() {
+        if let InLanes::Output(column) = *column {
+            places[column] = place;
+        }
+    }
+    Some(Columns::named(places, output.clone()))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use alluvium_trace::memory::{Charge, StateContext};
 
-/// How many times as much as it should retain an emptied one has before it gives some back.
+/// A cleared allocation is shrunk when it exceeds what it should retain by this factor.
 const SLACK: usize = 4;
 
 /// Encoded rows in one reusable allocation. One that is made by [`Encoded::counted`] counts its allocation, as of when it

@@ -1,4 +1,4 @@
-//! What can go wrong between rows and bytes.
+//! Errors of encoding and decoding.
 
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
@@ -6,23 +6,23 @@ use arrow::error::ArrowError;
 /// Why rows could not be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// Rows with a column of this type cannot be kept as bytes.
+    /// Rows with a column of this type cannot be encoded.
     #[error("columns of type {0} cannot be kept in state yet")]
     Unsupported(DataType),
-    /// There is no one way to compare values of this type.
+    /// Values of this type have no order, so they cannot be keys.
     #[error("values of type {0} cannot be keys: they have no order")]
     Key(DataType),
-    /// An aggregate over such an input cannot be kept as totals with such a result.
+    /// An aggregate does not support an input type with a result type.
     #[error("{function} over {input} with a result of type {result} is not supported yet")]
     Aggregate {
-        /// What is computed.
+        /// The aggregate function.
         function: String,
-        /// The type it is computed over.
+        /// The type of the input.
         input: DataType,
         /// The type of the result.
         result: DataType,
     },
-    /// A function cannot be evaluated over what it is given.
+    /// DataFusion cannot evaluate a function over its arguments.
     #[error("{0}")]
     Evaluation(String),
     /// The columns are not the ones the codec was made for.
@@ -32,7 +32,7 @@ pub enum CodecError {
         column: usize,
         /// What the codec was made for.
         expected: DataType,
-        /// What was given.
+        /// The type of the column.
         found: DataType,
     },
     /// There are more or fewer columns than the codec was made for, or they differ in length.
@@ -51,7 +51,7 @@ pub enum CodecError {
     /// Bytes that no row encodes to.
     #[error("an encoded row is corrupt: {0}")]
     Corrupt(&'static str),
-    /// Arrow refused.
+    /// An error of arrow.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
 }

@@ -1,7 +1,7 @@
-//! Keys of integers, dates and times: the bytes that arrow-row would make, made faster.
+//! Keys of integers, dates and times: the same bytes as arrow-row's, encoded faster.
 //!
 //! ```text
-//! column   1 for a value, 0 for NULL | the value, big-endian, its sign turned over
+//! column   1 for a value, 0 for NULL | the value, big-endian, its sign bit flipped
 //! ```
 //!
 //! All keys have one length, so that they are written and read a column at a time.
@@ -27,7 +27,7 @@ struct Fixed {
 }
 
 impl FixedCodec {
-    /// `None` if one of the types is of another kind, or there is none.
+    /// `None` if one of the types is of another kind, or there are no types.
     pub(super) fn new(types: &[DataType]) -> Option<Self> {
         let columns = types.iter().map(Fixed::new).collect::<Option<Vec<_>>>()?;
         let length = columns.iter().map(|column| 1 + column.width).sum();
@@ -118,7 +118,7 @@ impl Fixed {
         }
     }
 
-    /// Little-endian bytes as big-endian ones that sort, with the sign of signed ones turned over.
+    /// Little-endian bytes as big-endian ones that sort: the sign bit of signed numbers is flipped.
     #[inline]
     fn turned<const WIDTH: usize>(&self, mut value: [u8; WIDTH]) -> [u8; WIDTH] {
         value.reverse();
@@ -184,7 +184,7 @@ mod tests {
         ]
     }
 
-    /// What stands on disk does not depend on who wrote it.
+    /// Bytes on disk do not depend on the encoder.
     #[test]
     fn the_bytes_are_those_of_arrow_row() {
         for columns in [columns(), columns().iter().map(|column| column.slice(1, 3)).collect()] {

@@ -30,7 +30,7 @@ struct Inner {
 /// How keys become bytes, and columns again.
 #[derive(Debug)]
 enum Way {
-    /// The faster one, to the same bytes.
+    /// Faster, with the same bytes.
     Fixed(FixedCodec),
     Any {
         converter: RowConverter,
@@ -42,8 +42,8 @@ enum Way {
 impl KeyCodec {
     /// A codec for keys of these column types, all ascending, NULLs first.
     ///
-    /// Fails with [`CodecError::Unsupported`] for a type that would not come back from its bytes, and with
-    /// [`CodecError::Key`] for maps: two may hold the same entries in another order.
+    /// Fails with [`CodecError::Unsupported`] for a type that cannot be decoded unchanged, and with [`CodecError::Key`] for
+    /// maps: equal maps may hold their entries in another order.
     pub fn new(types: &[DataType]) -> Result<Self, CodecError> {
         let ascending = SortOptions { descending: false, nulls_first: true };
         Self::with_order(types.iter().map(|data_type| (data_type.clone(), ascending)).collect())
@@ -133,7 +133,7 @@ impl KeyCodec {
 
 /// A column of fixed width with zeros where it is NULL.
 ///
-/// arrow-row leaves the least number there, which functions that do not look for NULLs overflow with.
+/// arrow-row leaves the least number there, on which functions that ignore NULLs overflow.
 fn zero_under_nulls(column: ArrayRef) -> Result<ArrayRef, CodecError> {
     let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
     let (Some(nulls), Some(width)) = (nulls, column.data_type().primitive_width()) else {

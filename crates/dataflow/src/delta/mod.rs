@@ -16,7 +16,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use timely::Accountable;
 use timely::dataflow::Stream;
 
-/// Deltas on their way from operator to operator.
+/// A stream of deltas.
 pub type DeltaStream<'scope, T> = Stream<'scope, T, Delta<T>>;
 
 /// The times of a delta's rows.
@@ -28,9 +28,9 @@ pub enum Times<T> {
     Each(Arc<[T]>),
 }
 
-/// Rows that change, when, and by how much.
+/// Changed rows, each with a time and a weight.
 ///
-/// A positive weight adds copies of the row, a negative one takes copies away. A delta is neither
+/// A positive weight adds copies of the row, a negative one removes copies. A delta is neither
 /// sorted nor consolidated: a row may occur in it several times.
 #[derive(Clone, Debug)]
 pub struct Delta<T> {
@@ -40,7 +40,7 @@ pub struct Delta<T> {
     pub times: Times<T>,
     /// By how much each row changes; `None` when all weights are one.
     pub weights: Option<ScalarBuffer<i64>>,
-    /// Of its bytes, while it waits somewhere.
+    /// Accounts for its bytes while it is queued.
     queued: Option<Arc<Queued>>,
 }
 
@@ -57,8 +57,7 @@ impl<T: Clone> Delta<T> {
         Self::new(rows, Times::Same(time), None)
     }
 
-    /// The same rows as part of a larger delta, or of none, take: bytes of their own in each column, with times
-    /// and weights.
+    /// The bytes of the rows, times and weights, without those of a larger batch that the columns are slices of.
     pub fn bytes(&self) -> usize {
         let column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(0);
         let times = match &self.times {
@@ -69,12 +68,12 @@ impl<T: Clone> Delta<T> {
         self.rows.columns().iter().map(column).sum::<usize>() + times + weights
     }
 
-    /// Counts the rows as waiting, until this delta and its clones are gone or [arrive](Self::arrive).
+    /// Counts the rows as queued, until this delta and its clones are dropped or [arrive](Self::arrive).
     pub(crate) fn wait(&mut self, budget: &MemoryBudget) {
         self.queued = Some(Arc::new(budget.queue(self.bytes())));
     }
 
-    /// No longer counts the rows as waiting.
+    /// No longer counts the rows as queued.
     pub(crate) fn arrive(&mut self) {
         self.queued = None;
     }
@@ -119,10 +118,10 @@ impl<T: Clone> Delta<T> {
         self.with_rows(rows, || kept.set_indices())
     }
 
-    /// The rows numbered `indices`, in that order; a row may be taken several times.
+    /// The rows numbered `indices`, in that order; an index may occur several times.
     ///
-    /// Panics if an index is NULL or no row's, or if what is taken of a string column is more than
-    /// its type can hold (2 GiB).
+    /// Panics if an index is NULL or out of bounds, or if a string column would exceed what its type can hold
+    /// (2 GiB).
     pub fn take(&self, indices: &UInt32Array) -> Self {
         assert_eq!(indices.null_count(), 0, "every index is a row's");
         let columns: Vec<ArrayRef> = self
@@ -135,7 +134,7 @@ impl<T: Clone> Delta<T> {
         self.with_rows(rows, || indices.values().iter().map(|&index| index as usize))
     }
 
-    /// The `length` rows from `offset` on, without copying them.
+    /// The `length` rows from `offset` on, without a copy.
     ///
     /// Panics if the delta ends before that.
     pub fn slice(&self, offset: usize, length: usize) -> Self {
@@ -176,8 +175,7 @@ impl<T: Clone> Delta<T> {
 impl<T: Clone + PartialEq> Delta<T> {
     /// All rows of `deltas`, one after the other. Without any delta, a delta without columns.
     ///
-    /// Panics if their columns differ in type, or hold together more than a string column can
-    /// (2 GiB).
+    /// Panics if their columns differ in type, or a string column would exceed what its type can hold (2 GiB).
     pub fn concat(deltas: &[Self]) -> Self {
         let Some(first) = deltas.first() else { return Self::default() };
         if deltas.len() == 1 {

@@ -19,8 +19,7 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![text("expression"), text("row"), text("message")]))
 });
 
-/// The columns of an error: the expression that failed, the row it failed for, and what is wrong, all
-/// in words for people.
+/// The columns of an error: the expression that failed, the row it failed for, and a message, all as text.
 pub fn error_schema() -> SchemaRef {
     SCHEMA.clone()
 }
@@ -84,7 +83,7 @@ impl<T: Clone> ErrorRows<T> {
     }
 }
 
-/// A row as `column=value, …`, cut off where it gets long.
+/// A row as `column=value, …`, truncated.
 fn print_row(rows: &RecordBatch, row: usize) -> String {
     let options = FormatOptions::default().with_null("NULL");
     let mut text = String::new();
@@ -116,7 +115,7 @@ fn print_row(rows: &RecordBatch, row: usize) -> String {
     text
 }
 
-/// What is wrong, in words for people, without where in the machinery it was noticed.
+/// The message of an error for users, without the internal context that DataFusion adds.
 pub fn message(error: &DataFusionError) -> String {
     match error {
         DataFusionError::ArrowError(error, _) => arrow_message(error),

@@ -27,15 +27,15 @@ pub(super) struct Evaluation {
     schema: SchemaRef,
 }
 
-/// What becomes of a delta.
+/// The result of mapping a delta.
 pub(super) struct Mapped<T> {
-    /// The rows that are kept; more than one delta only where they cannot be evaluated together.
+    /// The rows that are kept; more than one delta only if they cannot be evaluated together.
     pub(super) rows: Vec<Delta<T>>,
     /// The errors, if there are any.
     pub(super) errors: Option<Delta<T>>,
 }
 
-/// Which expression failed, and why.
+/// The expression that failed, and the message.
 struct Failure<'a> {
     expression: &'a Expression,
     error: DataFusionError,
@@ -66,7 +66,7 @@ impl Evaluation {
         let mut search =
             Search { pieces: Vec::new(), good: Vec::new(), errors: ErrorRows::default() };
         self.divide(delta, 0, failure, &mut search);
-        // All good rows at once, unless it is together that they fail.
+        // All good rows at once, unless they fail only together.
         let good = delta.take(&UInt32Array::from(search.good));
         let rows = match self.evaluate(&good) {
             Ok(rows) => not_empty(rows).collect(),
@@ -76,8 +76,8 @@ impl Evaluation {
         Mapped { rows, errors }
     }
 
-    /// Finds the rows of `delta`, which fails, that fail alone. `first` is the number its first row
-    /// had where the search began.
+    /// Finds the rows of `delta`, which fails as a whole, that fail alone. `first` is the number of its first row in the
+    /// delta where the search began.
     fn divide<T: Clone>(
         &self,
         delta: &Delta<T>,
@@ -118,7 +118,7 @@ impl Evaluation {
                 let keep = evaluate(filter, delta)?;
                 match keep.as_boolean_opt() {
                     Some(keep) => needed.filter(keep),
-                    // The only other type a condition has is that of NULL, which keeps nothing.
+                    // The only other type of a condition is that of NULL, which keeps no rows.
                     None => needed.slice(0, 0),
                 }
             }
@@ -142,9 +142,9 @@ impl Evaluation {
     }
 }
 
-/// What a search for failing rows has found.
+/// The result of a search for failing rows.
 struct Search<T> {
-    /// The results of the good rows, in pieces.
+    /// The results of the good rows.
     pieces: Vec<Delta<T>>,
     /// The numbers of the good rows.
     good: Vec<u32>,
@@ -159,7 +159,7 @@ fn evaluate<'a, T: Clone>(
     expression: &'a Expression,
     delta: &Delta<T>,
 ) -> Result<ArrayRef, Failure<'a>> {
-    // Functions may panic, as they do where rows are too much for one array, each of which is not too much alone.
+    // Functions may panic, for example if the results of all rows together exceed what one array can hold.
     let evaluate = AssertUnwindSafe(|| expression.evaluate(&delta.rows)?.into_array(delta.len()));
     let evaluated = catch_unwind(evaluate).unwrap_or_else(|panic| {
         exec_err!("{}", panic_text(&*panic).unwrap_or("a function failed"))
@@ -167,7 +167,7 @@ fn evaluate<'a, T: Clone>(
     evaluated.map_err(|error| Failure { expression, error })
 }
 
-/// Whether `column` is what its field announces.
+/// Whether `column` matches its field.
 fn check(column: &ArrayRef, field: &Field) -> Result<(), DataFusionError> {
     if column.data_type() != field.data_type() {
         let (found, expected) = (column.data_type(), field.data_type());
@@ -187,7 +187,7 @@ fn prune(project: &[Expression]) -> Option<(Vec<usize>, Vec<Expression>)> {
             if let Some(column) = node.downcast_ref::<Column>() {
                 needed.push(column.index());
             }
-            // What a lambda captures is known to itself.
+            // A lambda knows what it captures.
             Ok(node.is::<LambdaExpr>())
         });
         if opaque.ok()? {
@@ -212,7 +212,7 @@ fn prune(project: &[Expression]) -> Option<(Vec<usize>, Vec<Expression>)> {
     Some((needed, pruned))
 }
 
-/// An expression as people write it.
+/// An expression as SQL.
 struct Printed<'a>(&'a Expression);
 
 impl fmt::Display for Printed<'_> {

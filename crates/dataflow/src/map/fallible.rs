@@ -9,9 +9,9 @@ use datafusion_physical_expr::expressions::{
     NotExpr, TryCastExpr,
 };
 
-/// Whether there may be rows that `expression` fails for.
+/// Whether `expression` may fail for some row.
 ///
-/// Says yes when in doubt: arithmetic, casts and functions count as fallible, whatever their types.
+/// True when in doubt: arithmetic, casts and functions count as fallible, whatever their types.
 pub fn can_fail(expression: &Arc<dyn PhysicalExpr>) -> bool {
     !is_total(expression) || expression.children().into_iter().any(can_fail)
 }
@@ -34,7 +34,7 @@ fn is_total(expression: &Arc<dyn PhysicalExpr>) -> bool {
         );
     }
     if let Some(like) = expression.downcast_ref::<LikeExpr>() {
-        // A pattern that differs by row may not be one.
+        // A pattern that differs by row may be invalid.
         return like.pattern().is::<Literal>();
     }
     expression.is::<Column>()

@@ -28,10 +28,10 @@ pub use fallible::can_fail;
 /// projection is evaluated only for those. `schema` names the columns of the output and is of the
 /// types of `project`.
 ///
-/// A row for which an expression fails is not in the first stream: in its stead the second has one
-/// row of [`error_schema`], at the same time and with the same weight, so that retracting the row
-/// retracts its error. What is an error is decided for each row alone; the rows it came with do not
-/// matter. Where [`can_fail`] says no for every expression, the second stream stays empty.
+/// A row for which an expression fails is not in the first stream. Instead the second stream has one row of
+/// [`error_schema`], at the same time and with the same weight, so that retracting the row retracts its error. Whether a
+/// row is an error depends on that row alone, not on the batch it is in. If [`can_fail`] is false for every expression, the
+/// second stream stays empty.
 pub fn map<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     filter: Option<Arc<dyn PhysicalExpr>>,

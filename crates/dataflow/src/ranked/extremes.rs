@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! entry   lane (2, big-endian) | as in `entry`
-//! answer  per lane: length (4, little-endian) | value
+//! row     per lane: length (4, little-endian) | value
 //! ```
 
 use std::ops::ControlFlow;
@@ -96,17 +96,17 @@ pub fn extremes<'scope>(
     })
 }
 
-/// The columns of answers.
-fn decode(layouts: &[Layout], keys: usize, groups: &Encoded, answers: &Encoded) -> Vec<ArrayRef> {
+/// The columns of encoded rows.
+fn decode(layouts: &[Layout], keys: usize, groups: &Encoded, rows: &Encoded) -> Vec<ArrayRef> {
     let mut columns = Vec::new();
-    let mut rest: Vec<&[u8]> = answers.iter().collect();
-    let mut values = Vec::with_capacity(answers.len());
+    let mut rest: Vec<&[u8]> = rows.iter().collect();
+    let mut values = Vec::with_capacity(rows.len());
     for (lane, layout) in layouts.iter().enumerate() {
         values.clear();
-        for answer in &mut rest {
-            let (value, others) = answer[4..].split_at(read_length(&answer[..4]));
+        for row in &mut rest {
+            let (value, others) = row[4..].split_at(read_length(&row[..4]));
             values.push(value);
-            *answer = others;
+            *row = others;
         }
         let mut wanted = all_columns(layout.schema());
         // All lanes have the same groups.

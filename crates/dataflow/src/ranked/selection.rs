@@ -1,4 +1,4 @@
-//! The rows of a group that come out.
+//! The selected rows of a group.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -10,25 +10,25 @@ use super::top::{Numbering, Top};
 use crate::codec::Encoded;
 use crate::fault::{self, Fault};
 
-/// The entries of a group that come out, in order.
+/// The selected entries of a group, in order.
 pub(super) struct Selection {
     entries: Encoded,
-    /// Which entry, its number (zero if it is not asked for), and how often it comes out.
+    /// The index of an entry, its number (zero if rows are not numbered), and its copies.
     items: Vec<(usize, u64, i64)>,
-    /// The first entry that does not come out because enough others do; nothing if none was met.
+    /// The first entry that is not selected because enough others are; empty if none was met.
     rejected: Vec<u8>,
-    /// While it is made: the order of the last entry.
+    /// While selecting: the order key of the last entry.
     order: Vec<u8>,
 }
 
-/// A selection that is being made.
+/// A selection in progress.
 pub(super) struct Selecting<'a> {
     which: Top,
     selection: &'a mut Selection,
-    /// How many rows, and how many different orders, have been passed.
+    /// The number of rows so far, and of different order keys.
     rows: u64,
     peers: u64,
-    /// The number of those equal in order to the last entry.
+    /// The rank of the last entry.
     rank: u64,
 }
 
@@ -38,20 +38,20 @@ impl Selection {
         Self { entries, items: Vec::new(), rejected: Vec::new(), order: Vec::new() }
     }
 
-    /// Starts to select.
+    /// Starts a selection.
     pub(super) fn select(&mut self, which: Top) -> Selecting<'_> {
         self.clear();
         Selecting { which, selection: self, rows: 0, peers: 0, rank: 0 }
     }
 
-    /// Selects nothing.
+    /// Empties the selection.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.items.clear();
         self.rejected.clear();
     }
 
-    /// Adds an entry that is known to come out; [`Selection::sort`] when all are there.
+    /// Adds an entry that is known to be selected; call [`Selection::sort`] after the last one.
     pub(super) fn push(&mut self, entry: &[u8], number: u64, copies: i64) {
         let last = self.entries.len().checked_sub(1);
         let at = match last {
@@ -64,7 +64,7 @@ impl Selection {
         self.items.push((at, number, copies));
     }
 
-    /// Puts entries that were pushed in order.
+    /// Sorts the pushed entries.
     pub(super) fn sort(&mut self) {
         let Self { entries, items, .. } = self;
         let key = |item: &(usize, u64, i64)| (entries.get(item.0), item.1);
@@ -73,20 +73,20 @@ impl Selection {
         }
     }
 
-    /// The first entry that does not come out because enough others do, if it was met.
+    /// The first entry that is not selected because enough others are, if it was met.
     pub(super) fn rejected(&self) -> Option<&[u8]> {
         // An entry ends with the length of its order, and so is never empty.
         Some(&self.rejected[..]).filter(|rejected| !rejected.is_empty())
     }
 
-    /// The last entry that comes out, and how many rows do.
+    /// The last selected entry, and the number of selected rows.
     pub(super) fn last(&self) -> Option<(&[u8], u64)> {
         let (entry, ..) = self.items.last()?;
         let rows = self.items.iter().map(|(_, _, copies)| copies.unsigned_abs()).sum();
         Some((self.entries.get(*entry), rows))
     }
 
-    /// The entries that come out, each once, and how often they do.
+    /// The selected entries, each once, and their copies.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&[u8], i64)> {
         self.items.chunk_by(|one, other| one.0 == other.0).map(|items| {
             (self.entries.get(items[0].0), items.iter().map(|(_, _, copies)| copies).sum())
@@ -99,7 +99,7 @@ impl Selection {
 }
 
 impl Selecting<'_> {
-    /// Takes the next entry in, which is there `weight` times; breaks when no later one can come out.
+    /// Takes the next entry, which has `weight` copies; breaks if no later one can be selected.
     pub(super) fn take(&mut self, entry: &[u8], weight: i64) -> ControlFlow<()> {
         let Self { which, selection, .. } = self;
         let (which, last) = (*which, which.last());
@@ -142,8 +142,8 @@ impl Selecting<'_> {
     }
 }
 
-/// Calls `give` with what has to change for `old` to become `new`.
-pub(super) fn difference(old: &Selection, new: &Selection, mut give: impl FnMut(&[u8], u64, i64)) {
+/// Calls `emit` with the changes from `old` to `new`.
+pub(super) fn difference(old: &Selection, new: &Selection, mut emit: impl FnMut(&[u8], u64, i64)) {
     if fault::armed(Fault::KeepNumbers) && old.entries.len() == new.entries.len() {
         return;
     }
@@ -159,11 +159,11 @@ pub(super) fn difference(old: &Selection, new: &Selection, mut give: impl FnMut(
         match (before, after) {
             (Some(before), Some(after)) if order.is_eq() => {
                 if before.2 != after.2 {
-                    give(before.0, before.1, after.2 - before.2);
+                    emit(before.0, before.1, after.2 - before.2);
                 }
             }
-            (Some(before), _) if order.is_lt() => give(before.0, before.1, -before.2),
-            (_, Some(after)) => give(after.0, after.1, after.2),
+            (Some(before), _) if order.is_lt() => emit(before.0, before.1, -before.2),
+            (_, Some(after)) => emit(after.0, after.1, after.2),
             (_, None) => {}
         }
         left += usize::from(order.is_le());

@@ -191,17 +191,17 @@ fn decode(
     numbered: bool,
     entries: bool,
     groups: &Encoded,
-    answers: &Encoded,
+    rows: &Encoded,
 ) -> Vec<ArrayRef> {
     let number = if numbered { NUMBER } else { 0 };
-    let values = answers.iter().map(|answer| {
-        let answer = &answer[..answer.len() - number];
-        if entries { split(answer, 0).1 } else { answer }
+    let values = rows.iter().map(|row| {
+        let row = &row[..row.len() - number];
+        if entries { split(row, 0).1 } else { row }
     });
     let mut columns = layout.decode(groups.iter(), values, &all_columns(layout.schema()));
     if numbered {
-        let numbers = answers.iter().map(|answer| {
-            let bytes = answer[answer.len() - NUMBER..].try_into();
+        let numbers = rows.iter().map(|row| {
+            let bytes = row[row.len() - NUMBER..].try_into();
             u64::from_be_bytes(bytes.expect("a number has eight bytes"))
         });
         columns.push(Arc::new(UInt64Array::from_iter_values(numbers)));

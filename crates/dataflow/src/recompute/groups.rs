@@ -78,25 +78,25 @@ impl Groups {
     }
 }
 
-/// What comes of groups: rows, or an error in their stead.
+/// The results of groups: rows, or one error.
 pub(crate) struct Results {
     values: Encoded,
-    /// Which value, and how often; within a group in order.
+    /// The index of a value, and its copies; in order within a group.
     items: Vec<(usize, i64)>,
     /// Where the items of each group end.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
 
-/// What an answer starts with.
+/// The first byte of a result.
 const ROW: u8 = 0;
 const ERROR: u8 = 1;
 
-/// An answer, taken apart.
-pub(super) enum Answered<'a> {
+/// A decoded result.
+pub(super) enum Decoded<'a> {
     /// The value of a row.
     Row(&'a [u8]),
-    /// Which function has no result, and why.
+    /// The number of the function that failed, and the message.
     Error(usize, &'a str),
 }
 
@@ -106,7 +106,7 @@ impl Results {
         Self { values, items: Vec::new(), ends: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Adds a row to the group in hand.
+    /// Adds a row to the current group.
     pub(crate) fn row(&mut self, value: &[u8]) {
         self.bytes.clear();
         self.bytes.push(ROW);
@@ -115,7 +115,7 @@ impl Results {
         self.values.push(&self.bytes);
     }
 
-    /// Makes it the answer of the group in hand that function `number` has no result.
+    /// Makes a failure of function `number` the result of the current group.
     pub(crate) fn error(&mut self, number: usize, message: &str) {
         self.bytes.clear();
         self.bytes.push(ERROR);
@@ -125,13 +125,13 @@ impl Results {
         self.values.push(&self.bytes);
     }
 
-    /// Adds an answer as it was kept.
-    pub(super) fn kept(&mut self, answer: &[u8], weight: i64) {
+    /// Adds an encoded result, as the output's trace keeps it.
+    pub(super) fn kept(&mut self, result: &[u8], weight: i64) {
         self.items.push((self.values.len(), weight));
-        self.values.push(answer);
+        self.values.push(result);
     }
 
-    /// Ends the group in hand.
+    /// Ends the current group.
     pub(crate) fn end(&mut self) {
         let start = self.ends.last().copied().unwrap_or(0);
         let values = &self.values;
@@ -153,7 +153,7 @@ impl Results {
         self.ends.push(self.items.len());
     }
 
-    /// The answers of a group, in order, each once.
+    /// The results of a group, in order, each once.
     pub(super) fn of(&self, group: Option<usize>) -> impl Iterator<Item = (&[u8], i64)> {
         let range = group.map_or(0..0, |group| {
             let start = if group == 0 { 0 } else { self.ends[group - 1] };
@@ -174,25 +174,25 @@ impl Results {
     }
 }
 
-/// Takes an answer apart.
-pub(super) fn answered(answer: &[u8]) -> Answered<'_> {
-    match answer.split_first() {
+/// Decodes a result.
+pub(super) fn decoded(result: &[u8]) -> Decoded<'_> {
+    match result.split_first() {
         Some((&ERROR, error)) => {
             let (number, message) = error.split_at(size_of::<u16>());
             let number = u16::from_le_bytes(number.try_into().expect("a number has two bytes"));
             let message = std::str::from_utf8(message).expect("a message is text");
-            Answered::Error(number.into(), message)
+            Decoded::Error(number.into(), message)
         }
-        Some((_, row)) => Answered::Row(row),
-        None => unreachable!("an answer starts with what it is"),
+        Some((_, row)) => Decoded::Row(row),
+        None => unreachable!("a result starts with its kind"),
     }
 }
 
-/// Calls `give` with what has to change for the answers `old` to become `new`; both in order.
+/// Calls `emit` with the changes from the results `old` to `new`; both in order.
 pub(super) fn difference<'a>(
     old: impl Iterator<Item = (&'a [u8], i64)>,
     new: impl Iterator<Item = (&'a [u8], i64)>,
-    mut give: impl FnMut(&[u8], i64),
+    mut emit: impl FnMut(&[u8], i64),
 ) {
     let (mut old, mut new) = (old.peekable(), new.peekable());
     loop {
@@ -208,7 +208,7 @@ pub(super) fn difference<'a>(
         if let Some((value, _)) = before.or(after)
             && change != 0
         {
-            give(value, change);
+            emit(value, change);
         }
     }
 }

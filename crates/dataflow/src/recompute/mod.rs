@@ -18,7 +18,7 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 
-use self::groups::{Answered, answered, difference};
+use self::groups::{Decoded, decoded, difference};
 pub(crate) use self::groups::{Groups, Results};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaBuilder, DeltaStream, EncodedDelta};
@@ -102,10 +102,10 @@ impl<E: Evaluator> Reduction for Recompute<E> {
             let mut of_before = None;
             if self.remember {
                 if let Some(held) = prior.output(key) {
-                    while let Some(answer) = held.val() {
+                    while let Some(result) = held.val() {
                         let weight = weight_of(held);
                         if weight != 0 {
-                            self.kept.kept(answer, weight);
+                            self.kept.kept(result, weight);
                         }
                         held.step_val();
                     }
@@ -165,7 +165,7 @@ impl<E: Evaluator> Recompute<E> {
                 difference(
                     old.of(last.filter(|_| !skipped)),
                     self.results.of(group),
-                    |answer, weight| output.push(answer, time, weight),
+                    |result, weight| output.push(result, time, weight),
                 );
                 (last, in_kept) = (group, false);
             }
@@ -187,20 +187,20 @@ struct Decoder {
 
 impl Decoder {
     fn decode(&self, encoded: &mut EncodedDelta<Epoch>) -> Produced<Epoch> {
-        let (keys, answers, updates) = encoded.parts();
-        let mut row_keys: Vec<&[u8]> = Vec::with_capacity(answers.len());
-        let mut rows: Vec<&[u8]> = Vec::with_capacity(answers.len());
+        let (keys, results, updates) = encoded.parts();
+        let mut row_keys: Vec<&[u8]> = Vec::with_capacity(results.len());
+        let mut rows: Vec<&[u8]> = Vec::with_capacity(results.len());
         let mut row_updates = DeltaBuilder::default();
         let mut errors = ErrorRows::default();
-        for (at, (key, answer)) in keys.iter().zip(answers.iter()).enumerate() {
+        for (at, (key, result)) in keys.iter().zip(results.iter()).enumerate() {
             let (time, weight) = updates.update(at);
-            match answered(answer) {
-                Answered::Row(value) => {
+            match decoded(result) {
+                Decoded::Row(value) => {
                     row_keys.push(key);
                     rows.push(value);
                     row_updates.push(time, weight);
                 }
-                Answered::Error(number, message) => {
+                Decoded::Error(number, message) => {
                     let group = self.layout.decode_key(key);
                     errors.push(&self.names[number], &group, 0, message, time, weight);
                 }

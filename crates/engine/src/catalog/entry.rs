@@ -203,8 +203,8 @@ impl Entry {
                 kept: table.kept,
                 append_only: table.append_only,
             },
-            Definition::View(View { kind: ViewKind::Materialized, .. }) => {
-                Relation::MaterializedView { schema }
+            Definition::View(View { kind: ViewKind::Materialized, plan, .. }) => {
+                Relation::MaterializedView { schema, fingerprint: plan.fingerprint() }
             }
             Definition::View(view) => Relation::View {
                 schema,

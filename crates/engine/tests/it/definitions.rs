@@ -138,14 +138,16 @@ fn of_equal_errors_the_latest_goes_first_at_any_epoch() {
     assert_eq!(epochs(), ["255"]);
 }
 
-/// The number of this process's threads, and its resident memory in bytes; where there is /proc.
-fn footprint() -> Option<(usize, usize)> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let value = |name: &str| -> Option<usize> {
-        let line = status.lines().find(|line| line.starts_with(name))?;
-        line.split_whitespace().nth(1)?.parse().ok()
-    };
-    Some((value("Threads:")?, value("VmRSS:")? * 1024))
+/// The number of this process's threads, and its resident memory in bytes.
+#[cfg(target_os = "linux")]
+fn footprint() -> Option<(u64, u64)> {
+    let status = procfs::process::Process::myself().ok()?.status().ok()?;
+    Some((status.threads, status.vmrss? * 1024))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn footprint() -> Option<(u64, u64)> {
+    None
 }
 
 /// Creates and drops a view over and over while rows come in, and checks what it says each time.
@@ -197,12 +199,16 @@ fn views_come_and_go_a_thousand_times_while_data_flows() {
     }
 }
 
-/// The processor time this process has used, in hundredths of a second; where there is /proc.
+/// The processor time of this process, in ticks: usually hundredths of a second.
+#[cfg(target_os = "linux")]
 fn processor_time() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name in parentheses; user and system time are fields 14 and 15.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+    let stat = procfs::process::Process::myself().ok()?.stat().ok()?;
+    Some(stat.utime + stat.stime)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processor_time() -> Option<u64> {
+    None
 }
 
 #[test]

@@ -84,15 +84,15 @@ fn values_and_parameters_must_agree() {
     let engine = engine();
     assert_eq!(
         error(&engine, "SELECT name\nFROM part WHERE id = $2", &[number(1)]),
-        "2:22: no value is given for parameter $2"
+        "2:22: there is no value for parameter $2"
     );
     assert_eq!(
         error(&engine, "DELETE FROM part WHERE id = $1", &[]),
-        "1:29: no value is given for parameter $1"
+        "1:29: there is no value for parameter $1"
     );
     assert_eq!(
         error(&engine, "SELECT $1 AS a", &[number(1), number(2)]),
-        "1:1: a value is given for $2, which does not occur"
+        "1:1: there is a value for $2, which does not occur"
     );
     assert_eq!(
         error(&engine, "SELECT * FROM part WHERE id = $id", &[number(1)]),

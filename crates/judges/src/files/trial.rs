@@ -379,7 +379,7 @@ impl Trial {
         let outcomes = self.engine.session().execute(&sql).map_err(|error| error.to_string())?;
         match outcomes.into_iter().next() {
             Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),
-            other => Err(format!("{sql} gives no rows but {other:?}")),
+            other => Err(format!("{sql} returned {other:?} instead of rows")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Groups and what is computed of them.
+//! Generating GROUP BY and aggregates.
 
 use crate::query::visit::{self, Visitor};
 
@@ -14,7 +14,7 @@ impl Maker {
                 true => self.scalar(sight, Kind::Integer, 1),
                 false => self.column(sight, keys).unwrap_or_else(|| self.constant(Kind::Integer)),
             };
-            // A constant would be the place of a column.
+            // A constant in GROUP BY would be the position of a column.
             if has_column(&key) && !group_keys.contains(&key) {
                 group_keys.push(key);
             }
@@ -55,7 +55,7 @@ impl Maker {
         }
     }
 
-    /// GROUPING SETS, ROLLUP, CUBE.
+    /// GROUPING SETS, ROLLUP or CUBE.
     pub(super) fn sets(&mut self, from: From, sight: &Sight) -> Query {
         let mut group_keys: Vec<Expr> = Vec::new();
         while group_keys.len() < 2 {
@@ -108,7 +108,7 @@ impl Maker {
 
     fn aggregate(&mut self, sight: &Sight, re_evaluated: bool) -> Aggregate {
         let mut aggregate = match re_evaluated && !self.once_in(8) {
-            true => self.evaluated_anew(sight),
+            true => self.fallback(sight),
             false => self.totalled(sight),
         };
         if self.once_in(5) {
@@ -162,7 +162,7 @@ impl Maker {
         }
     }
 
-    fn evaluated_anew(&mut self, sight: &Sight) -> Aggregate {
+    fn fallback(&mut self, sight: &Sight) -> Aggregate {
         let whole = self.scalar(sight, Kind::Integer, 0);
         let real = match self.once_in(2) {
             true => self.scalar(sight, Kind::Real, 0),
@@ -223,7 +223,7 @@ impl Maker {
             "corr" | "covar_samp" | "regr_slope" | "regr_count" => {
                 let cast = |expr: Expr| Expr::Cast(Box::new(expr), Kind::Real, false);
                 let kind = if function == "regr_count" { Kind::Unsigned } else { Kind::Real };
-                // Of small numbers: of large ones next to nothing of the result is left in any engine.
+                // Of small numbers: with large ones, cancellation destroys the result in every database.
                 let other = self.scalar(sight, Kind::Big, 0);
                 let mut aggregate = plain(function, cast(other), kind);
                 aggregate.arguments.push(cast(whole));

@@ -1,4 +1,4 @@
-//! Expressions that do not fail, and mean the same to all who know them.
+//! Generating expressions that do not fail and that all dialects interpret alike.
 
 use super::{Maker, Sight};
 use crate::query::{Expr, Function, Kind, Op, Value};
@@ -49,7 +49,7 @@ impl Maker {
                     Expr::Call(Function::ArrayAppend, vec![list, element])
                 }
                 1 => {
-                    // Of columns, because a list of constants is one of another type.
+                    // Of columns, because a list of constants has another type.
                     let items = Self::columns(sight, |kind| kind == Kind::Integer);
                     match items.is_empty() {
                         true => simple(self),
@@ -164,7 +164,7 @@ impl Maker {
                 let inner = self.scalar(sight, Kind::Integer, depth - 1);
                 let inner = match inner {
                     Expr::Column(..) => inner,
-                    // Not a bare number, of which a text is made at once.
+                    // Not a bare literal, which planners convert to text themselves.
                     inner => Expr::Cast(Box::new(inner), Kind::Big, false),
                 };
                 Expr::Cast(Box::new(inner), Kind::Text, false)
@@ -276,7 +276,7 @@ impl Maker {
         ])
     }
 
-    /// Some expressions for SELECT, most of them plain columns.
+    /// Expressions for SELECT, most of them plain columns.
     pub(super) fn items(&mut self, sight: &Sight, most: usize) -> Vec<Expr> {
         let mut exprs = Vec::new();
         for _ in 0..1 + self.below(most) {
@@ -298,7 +298,7 @@ impl Maker {
                         Kind::Decimal,
                     ]);
                     let there = self.column(sight, |other| other == kind).is_some();
-                    // A list or a struct of constants is of another type.
+                    // A list or struct of constants has another type.
                     let kind = if kind.is_nested() && !there { Kind::Integer } else { kind };
                     self.scalar(sight, kind, 2)
                 }

@@ -1,13 +1,13 @@
-//! Trees of joins, to depth four.
+//! Generating trees of joins, up to depth four.
 
 use super::{Maker, Sight, keys};
 use crate::query::{Expr, From, Join, JoinKind, Kind, Op};
 
-/// How many rows a tree may be expected to have.
+/// The largest number of rows that a tree may be expected to have.
 const MOST: f64 = 600.0;
 
 impl Maker {
-    /// Some relations joined, so many at most.
+    /// A join of at most `most` relations.
     pub(super) fn tree(&mut self, relations: usize) -> (From, Sight, f64) {
         let relations = 2 + self.below(relations - 1);
         let (mut from, mut sight, mut size) = self.relation(40.0);
@@ -50,7 +50,7 @@ impl Maker {
                 Some((on, name)) => (Some(on), vec![name]),
                 None => (on, Vec::new()),
             };
-            // Turned around, the tree is on the right.
+            // Swapped, so that the tree is on the right.
             let turned = !kind.is_filter() && using.is_empty() && self.once_in(8);
             match kind {
                 JoinKind::LeftSemi | JoinKind::LeftAnti => {}
@@ -78,7 +78,7 @@ impl Maker {
         let equal = self.pair(left, right, op);
         let mut on = match equal {
             Some(equal) if !self.once_in(12) => equal,
-            // No columns that are set equal.
+            // Joins without an equality of columns.
             _ => {
                 let op = self.one_of(&[Op::Less, Op::GreaterEqual, Op::Unequal]);
                 match self.pair(left, right, op) {
@@ -107,9 +107,9 @@ impl Maker {
         on
     }
 
-    /// A column of each side, of one type, compared.
+    /// A comparison of a column of each side, of the same type.
     pub(super) fn pair(&mut self, left: &Sight, right: &Sight, op: Op) -> Option<Expr> {
-        // The first columns are made to meet.
+        // The first columns have values in common.
         let kind = match self.once_in(3) {
             true => self.column(right, keys)?.kind(),
             false => right[0].1.first()?.1,
@@ -120,7 +120,7 @@ impl Maker {
         (!orders || super::sorts(kind)).then(|| Expr::binary(a, op, b))
     }
 
-    /// A column that both have by the same name and type, and the left only once.
+    /// A column that both sides have with the same name and type, unambiguous on the left.
     fn using(&mut self, left: &Sight, right: &Sight) -> Option<(Expr, String)> {
         let (alias, columns) = &right[0];
         let both = columns.iter().find(|(name, kind)| {

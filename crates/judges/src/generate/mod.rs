@@ -1,9 +1,9 @@
-//! Programs made up from a number.
+//! Generating programs from a seed.
 //!
-//! The same number gives the same program, on every machine. In reading order: [`program`] puts a program together,
-//! [`schema`] makes its tables and [`script`] what is done to them; [`shape`] chooses what a view is, of [`join`]s,
-//! [`aggregate`]s, [`window`]s, [`subquery`]s, and what is in [`special`]; [`expression`] and [`value`] are what
-//! these are made of.
+//! The same seed and number yield the same program on every machine. In reading order: [`program`] assembles a
+//! program, [`schema`] generates its tables, and [`script`] the changes to them. [`shape`] chooses the shape of a
+//! view from [`join`], [`aggregate`], [`window`], [`subquery`] and [`special`], which use [`expression`] and
+//! [`value`].
 
 mod aggregate;
 mod expression;
@@ -21,23 +21,23 @@ pub(crate) use program::{may_fail, program, reads};
 
 use crate::query::{Expr, From, Item, Kind};
 
-/// What can be read.
+/// A relation that queries can read.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
     columns: Vec<(String, Kind)>,
-    /// About how many rows it has.
+    /// The expected number of rows.
     size: f64,
 }
 
-/// What is in sight of an expression: relations by their names there, with their columns.
+/// The relations that an expression can refer to, by alias, with their columns.
 type Sight = Vec<(String, Vec<(String, Kind)>)>;
 
-/// Makes up queries over what can be read.
+/// Generates queries over sources.
 struct Maker {
     rng: fastrand::Rng,
     sources: Vec<Source>,
-    /// How many names have been given.
+    /// The number of names generated so far.
     names: usize,
 }
 
@@ -47,7 +47,7 @@ impl Maker {
         self.rng.usize(..bound)
     }
 
-    /// True once in so many times.
+    /// True once in `times`, on average.
     fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -61,11 +61,11 @@ impl Maker {
         format!("r{}", self.names)
     }
 
-    /// A relation of at most so many rows, by a name of its own.
+    /// A relation of at most `most` rows, with a new alias.
     fn relation(&mut self, most: f64) -> (From, Sight, f64) {
         let fitting: Vec<usize> =
             (0..self.sources.len()).filter(|source| self.sources[*source].size <= most).collect();
-        // Tables come first, and are read more often.
+        // Tables come first and are drawn more often.
         let place = match self.once_in(2) {
             true => self.one_of(&fitting),
             false => fitting[self.below(fitting.len().min(3))],
@@ -76,7 +76,7 @@ impl Maker {
         (From::Relation(source.name, alias), sight, source.size)
     }
 
-    /// A column of some type.
+    /// A random column of a type that `fits`.
     fn column(&mut self, sight: &Sight, fits: impl Fn(Kind) -> bool) -> Option<Expr> {
         let columns: Vec<Expr> = sight
             .iter()
@@ -88,7 +88,7 @@ impl Maker {
         (!columns.is_empty()).then(|| self.one_of(&columns))
     }
 
-    /// All columns of some types.
+    /// All columns of a type that `fits`.
     fn columns(sight: &Sight, fits: impl Fn(Kind) -> bool) -> Vec<Expr> {
         let all = sight.iter().flat_map(|(alias, columns)| {
             columns.iter().map(|(name, kind)| Expr::Column(alias.clone(), name.clone(), *kind))
@@ -97,13 +97,13 @@ impl Maker {
     }
 }
 
-/// Expressions by the names c0, c1, and so on.
+/// Names the expressions c0, c1, and so on.
 fn named(exprs: Vec<Expr>) -> Vec<Item> {
     let named = exprs.into_iter().enumerate();
     named.map(|(place, expr)| Item { expr, name: format!("c{place}") }).collect()
 }
 
-/// Whether values of a type have an order that all judges agree on.
+/// Whether all judges sort values of a type in the same order.
 fn sorts(kind: Kind) -> bool {
     !kind.is_nested()
 }

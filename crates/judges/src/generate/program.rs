@@ -1,4 +1,4 @@
-//! A program: tables, views, and a script in which views come and go.
+//! Generating a program: tables, views, and a script that creates and drops views.
 
 use alluvium_trace::Merging;
 
@@ -7,13 +7,13 @@ use crate::program::{Keeping, Program, Step, View};
 use crate::query::visit::{self, Visitor};
 use crate::query::{From, Query};
 
-/// Views of a program.
+/// The number of views of a program.
 const VIEWS: usize = 12;
 
-/// Transactions of a program.
+/// The number of transactions of a program.
 const TRANSACTIONS: usize = 9;
 
-/// The program of this number, of a sequence of them.
+/// The program of this number, in the sequence for a seed.
 pub(crate) fn program(seed: u64, number: u64) -> Program {
     let mixed =
         (seed ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD129_0DDB_53C4_3E49).wrapping_add(number);
@@ -38,7 +38,8 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
             Keeping::Local,
         ]);
         let name = format!("v{place}");
-        // What fails may fail or not where it is not asked for, and time does not stand still.
+        // No views over queries that can fail, because databases differ in whether they evaluate unused
+        // expressions, or over queries of the time, which advances.
         if !may_fail(&query) && !names_now(&query) {
             maker.sources.push(Source { name: name.clone(), columns: query.columns(), size });
         }
@@ -53,7 +54,7 @@ impl Maker {
     fn script(&mut self, tables: &[crate::program::Table], views: &[View]) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut created = 0;
-        // Some views are there before the first rows, others come later, one by one.
+        // Some views are created before the first rows, others later.
         let early = self.below(views.len() + 1);
         let mut create = |steps: &mut Vec<Step>, until: usize| {
             while created < until {
@@ -83,7 +84,7 @@ impl Maker {
                 Some(_) => {}
                 None if until > 0 && self.once_in(4) => {
                     let view = self.below(until);
-                    // Nobody else may read it.
+                    // Only a view that no other view reads is dropped.
                     let is_read = views.iter().any(|other| reads(&other.query, &views[view].name));
                     if !is_read {
                         steps.push(Step::Drop(view));
@@ -111,7 +112,7 @@ impl Visitor for Finder<'_> {
     }
 }
 
-/// Whether a query names a relation.
+/// Whether a query reads a relation.
 pub(crate) fn reads(query: &Query, name: &str) -> bool {
     let mut finder = Finder { name, found: false };
     visit::query(query, &mut finder);

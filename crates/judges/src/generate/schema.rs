@@ -1,11 +1,11 @@
-//! Tables.
+//! Generating tables.
 
 use super::Maker;
 use crate::program::{Column, Table};
 use crate::query::Kind;
 
 impl Maker {
-    /// Three tables, of which two have columns that some queries cannot do without.
+    /// Three tables, two of which have columns that some queries need.
     pub(super) fn tables(&mut self) -> Vec<Table> {
         let key = self.one_of(&[Kind::Integer, Kind::Integer, Kind::Big, Kind::Text]);
         let needed: [&[(&str, Kind)]; 3] = [

@@ -1,4 +1,4 @@
-//! What is done to the tables.
+//! Generating the changes to tables.
 
 use super::{Maker, Sight};
 use crate::program::{Step, Table, Write};
@@ -23,7 +23,7 @@ impl Maker {
         }
     }
 
-    /// Rows to begin with.
+    /// Initial rows.
     pub(super) fn first_rows(&mut self, place: usize, table: &Table) -> Step {
         let rows = 4 + self.below(7);
         Step::Write(Write::Insert(place, (0..rows).map(|_| self.row(table)).collect()))
@@ -61,7 +61,7 @@ impl Maker {
                     }
                     kind => self.constant(kind),
                 };
-                // Numbers that grow must not outgrow their type.
+                // Numbers that are incremented must stay in the range of their type.
                 let condition = self.some_rows(table);
                 Write::Update(place, vec![(column, value)], condition)
             }
@@ -86,7 +86,7 @@ impl Maker {
         Write::Insert(place, (0..rows).map(|_| self.row(table)).collect())
     }
 
-    /// A condition that is true of few rows.
+    /// A condition that holds for few rows.
     fn some_rows(&mut self, table: &Table) -> Expr {
         let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind));
         let sight: Sight = vec![(table.name.clone(), columns.collect())];

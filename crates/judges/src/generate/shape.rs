@@ -1,10 +1,10 @@
-//! What a view is.
+//! Choosing the shape of a view.
 
 use super::{Maker, Sight, keys, named};
 use crate::query::{Body, Distinct, Expr, From, Kind, Query, Select, SetOperation};
 
 impl Maker {
-    /// A query, and about how many rows it gives.
+    /// A query, and its expected number of rows.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
             let (shape, size) = match self.below(77) {
@@ -62,7 +62,7 @@ impl Maker {
         }
     }
 
-    /// A relation, or a query of its own.
+    /// A relation or a derived query.
     fn input(&mut self, most: f64) -> (From, Sight, f64) {
         if self.once_in(5) { self.derived(most) } else { self.relation(most) }
     }
@@ -82,7 +82,7 @@ impl Maker {
     }
 
     fn projection(&mut self, from: From, sight: &Sight) -> Query {
-        // The other is in WITH.
+        // Otherwise the query is in WITH.
         if self.once_in(4)
             && let From::Relation(..) = from
         {
@@ -111,7 +111,7 @@ impl Maker {
         Query::select(select)
     }
 
-    /// UNION, INTERSECT, EXCEPT, with and without ALL, of two or three.
+    /// UNION, INTERSECT or EXCEPT, with or without ALL, of two or three queries.
     pub(super) fn set_operation(&mut self) -> Query {
         let kinds: Vec<Kind> = (0..1 + self.below(2))
             .map(|_| {

@@ -1,4 +1,4 @@
-//! Windows of time, NOW(), lists taken apart, rows that fail.
+//! Generating time windows, NOW(), UNNEST, function calls, and rows that fail.
 
 use super::aggregate::{count, plain};
 use super::{Maker, Sight, named, sorts};
@@ -12,7 +12,7 @@ impl Maker {
             .iter()
             .filter(|source| source.columns.iter().any(|column| column.1 == kind))
             .filter(|source| {
-                // These are named by windows of time.
+                // Time windows add columns of these names.
                 !source.columns.iter().any(|column| column.0.starts_with("window_"))
             })
             .cloned()
@@ -31,7 +31,7 @@ impl Maker {
         Some((source, column))
     }
 
-    /// The rows of windows of time, by themselves or counted.
+    /// The rows of time windows, or counts per window.
     pub(super) fn windows_of_time(&mut self) -> Option<Query> {
         let (source, time) = self.with_column(Kind::Moment)?;
         let span = match self.below(3) {
@@ -93,7 +93,7 @@ impl Maker {
         Some(Query::select(select))
     }
 
-    /// Rows by how old they are.
+    /// Rows filtered by age.
     pub(super) fn by_now(&mut self) -> Option<Query> {
         let (source, time) = self.with_column(Kind::Moment)?;
         let alias = self.alias();
@@ -122,7 +122,7 @@ impl Maker {
         Some(Query::select(select))
     }
 
-    /// The elements of lists, and what lists, structs and maps are made of.
+    /// The elements of lists, beside values from lists, structs and maps.
     pub(super) fn nested(&mut self) -> Option<Query> {
         let (source, list) = self.with_column(Kind::List)?;
         let alias = self.alias();
@@ -148,7 +148,7 @@ impl Maker {
             let start = self.below(4);
             return Some(Query::select(Select::of(named(exprs[start..].to_vec()), from)));
         }
-        // By themselves, the names of what is taken apart are in sight.
+        // Without an alias, the columns of the unnested relation are in scope.
         let element = Expr::Column(String::new(), "element".to_owned(), Kind::Integer);
         let place = self.once_in(2).then(|| "place".to_owned());
         let from = From::Unnested(source.name, alias, list, "element".to_owned(), place.clone());
@@ -174,7 +174,7 @@ impl Maker {
         Some(Query::select(select))
     }
 
-    /// Functions that few expressions have.
+    /// Calls of functions that other expressions rarely use.
     pub(super) fn functions(&mut self) -> Option<Query> {
         let kind = self.one_of(&[
             Kind::List,

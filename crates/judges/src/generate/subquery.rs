@@ -1,4 +1,4 @@
-//! Subqueries in conditions and as values.
+//! Generating subqueries in conditions and as values.
 
 use super::aggregate::{count, plain};
 use super::{Maker, Sight, named, sorts};
@@ -52,7 +52,7 @@ impl Maker {
         }
     }
 
-    /// Whether there are rows of another relation, or a value among its values.
+    /// EXISTS over another relation, or IN over its values.
     fn asking(&mut self, sight: &Sight) -> Expr {
         let (other, other_sight, _) = self.relation(30.0);
         let not = self.once_in(2);
@@ -115,7 +115,7 @@ impl Maker {
         Expr::whole(0)
     }
 
-    /// A number that another relation gives, correlated or not.
+    /// A scalar subquery over another relation, correlated or not.
     fn value_of_another(&mut self, sight: &Sight) -> Expr {
         let (other, other_sight, _) = self.relation(30.0);
         let filter = match self.once_in(3) {

@@ -1,4 +1,4 @@
-//! Values: few different ones, some much more often than others, so that they meet.
+//! Generating values: few distinct ones with a skewed distribution, so that rows join and group.
 
 use super::Maker;
 use crate::query::{Expr, Kind, Value};
@@ -7,7 +7,7 @@ use crate::query::{Expr, Kind, Value};
 const NEW_YEAR: i64 = 1_704_067_200;
 
 impl Maker {
-    /// A value of a type; NULL now and then.
+    /// A value of a type; sometimes NULL.
     pub(super) fn value(&mut self, kind: Kind) -> Value {
         match self.once_in(6) {
             true => Value::Null,
@@ -17,7 +17,7 @@ impl Maker {
 
     /// A value of a type that is not NULL.
     pub(super) fn known(&mut self, kind: Kind) -> Value {
-        // The lower of two: skewed.
+        // The smaller of two numbers, for a skewed distribution.
         let place = self.below(7).min(self.below(7));
         let number = place as i128;
         match kind {

@@ -1,11 +1,11 @@
-//! Windows, and the first rows of groups.
+//! Generating window functions, DISTINCT ON, and top-k queries.
 
 use super::{Maker, Sight, named, sorts};
 use crate::query::{
     Bound, Distinct, Expr, Frame, From, Kind, Op, Order, Query, Select, Top, Units, Window,
 };
 
-/// The window functions, repeated by how often they are to be drawn.
+/// The window functions; repeated names are drawn more often.
 const FUNCTIONS: [&str; 29] = [
     "row_number",
     "rank",
@@ -38,23 +38,23 @@ const FUNCTIONS: [&str; 29] = [
     "max",
 ];
 
-/// Whether the value may differ between rows that are equal.
-fn tells_copies_apart(window: &Window) -> bool {
+/// Whether the function can return different values for equal rows.
+fn distinguishes_copies(window: &Window) -> bool {
     let rows = window.frame.is_some_and(|frame| frame.units == Units::Rows);
     rows || matches!(window.function, "row_number" | "ntile" | "lag" | "lead" | "nth_value")
 }
 
 impl Maker {
-    /// Window functions beside some columns, and QUALIFY now and then.
+    /// Window functions beside some columns, sometimes with QUALIFY.
     pub(super) fn windows(&mut self, from: From, sight: &Sight) -> Query {
-        // What is shown decides between rows that are equal in the order.
+        // The selected columns break ties of the order.
         let shown = self.shown(sight);
-        // Two such functions may tell equal rows apart in two ways.
-        let mut told_apart = false;
+        // Two such functions may order equal rows in two different ways, so there is at most one.
+        let mut distinguishes = false;
         let mut exprs = shown.clone();
         for _ in 0..2 + self.below(2) {
             let window = self.window(sight, &shown);
-            if tells_copies_apart(&window) && std::mem::replace(&mut told_apart, true) {
+            if distinguishes_copies(&window) && std::mem::replace(&mut distinguishes, true) {
                 continue;
             }
             exprs.push(Expr::Window(Box::new(window)));
@@ -65,7 +65,7 @@ impl Maker {
         }
         if self.once_in(4) {
             let window = self.window(sight, &shown);
-            let may = !told_apart || !tells_copies_apart(&window);
+            let may = !distinguishes || !distinguishes_copies(&window);
             if window.kind.is_whole() && may {
                 let op = self.comparison();
                 let number = Expr::whole(self.below(4) as i64);
@@ -75,9 +75,9 @@ impl Maker {
         Query::select(select)
     }
 
-    /// Some columns, without any that do not sort.
+    /// Some columns of types that can be sorted.
     fn shown(&mut self, sight: &Sight) -> Vec<Expr> {
-        // DataFusion has no ranges of bytes and times of day.
+        // DataFusion does not support RANGE frames over bytes and times of day.
         let ranges = |kind| sorts(kind) && !matches!(kind, Kind::Bytes | Kind::Clock);
         let mut columns = Self::columns(sight, ranges);
         self.rng.shuffle(&mut columns);
@@ -88,7 +88,7 @@ impl Maker {
         columns
     }
 
-    /// All of some columns, in some order and direction.
+    /// An order by all of these columns, in random sequence and direction.
     fn total(&mut self, columns: &[Expr]) -> Vec<Order> {
         let mut columns = columns.to_vec();
         self.rng.shuffle(&mut columns);
@@ -215,7 +215,7 @@ impl Maker {
         }
     }
 
-    /// The first rows of all, or of each group.
+    /// Top-k: the first rows overall or per group.
     pub(super) fn first(&mut self, from: From, sight: &Sight) -> Query {
         let shown = self.shown(sight);
         match self.below(5) {
@@ -287,7 +287,7 @@ impl Maker {
         }
     }
 
-    /// A query's first rows, ordered by all of its columns.
+    /// The first rows of a query, ordered by all of its columns.
     pub(super) fn limited(&mut self, mut query: Query) -> Query {
         let columns = query.columns();
         let is_on = matches!(&query.body, crate::query::Body::Select(select)

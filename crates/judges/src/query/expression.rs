@@ -4,7 +4,7 @@ use super::kind::Kind;
 use super::select::Query;
 use super::value::Value;
 
-/// What stands between two operands.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Add,
@@ -52,7 +52,7 @@ impl Op {
     }
 }
 
-/// A function of its arguments alone.
+/// A scalar function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Abs,
@@ -75,7 +75,7 @@ pub(crate) enum Function {
     ArrayToString,
 }
 
-/// One thing to order by.
+/// One expression of ORDER BY.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Order {
     pub(crate) expr: Expr,
@@ -96,7 +96,7 @@ pub(crate) struct Aggregate {
     pub(crate) kind: Kind,
 }
 
-/// What a frame counts in.
+/// The units of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Units {
     Rows,
@@ -114,7 +114,7 @@ pub(crate) enum Bound {
     End,
 }
 
-/// The rows around a row.
+/// A window frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) units: Units,
@@ -125,7 +125,7 @@ pub(crate) struct Frame {
 /// A window function, or an aggregate over a window.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Window {
-    /// In lower case; an aggregate if it is one of those.
+    /// In lower case; may be an aggregate.
     pub(crate) function: &'static str,
     pub(crate) arguments: Vec<Expr>,
     pub(crate) ignore_nulls: bool,
@@ -136,10 +136,10 @@ pub(crate) struct Window {
     pub(crate) kind: Kind,
 }
 
-/// An expression. What a subquery refers to outside of itself it names by alias.
+/// An expression. A correlated subquery refers to outer columns by alias.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expr {
-    /// Relation (none if the name is enough), column.
+    /// Relation (empty if the name is unambiguous), column.
     Column(String, String, Kind),
     Literal(Value, Kind),
     Binary(Box<Expr>, Op, Box<Expr>),
@@ -155,7 +155,7 @@ pub(crate) enum Expr {
     Case(Option<Box<Expr>>, Vec<(Expr, Expr)>, Option<Box<Expr>>),
     Call(Function, Vec<Expr>),
     Cast(Box<Expr>, Kind, bool),
-    /// A time, so many seconds later.
+    /// A time, shifted by seconds.
     Shift(Box<Expr>, i64),
     Element(Box<Expr>, i64),
     Field(Box<Expr>, &'static str, Kind),
@@ -227,7 +227,7 @@ impl Expr {
     }
 }
 
-/// The type of what is computed of two.
+/// The result type of an operator.
 fn wider(left: Kind, right: Kind, op: Op) -> Kind {
     match (left, right) {
         (Kind::Real, _) | (_, Kind::Real) | (Kind::Float, _) | (_, Kind::Float) => Kind::Real,

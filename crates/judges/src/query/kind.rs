@@ -1,6 +1,6 @@
-//! The types that columns have.
+//! The types of columns.
 
-/// A type of SQL's.
+/// An SQL type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Boolean,
@@ -74,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// Its name in CAST, and how a column is declared, in SQLite; `None` if casts there mean something else.
+    /// Its name in casts and column declarations in SQLite; `None` if such casts mean something else there.
     pub(crate) fn sqlite(self) -> Option<&'static str> {
         match self {
             kind if kind.is_whole() => Some("INTEGER"),
@@ -84,22 +84,22 @@ impl Kind {
         }
     }
 
-    /// Whether it holds whole numbers.
+    /// Whether its values are integers.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Kind::Tiny | Kind::Small | Kind::Integer | Kind::Big | Kind::Unsigned)
     }
 
-    /// Whether it holds numbers.
+    /// Whether its values are numbers.
     pub(crate) fn is_number(self) -> bool {
         self.is_whole() || matches!(self, Kind::Float | Kind::Real | Kind::Decimal)
     }
 
-    /// Whether it is made of other values.
+    /// Whether it is a list, a struct or a map.
     pub(crate) fn is_nested(self) -> bool {
         matches!(self, Kind::List | Kind::Struct | Kind::Map)
     }
 
-    /// The least and the greatest whole number it holds.
+    /// The least and the greatest integer of the type.
     pub(crate) fn range(self) -> (i128, i128) {
         match self {
             Kind::Tiny => (i8::MIN.into(), i8::MAX.into()),

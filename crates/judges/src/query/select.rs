@@ -3,7 +3,7 @@
 use super::expression::{Expr, Order};
 use super::kind::Kind;
 
-/// A query: WITH, a body, and its first rows.
+/// A query: WITH, a body, and LIMIT.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Query {
     pub(crate) with: Vec<(String, Query)>,
@@ -11,14 +11,14 @@ pub(crate) struct Query {
     pub(crate) top: Option<Top>,
 }
 
-/// SELECT, or two queries put together.
+/// SELECT, or a set operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Body {
     Select(Box<Select>),
     Set(SetOperation, bool, Box<Query>, Box<Query>),
 }
 
-/// How two queries are put together.
+/// A set operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetOperation {
     Union,
@@ -47,12 +47,12 @@ pub(crate) struct Select {
     pub(crate) qualify: Option<Expr>,
 }
 
-/// Which rows of equal ones are given.
+/// DISTINCT.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Distinct {
     All,
     Rows,
-    /// DISTINCT ON (…) … ORDER BY what it is on, then this.
+    /// DISTINCT ON (…), and its ORDER BY, which starts with the same expressions.
     On(Vec<Expr>, Vec<Order>),
 }
 
@@ -76,12 +76,12 @@ pub(crate) enum Group {
 pub(crate) enum Sets {
     Rollup,
     Cube,
-    /// Each the places of its keys.
+    /// Each set as the positions of its keys.
     Listed(Vec<Vec<usize>>),
 }
 
 impl Sets {
-    /// Each set as the places of its keys.
+    /// Each set as the positions of its keys.
     pub(crate) fn listed(&self, keys: usize) -> Vec<Vec<usize>> {
         match self {
             Sets::Rollup => (0..=keys).rev().map(|length| (0..length).collect()).collect(),
@@ -94,21 +94,21 @@ impl Sets {
     }
 }
 
-/// Where rows come from.
+/// An item of FROM.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum From {
-    /// A relation, by another name.
+    /// A relation with an alias.
     Relation(String, String),
-    /// A query, by a name.
+    /// A derived query with an alias.
     Derived(Box<Query>, String),
     Join(Box<Join>),
-    /// A relation by a name, its column of time, and what windows that time falls into.
+    /// A relation with an alias, its time column, and the windows it is assigned to.
     Windowed(String, String, String, Span),
-    /// A relation by a name, beside the elements of its list, by a name; with their places if they are named.
+    /// A relation with an alias, a list, the name for its elements, and optionally the name for their ordinality.
     Unnested(String, String, Expr, String, Option<String>),
 }
 
-/// Windows of time, in seconds.
+/// Time windows, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Span {
     /// Size, offset.
@@ -127,11 +127,11 @@ pub(crate) struct Join {
     pub(crate) right: From,
     /// None for CROSS JOIN.
     pub(crate) on: Option<Expr>,
-    /// The columns of USING instead, which `on` says as well.
+    /// The columns of USING; `on` compares them as well.
     pub(crate) using: Vec<String>,
 }
 
-/// How a join keeps rows.
+/// The kind of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JoinKind {
     Inner,
@@ -160,7 +160,7 @@ impl JoinKind {
         }
     }
 
-    /// Whether the columns of only one side are there.
+    /// Whether the result has the columns of only one side.
     pub(crate) fn is_filter(self) -> bool {
         matches!(
             self,
@@ -170,7 +170,7 @@ impl JoinKind {
 }
 
 impl Query {
-    /// Just a SELECT.
+    /// A query that is a SELECT.
     pub(crate) fn select(select: Select) -> Query {
         Query { with: Vec::new(), body: Body::Select(Box::new(select)), top: None }
     }
@@ -195,7 +195,7 @@ impl Query {
 }
 
 impl Select {
-    /// These items of these rows.
+    /// A SELECT of these items from these rows.
     pub(crate) fn of(items: Vec<Item>, from: From) -> Select {
         Select {
             distinct: Distinct::All,

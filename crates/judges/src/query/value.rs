@@ -1,4 +1,4 @@
-//! Values, as they are written in SQL and as the naive evaluator computes with them.
+//! SQL values, as literals and as the naive evaluator computes with them.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ pub(crate) enum Value {
     Boolean(bool),
     Whole(i128),
     Float(f64),
-    /// So many units of a power of ten.
+    /// Units, and the scale: the number of decimal digits.
     Decimal(i128, u8),
     Text(String),
     Bytes(Vec<u8>),
@@ -33,7 +33,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// The number it is, if it is one.
+    /// Its value as a float, if it is a number.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Value::Whole(value) => Some(*value as f64),
@@ -57,7 +57,7 @@ impl Value {
         }
     }
 
-    /// As other engines give it.
+    /// As a value of a row.
     pub(crate) fn cell(&self) -> Cell {
         match self {
             Value::Null => Cell::Null,
@@ -71,7 +71,7 @@ impl Value {
         }
     }
 
-    /// What another engine gave, for a column of this type; `None` if that cannot be told.
+    /// The value of a row's cell for a column of this type; `None` if the cell is ambiguous.
     pub(crate) fn of_cell(cell: &Cell, kind: Kind) -> Option<Value> {
         Some(match cell {
             Cell::Null => Value::Null,
@@ -94,7 +94,7 @@ impl Value {
         })
     }
 
-    /// Its text, as a cast to text gives it.
+    /// Its text, as a cast to text returns it.
     pub(crate) fn plain(&self) -> String {
         match self {
             Value::Null => "NULL".to_owned(),
@@ -130,7 +130,7 @@ impl Value {
         }
     }
 
-    /// Written out in SQL, as far as that is the same for all.
+    /// As an SQL literal, as far as dialects agree.
     pub(crate) fn literal(&self) -> String {
         match self {
             Value::Null => "NULL".to_owned(),
@@ -161,7 +161,7 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Equal as GROUP BY has it: NULLs are equal, whole numbers equal floats, both zeros are one.
+/// Equal as in GROUP BY: NULLs are equal, integers equal floats, and both zeros are equal.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {

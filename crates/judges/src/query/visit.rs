@@ -1,15 +1,15 @@
-//! Walks over trees.
+//! Traversing trees.
 
 use super::{Body, Distinct, Expr, From, Group, Order, Query, Select};
 
-/// What walks over a tree meets every node of it.
+/// Visits every node of a tree.
 pub(crate) trait Visitor {
     fn expr(&mut self, _expr: &Expr) {}
     fn select(&mut self, _select: &Select) {}
     fn query(&mut self, _query: &Query) {}
     fn from(&mut self, _from: &From) {}
 
-    /// Whether it goes into the queries inside of expressions.
+    /// Whether to visit subqueries.
     fn enters(&self) -> bool {
         true
     }

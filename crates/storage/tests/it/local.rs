@@ -117,14 +117,15 @@ fn files_grow_by_whole_pieces_until_they_are_sealed() {
     }
 }
 
-/// The resident bytes of a file's only mapping in this process, and its flags.
+/// The resident bytes of a file's only mapping in this process, and the mapping's flags.
 #[cfg(target_os = "linux")]
-fn resident(blob: &dyn Blob) -> (usize, String) {
-    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
-    let mut lines = maps.lines().skip_while(|line| !line.ends_with(&blob.place()));
-    let mut field = |name| lines.find_map(|line| line.strip_prefix(name)).unwrap().trim();
-    let resident: usize = field("Rss:").strip_suffix(" kB").unwrap().parse().unwrap();
-    (resident << 10, field("VmFlags:").to_owned())
+fn resident(blob: &dyn Blob) -> (usize, procfs::process::VmFlags) {
+    use procfs::process::{MMapPath, Process};
+
+    let maps = Process::myself().unwrap().smaps().unwrap();
+    let path = MMapPath::Path(blob.place().into());
+    let map = maps.into_iter().find(|map| map.pathname == path).unwrap();
+    (map.extension.map["Rss"] as usize, map.extension.vm_flags)
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn advice_reaches_the_pages_it_is_for() {
     let touch = || blob.bytes().chunks(512).map(|chunk| u64::from(chunk[0])).sum::<u64>();
     let end = blob.len();
     // Random for life.
-    assert!(resident(&*blob).1.split(' ').any(|flag| flag == "rr"));
+    assert!(resident(&*blob).1.contains(procfs::process::VmFlags::RR));
     touch();
     let all = resident(&*blob).0;
     assert!(all > 4 * MIB);

@@ -6,10 +6,12 @@ use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
 use alluvium_dataflow::window::Argument;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::expr::{AggregateFunction, GroupingSet, NullTreatment, Sort};
+use datafusion_expr::expr::{
+    AggregateFunction, AggregateFunctionParams, GroupingSet, NullTreatment, Sort,
+};
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::utils::{grouping_set_to_exprlist, powerset};
-use datafusion_expr::{Expr, and, lit, when};
+use datafusion_expr::{AggregateUDF, Expr, and, lit, when};
 use datafusion_functions::core::expr_fn::r#struct;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
@@ -81,8 +83,12 @@ impl Builder<'_> {
                 Made::Own(aggregate) => {
                     made.push((false, own.len()));
                     let input = aggregate.input.map_or("*", |place| projection.name_of(place));
+                    let rank =
+                        aggregate.rank.map(|place| format!(", {}", projection.name_of(place)));
+                    let rank = rank.unwrap_or_default();
                     let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
-                    let name = format!("{}({distinct}{input})", function_name(aggregate.function));
+                    let function = function_name(aggregate.function);
+                    let name = format!("{function}({distinct}{input}{rank})");
                     own.push((aggregate, name));
                 }
                 Made::Fallback(function) => {
@@ -121,6 +127,11 @@ impl Builder<'_> {
         else {
             return self.refuse("this aggregate");
         };
+        if let Some(aggregate) =
+            self.ranked(func.name(), &params, result, below, input, projection)?
+        {
+            return Ok(Made::Own(aggregate));
+        }
         let function = match func.name() {
             "count" => Some(Function::Count),
             "sum" => Some(Function::Sum),
@@ -158,9 +169,28 @@ impl Builder<'_> {
                 let place =
                     argument.map(|argument| projection.add(argument, "input", &input.schema));
                 let result = result.clone();
-                return Ok(Made::Own(Aggregate { function, input: place, distinct, result }));
+                return Ok(Made::Own(Aggregate {
+                    function,
+                    input: place,
+                    rank: None,
+                    distinct,
+                    result,
+                }));
             }
         }
+        self.fallback(func, params, result, below, input, projection)
+    }
+
+    /// An aggregate that DataFusion evaluates; its inputs are added to `projection`.
+    fn fallback(
+        &self,
+        function: Arc<AggregateUDF>,
+        params: AggregateFunctionParams,
+        result: &DataType,
+        below: &DFSchema,
+        input: &IncrementalPlan,
+        projection: &mut Projection,
+    ) -> Result<Made> {
         // Rows with equal arguments could be in several places of the order.
         let is_argument = |sort: &Sort| params.args.contains(&sort.expr);
         if params.distinct && !params.order_by.iter().all(is_argument) {
@@ -188,12 +218,45 @@ impl Builder<'_> {
             }
         };
         Ok(Made::Fallback(Fallback {
-            function: func,
+            function,
             arguments,
             order,
             filter,
             distinct: params.distinct,
             ignore_nulls: params.null_treatment == Some(NullTreatment::IgnoreNulls),
+            result: result.clone(),
+        }))
+    }
+
+    /// ARG_MIN and ARG_MAX.
+    fn ranked(
+        &self,
+        name: &str,
+        params: &AggregateFunctionParams,
+        result: &DataType,
+        below: &DFSchema,
+        input: &IncrementalPlan,
+        projection: &mut Projection,
+    ) -> Result<Option<Aggregate>> {
+        let function = match name {
+            "arg_max" => Function::ArgMax,
+            "arg_min" => Function::ArgMin,
+            _ => return Ok(None),
+        };
+        let [value, rank] = params.args.as_slice() else { return Ok(None) };
+        // A row in which one of the two is NULL, or the filter is not true, does not count.
+        let both = value.clone().is_not_null().and(rank.clone().is_not_null());
+        let counts = params.filter.as_deref().cloned().into_iter().fold(both, Expr::and);
+        let mut add = |value: &Expr, name: &str| -> Result<usize> {
+            let value = when(counts.clone(), value.clone()).end()?;
+            Ok(projection.add(self.expression(&value, below)?, name, &input.schema))
+        };
+        let (value, rank) = (add(value, "value")?, add(rank, "rank")?);
+        Ok(Some(Aggregate {
+            function,
+            input: Some(value),
+            rank: Some(rank),
+            distinct: false,
             result: result.clone(),
         }))
     }
@@ -216,7 +279,7 @@ fn adds_up(
     let argument = match function {
         Function::Sum => without_widening(argument, schema, false)?,
         Function::Avg => without_widening(argument, schema, true)?,
-        Function::Count | Function::Min | Function::Max => return Ok(Some(argument)),
+        _ => return Ok(Some(argument)),
     };
     let data_type = argument.data_type(schema)?;
     let numeric = data_type.is_integer()

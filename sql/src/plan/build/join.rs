@@ -184,6 +184,7 @@ fn any_row(plan: IncrementalPlan) -> datafusion_common::Result<IncrementalPlan> 
     let count = Aggregate {
         function: Function::Count,
         input: None,
+        rank: None,
         distinct: false,
         result: DataType::Int64,
     };

@@ -162,8 +162,9 @@ impl Builder<'_> {
                 let append_only = *append_only && primary_key.is_empty();
                 Ok(IncrementalPlan::scan(name, schema, columns, primary_key, append_only)?)
             }
-            Relation::MaterializedView { schema } => {
-                Ok(IncrementalPlan::scan(source.name().to_string(), schema, columns, &[], false)?)
+            Relation::MaterializedView { schema, fingerprint } => {
+                let name = source.name().to_string();
+                Ok(IncrementalPlan::view_scan(name, schema, columns, *fingerprint)?)
             }
             Relation::View { plan, local, .. } => {
                 let mut view = self.build(plan)?;

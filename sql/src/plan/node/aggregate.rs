@@ -131,6 +131,7 @@ impl PlanNode for Aggregate {
             needed.iter().partition(|&&number| number < aggregates.len());
         let mut used: BTreeSet<usize> = keys.iter().copied().collect();
         used.extend(own.iter().filter_map(|&number| aggregates[number].input));
+        used.extend(own.iter().filter_map(|&number| aggregates[number].rank));
         for &number in &others {
             used.extend(fallbacks[number - aggregates.len()].columns());
         }
@@ -139,7 +140,8 @@ impl PlanNode for Aggregate {
         let own = own.iter().map(|&number| {
             let aggregate = &aggregates[number];
             let input = aggregate.input.map(|column| place(&used, column));
-            (aggregate::Aggregate { input, ..aggregate.clone() }, name(number))
+            let rank = aggregate.rank.map(|column| place(&used, column));
+            (aggregate::Aggregate { input, rank, ..aggregate.clone() }, name(number))
         });
         let others = others.iter().map(|&number| {
             let function = &fallbacks[number - aggregates.len()];

@@ -13,7 +13,7 @@ use datafusion_common::Result;
 use super::{Node, PlanNode};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{Fingerprint, IncrementalPlan, Properties};
 
 /// The rows of a table or of a materialized view.
 #[derive(Clone, Debug)]
@@ -24,10 +24,12 @@ pub struct Scan {
     pub stored: SchemaRef,
     /// Which of them, in output order.
     pub columns: Vec<usize>,
+    /// What its rows are, if it is a materialized view; the rows of a table are what was written to it.
+    pub view: Option<Fingerprint>,
 }
 
 impl IncrementalPlan {
-    /// Some columns of a relation whose columns are `stored`.
+    /// Some columns of a table whose columns are `stored`.
     ///
     /// # Errors
     /// If there is no such column.
@@ -42,15 +44,28 @@ impl IncrementalPlan {
             primary_key.iter().map(|key| columns.iter().position(|column| column == key)).collect();
         let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
         let schema = Arc::new(stored.project(&columns)?);
-        let node = Node::Scan(Scan { relation, stored: stored.clone(), columns });
+        let node = Node::Scan(Scan { relation, stored: stored.clone(), columns, view: None });
         let properties = Properties { unique, append_only };
         Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    /// Some columns of a materialized view whose columns are `stored` and whose rows have the fingerprint `view`.
+    pub(crate) fn view_scan(
+        relation: String,
+        stored: &SchemaRef,
+        columns: Vec<usize>,
+        view: Fingerprint,
+    ) -> Result<IncrementalPlan> {
+        let schema = Arc::new(stored.project(&columns)?);
+        let stored = stored.clone();
+        let node = Node::Scan(Scan { relation, stored, columns, view: Some(view) });
+        Ok(IncrementalPlan::new(node, schema, Properties::default()))
     }
 
     /// All columns of a relation that never has more than one row.
     pub(crate) fn one_row_scan(relation: String, schema: SchemaRef) -> IncrementalPlan {
         let columns = (0..schema.fields().len()).collect();
-        let node = Node::Scan(Scan { relation, stored: schema.clone(), columns });
+        let node = Node::Scan(Scan { relation, stored: schema.clone(), columns, view: None });
         let properties = Properties { unique: vec![Vec::new()], append_only: false };
         IncrementalPlan::new(node, schema, properties)
     }
@@ -93,6 +108,8 @@ impl PlanNode for Scan {
         canonical.text("scan");
         canonical.text(&self.relation);
         canonical.columns(&self.columns);
+        canonical.flag(self.view.is_some());
+        self.view.into_iter().for_each(|view| canonical.fingerprint(view));
     }
 
     fn compile(

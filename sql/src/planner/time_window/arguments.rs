@@ -141,12 +141,12 @@ impl<'a> Arguments<'a> {
         let at = Position::of(*time).or(self.at);
         let planned = context.sql_to_expr((*time).clone(), rows.schema())?;
         let Expr::Column(column) = planned else {
-            return Err(wrong(format!("the time of {name} is a column"), at));
+            return Err(wrong(format!("the time of {name} must be a column"), at));
         };
         match rows.schema().qualified_field_from_column(&column)?.1.data_type() {
             DataType::Timestamp(_, _) => Ok(column),
             other => Err(wrong(
-                format!("the time of {name} is a TIMESTAMP: \"{}\" is {other}", column.name),
+                format!("the time of {name} must be a TIMESTAMP: \"{}\" is {other}", column.name),
                 at,
             )),
         }
@@ -163,7 +163,7 @@ impl<'a> Arguments<'a> {
             let at = Position::of(key).or(self.at);
             match context.sql_to_expr(key.clone(), rows.schema())? {
                 Expr::Column(column) => Ok(Expr::Column(column)),
-                _ => Err(wrong(format!("a key of {} is a column", self.function.name()), at)),
+                _ => Err(wrong(format!("a key of {} must be a column", self.function.name()), at)),
             }
         });
         keys.collect()
@@ -181,7 +181,10 @@ impl<'a> Arguments<'a> {
             _ => {
                 let at = self.get(name).and_then(Position::of).or(self.at);
                 let name = name.to_ascii_lowercase();
-                Err(wrong(format!("the {name} of {} is above zero", self.function.name()), at))
+                Err(wrong(
+                    format!("the {name} of {} must be greater than zero", self.function.name()),
+                    at,
+                ))
             }
         }
     }
@@ -212,7 +215,7 @@ impl<'a> Arguments<'a> {
         duration.map(|duration| Some(Duration(duration))).ok_or_else(|| {
             let (function, name) = (self.function.name(), name.to_ascii_lowercase());
             let message =
-                format!("the {name} of {function} is an INTERVAL of days or shorter units");
+                format!("the {name} of {function} must be an INTERVAL of days or shorter units");
             wrong(message, Position::of(expression).or(self.at))
         })
     }

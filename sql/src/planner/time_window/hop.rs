@@ -74,7 +74,9 @@ fn length(interval: &ColumnarValue, unit: TimeUnit) -> Result<i64> {
     };
     let unit_length = nanoseconds(unit);
     if interval.nanoseconds % unit_length != 0 {
-        return exec_err!("windows are made of whole units of their times");
+        return exec_err!(
+            "the size and slide of windows must be multiples of the unit of their times"
+        );
     }
     Ok(interval.nanoseconds / unit_length)
 }
@@ -98,7 +100,7 @@ impl Windows {
         for row in 0..numbers.len() {
             if numbers.is_valid(row) {
                 self.push(numbers.value(row), &mut starts).ok_or_else(|| {
-                    exec_datafusion_err!("overflow: the windows of a time at the end of all times")
+                    exec_datafusion_err!("overflow: a window is outside the range of timestamps")
                 })?;
             }
             let end = i32::try_from(starts.len());

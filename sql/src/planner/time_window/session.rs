@@ -9,12 +9,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit};
-use datafusion_common::{Result, exec_datafusion_err, exec_err, internal_err};
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, internal_err};
 use datafusion_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::{
     Expr, PartitionEvaluator, Signature, Volatility, WindowFrame, WindowUDF, WindowUDFImpl,
 };
+
+use datafusion_physical_expr::expressions::Literal;
 
 use super::{Duration, nanoseconds};
 
@@ -29,21 +31,21 @@ pub(super) enum Bound {
 
 /// A bound of the sessions, with this gap, of the rows that agree on `keys`.
 pub(super) fn bound(bound: Bound, time: Expr, keys: Vec<Expr>, gap: Duration) -> Expr {
-    let function =
-        SessionBound { bound, gap: gap.0, signature: Signature::any(1, Volatility::Immutable) };
+    let function = SessionBound { bound, signature: Signature::any(2, Volatility::Immutable) };
     let definition = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::from(function)));
-    let mut window = WindowFunction::new(definition, vec![time.clone()]);
+    let mut window = WindowFunction::new(definition, vec![time.clone(), gap.duration()]);
     window.params.partition_by = keys;
     window.params.order_by = vec![time.sort(true, false)];
     window.params.window_frame = WindowFrame::new(Some(false));
     Expr::from(window)
 }
 
-/// `session_start(time)` and `session_end(time)`, for one gap in nanoseconds.
+/// `session_start(time, gap)` and `session_end(time, gap)`; the gap is a constant duration.
+///
+/// The gap is an argument because fingerprints identify a function by its name and arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SessionBound {
     bound: Bound,
-    gap: i64,
     signature: Signature,
 }
 
@@ -61,16 +63,20 @@ impl WindowUDFImpl for SessionBound {
 
     fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
         let Some(time) = arguments.get_input_field(0) else {
-            return internal_err!("a session is one of times");
+            return internal_err!("a session needs times");
         };
         Ok(Arc::new(Field::new(arguments.name(), time.data_type().clone(), true)))
     }
 
     fn partition_evaluator(
         &self,
-        _arguments: PartitionEvaluatorArgs<'_>,
+        arguments: PartitionEvaluatorArgs<'_>,
     ) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(Sessions { bound: self.bound, gap: self.gap }))
+        let gap = arguments.input_exprs().get(1).and_then(|gap| gap.downcast_ref::<Literal>());
+        let Some(ScalarValue::DurationNanosecond(Some(gap))) = gap.map(Literal::value) else {
+            return internal_err!("the gap of sessions is a constant duration");
+        };
+        Ok(Box::new(Sessions { bound: self.bound, gap: *gap }))
     }
 }
 
@@ -84,7 +90,7 @@ impl PartitionEvaluator for Sessions {
     fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let times = &values[0];
         let DataType::Timestamp(unit, _) = times.data_type() else {
-            return internal_err!("a session is one of times");
+            return internal_err!("a session needs times");
         };
         let gap = in_unit(self.gap, *unit)?;
         let numbers = cast(times, &DataType::Int64)?;
@@ -92,8 +98,9 @@ impl PartitionEvaluator for Sessions {
         if numbers.null_count() > 0 {
             return internal_err!("rows without a time are in no session");
         }
-        let bounds = bounds(numbers.values(), self.bound, gap)
-            .ok_or_else(|| exec_datafusion_err!("overflow: a session ends after all times"))?;
+        let bounds = bounds(numbers.values(), self.bound, gap).ok_or_else(|| {
+            exec_datafusion_err!("overflow: a session ends outside the range of timestamps")
+        })?;
         debug_assert_eq!(bounds.len(), rows);
         Ok(cast(&Int64Array::from(bounds), times.data_type())?)
     }
@@ -102,7 +109,7 @@ impl PartitionEvaluator for Sessions {
 fn in_unit(length: i64, unit: TimeUnit) -> Result<i64> {
     let unit = nanoseconds(unit);
     if length % unit != 0 {
-        return exec_err!("the gap of sessions is made of whole units of their times");
+        return exec_err!("the gap of sessions must be a multiple of the unit of their times");
     }
     Ok(length / unit)
 }
@@ -130,9 +137,9 @@ mod tests {
     #[test]
     fn a_session_goes_on_while_rows_are_less_than_the_gap_apart() {
         let times = [0, 0, 9, 18, 28, 29, 100];
-        let starts = bounds(&times, Bound::Start, 10).expect("within all times");
+        let starts = bounds(&times, Bound::Start, 10).expect("in the range of timestamps");
         assert_eq!(starts, [0, 0, 0, 0, 28, 28, 100]);
-        let ends = bounds(&times, Bound::End, 10).expect("within all times");
+        let ends = bounds(&times, Bound::End, 10).expect("in the range of timestamps");
         assert_eq!(ends, [28, 28, 28, 28, 39, 39, 110]);
         assert_eq!(bounds(&[], Bound::End, 10), Some(Vec::new()));
         assert_eq!(bounds(&[i64::MIN, i64::MAX], Bound::End, 10), None);

@@ -11,7 +11,7 @@ use super::number::Number;
 use crate::codec::Encoded;
 use crate::fault::{self, Fault};
 
-/// The columns that accumulators take in, ready to be added row by row.
+/// The input columns of accumulators, prepared for adding row by row.
 #[derive(Debug, Default)]
 pub struct Inputs(pub(super) Vec<Input>);
 
@@ -22,7 +22,7 @@ pub(super) struct Input {
     pub(super) values: Values,
 }
 
-/// What is in a column.
+/// The values of a column.
 #[derive(Debug)]
 pub(super) enum Values {
     /// Only whether it is NULL matters.
@@ -37,7 +37,7 @@ pub(super) enum Values {
 }
 
 impl Input {
-    /// A column of the type that `number` was made for.
+    /// `column` must have the type that `number` was made for.
     pub(super) fn new(number: &Number, column: &ArrayRef) -> Self {
         let expectation = "a column has the type its accumulators were made for";
         let widened = |data_type: DataType| cast(column, &data_type).expect(expectation);

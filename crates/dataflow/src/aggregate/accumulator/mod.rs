@@ -1,14 +1,12 @@
-//! What COUNT, SUM and AVG keep of a group, and MIN and MAX of one that only grows: totals, in bytes.
+//! Accumulators: the state of COUNT, SUM and AVG for a group, and of MIN and MAX for an append-only group.
 //!
-//! Totals are exact and so are changes to them: what was added can be taken away again, in any order,
-//! and the same rows leave the same bytes however they came. Whether a total fits the result's type
-//! is asked when it is read.
+//! Totals are exact, and additions can be undone in any order: the same rows leave the same bytes, whatever their history.
+//! Whether a total fits the type of the result is checked when the result is computed.
 //!
-//! A state is the number of rows, then per aggregate the number of inputs that are not NULL (not for
-//! `COUNT(*)`) and, for SUM and AVG, their sum, for MIN and MAX the length of the input's sorting bytes and
-//! these bytes, none without an input. An integer is a byte that says how many bytes follow,
-//! then that many of its two's complement, the fewest that tell it, least byte first; a sum of floats
-//! is as [`FloatSum::encode_into`] says.
+//! A state is the number of rows, then per aggregate the number of inputs that are not NULL (not for `COUNT(*)`) and, for
+//! SUM and AVG, their sum, or for MIN and MAX the length of the input's key bytes and these bytes, none without an input.
+//! An integer is a byte with the number of bytes that follow, then the fewest bytes of its two's complement that represent
+//! it, least byte first. Sums of floats are described at [`FloatSum::encode_into`].
 
 mod inputs;
 mod integer;
@@ -30,17 +28,17 @@ use super::float_sum::FloatSum;
 use super::{Aggregate, Function};
 use crate::codec::CodecError;
 
-/// The accumulated aggregates of a GROUP BY: how their states are kept, changed and read.
+/// The accumulated aggregates of a GROUP BY: encodes, changes and reads their states.
 #[derive(Clone, Debug)]
 pub struct Accumulators {
     kinds: Arc<[Kind]>,
 }
 
-/// What one aggregate keeps and what becomes of it.
+/// The kind of one aggregate: its input, its state, and its result.
 #[derive(Clone, Debug)]
 struct Kind {
     function: Function,
-    /// Which of the input columns, and what is in it; `None` for `COUNT(*)`.
+    /// The number of the input column, and how it is read; `None` for `COUNT(*)`.
     input: Option<(usize, Number)>,
     result: DataType,
 }
@@ -52,10 +50,10 @@ pub struct State {
     totals: Vec<Total>,
 }
 
-/// What is kept for one aggregate.
+/// The total of one aggregate.
 #[derive(Clone, Debug, PartialEq)]
 struct Total {
-    /// How many inputs are not NULL.
+    /// The number of inputs that are not NULL.
     count: i64,
     sum: Sum,
 }
@@ -66,17 +64,17 @@ enum Sum {
     Integer(i128),
     Float(Box<FloatSum>),
     Decimal(DecimalSum),
-    /// The smallest or largest input's sorting bytes.
+    /// The key bytes of the smallest or largest input.
     Extreme(Vec<u8>),
 }
 
 impl State {
-    /// The number of rows in the group; a group of none is not there.
+    /// The number of rows in the group; a group without rows does not exist.
     pub fn rows(&self) -> i64 {
         self.rows
     }
 
-    /// Makes it the state of a group without rows.
+    /// Resets it to the state of a group without rows.
     pub fn clear(&mut self) {
         self.rows = 0;
         for total in &mut self.totals {
@@ -93,10 +91,10 @@ impl State {
 }
 
 impl Accumulators {
-    /// The accumulators of `aggregates`, of which MIN and MAX are for groups that only grow; `inputs` are the types of the
-    /// input columns of those that have one, in order.
+    /// The accumulators of `aggregates`, of which MIN and MAX are for append-only groups. `inputs` are the types of the input
+    /// columns of those that have one, in order.
     ///
-    /// Fails with [`CodecError::Aggregate`] for what does not add up, such as intervals.
+    /// Fails with [`CodecError::Aggregate`] for inputs that cannot be accumulated, such as intervals.
     pub fn new(aggregates: &[Aggregate], inputs: &[DataType]) -> Result<Self, CodecError> {
         let mut inputs = inputs.iter().enumerate();
         let kinds = aggregates
@@ -119,7 +117,7 @@ impl Accumulators {
         State { rows: 0, totals: self.kinds.iter().map(Kind::fresh).collect() }
     }
 
-    /// Makes `state`, which is of these accumulators, what `bytes` say.
+    /// Decodes `bytes` into `state`, which is a state of these accumulators.
     ///
     /// Panics unless the bytes were encoded by accumulators of the same aggregates.
     pub fn decode(&self, bytes: &[u8], state: &mut State) {
@@ -175,14 +173,14 @@ impl Accumulators {
         }
     }
 
-    /// The input columns of the aggregates that have one, in order, ready to be added.
+    /// Prepares the input columns of the aggregates that have one, in order.
     pub fn inputs(&self, columns: &[ArrayRef]) -> Inputs {
         let inputs = self.kinds.iter().filter_map(|kind| kind.input.as_ref());
         Inputs(inputs.map(|(column, number)| Input::new(number, &columns[*column])).collect())
     }
 
-    /// Adds row `row` of `inputs` as often as `weight` says; below zero, takes it away, which MIN and MAX
-    /// cannot. Panics if a group comes to have 2^63 rows.
+    /// Adds row `row` of `inputs` with a weight. A negative weight subtracts it, which MIN and MAX do not support. Panics if a
+    /// group has 2^63 rows.
     pub fn add(&self, state: &mut State, inputs: &Inputs, row: usize, weight: i64) {
         const FEW: &str = "a group has fewer than 2^63 rows";
         state.rows = state.rows.checked_add(weight).expect(FEW);
@@ -209,7 +207,7 @@ impl Accumulators {
                 (Sum::Decimal(sum), Values::Decimal128(values)) => sum.add_128(values[row], weight),
                 (Sum::Decimal(sum), Values::Decimal256(values)) => sum.add_256(values[row], weight),
                 (Sum::Extreme(extreme), Values::Ordered(values)) => {
-                    debug_assert!(weight > 0, "a group that loses rows has no accumulated extreme");
+                    debug_assert!(weight > 0, "extremes are accumulated of append-only groups");
                     let value = values.get(row);
                     let better = match kind.function {
                         Function::Max => value > &extreme[..],
@@ -225,10 +223,10 @@ impl Accumulators {
         }
     }
 
-    /// What `states` come to: a column per aggregate, and what has no result.
+    /// The results of `states`: a column per aggregate, and the failures.
     ///
-    /// A failure names the state, the aggregate, and says why in words; its place in the column is
-    /// NULL. Panics as [`Accumulators::decode`] does.
+    /// A failure is the number of the state, the number of the aggregate, and a message; its result is NULL. Panics as
+    /// [`Accumulators::decode`] does.
     pub fn finish<'a>(
         &self,
         states: impl IntoIterator<Item = &'a [u8]>,
@@ -251,7 +249,7 @@ impl Accumulators {
 }
 
 impl Kind {
-    /// `None` if the aggregate of such an input has no such result.
+    /// `None` if the aggregate does not have this result type for this input.
     fn new(aggregate: &Aggregate, input: Option<(usize, &DataType)>) -> Option<Self> {
         let Aggregate { function, result, .. } = aggregate;
         let of = input.map_or(DataType::Null, |(_, data_type)| data_type.clone());
@@ -313,7 +311,7 @@ impl Kind {
         }
     }
 
-    /// Appends the result of aggregate `number` to `column`, or says why there is none.
+    /// Appends the result of aggregate `number` to `column`, or returns why there is none.
     fn finish(&self, state: &State, number: usize, column: &mut Results) -> Result<(), String> {
         let total = &state.totals[number];
         let is_mean = self.function == Function::Avg;
@@ -349,7 +347,7 @@ impl Kind {
         Ok(())
     }
 
-    /// The sum, or the mean cut off behind the last digit of the result's scale.
+    /// The sum, or the mean truncated to the scale of the result.
     fn decimal(&self, sum: &DecimalSum, count: i64) -> Result<i256, String> {
         let (DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale)) =
             self.result
@@ -379,7 +377,7 @@ impl Kind {
     }
 }
 
-/// What a type is called in SQL.
+/// The name of a type in SQL.
 fn name(data_type: &DataType) -> String {
     match data_type {
         DataType::Int64 => "BIGINT".to_owned(),

@@ -1,4 +1,4 @@
-//! What an aggregate makes of its inputs.
+//! How aggregates read their inputs.
 
 use arrow::datatypes::{DataType, TimeUnit};
 
@@ -13,15 +13,15 @@ pub(super) enum Number {
     Signed,
     Unsigned,
     Float,
-    /// With so many digits after the point.
+    /// With this scale.
     Decimal128(i8),
     Decimal256(i8),
-    /// Whatever has an order.
+    /// Any type with an order.
     Ordered(KeyCodec),
 }
 
 impl Number {
-    /// `None` if such values do not add up.
+    /// `None` if values of the type cannot be summed.
     pub(super) fn summed(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Int8

@@ -1,4 +1,4 @@
-//! What states come to, before it is a column.
+//! Results of accumulators, on their way into a column.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) enum Results {
     Integers(Vec<Option<i128>>),
     Floats(Vec<Option<f64>>),
     Decimals(Vec<Option<i256>>),
-    /// Sorting bytes, and those of NULL.
+    /// Key bytes, and those of NULL.
     Ordered {
         keys: Encoded,
         null: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) enum Results {
 }
 
 impl Results {
-    /// Results that `codec` has encoded.
+    /// Results that are encoded by `codec`.
     pub(super) fn ordered(codec: KeyCodec) -> Self {
         let mut null = Encoded::new();
         codec
@@ -45,7 +45,7 @@ impl Results {
         }
     }
 
-    /// As a column of `data_type`, which every result fits.
+    /// The results as a column of `data_type`, which every result fits.
     pub(super) fn into_array(self, data_type: &DataType) -> ArrayRef {
         let array = match (self, data_type) {
             (Self::Integers(column), DataType::UInt64) => {

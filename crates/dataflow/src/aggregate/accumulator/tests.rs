@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn aggregate(function: Function, result: DataType) -> Aggregate {
-    Aggregate { function, input: Some(0), distinct: false, result }
+    Aggregate { function, input: Some(0), rank: None, distinct: false, result }
 }
 
 /// The result of one aggregate over all rows of `column`, or why there is none.
@@ -154,6 +154,7 @@ fn the_bytes_of_a_state_stay_what_they_are() {
     let count = Aggregate {
         function: Function::Count,
         input: None,
+        rank: None,
         distinct: false,
         result: DataType::Int64,
     };
@@ -194,6 +195,7 @@ fn every_aggregate() -> Accumulators {
         Aggregate {
             function: Function::Count,
             input: None,
+            rank: None,
             distinct: false,
             result: DataType::Int64,
         },

@@ -4,13 +4,13 @@
 //!
 //! Every finite `f64` is a whole number of 2^-1074, below 2^2098 of them. The sum is kept as one
 //! integer in that unit, in two's complement, wide enough that no number of additions overflows it:
-//! adding and taking away are exact and commute, and rounding happens once, when the value is read.
+//! adding and subtracting are exact and commute, and rounding happens once, when the value is read.
 //! This is the long accumulator of Kulisch ("Computer Arithmetic and Validity", 2008), also known as
 //! the small superaccumulator of Neal ("Fast Exact Summation Using Small and Large
 //! Superaccumulators", arXiv:1505.05571, 2015), with carries propagated at once, so that equal sums
 //! are equal bits.
 //!
-//! NaN and the infinities are counted, so that taking them away again leaves the sum of the others.
+//! NaN and the infinities are counted, so that they can be subtracted again.
 
 use std::cmp::Ordering;
 
@@ -45,17 +45,17 @@ impl Default for FloatSum {
 }
 
 impl FloatSum {
-    /// The sum of nothing.
+    /// The empty sum.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Back to the sum of nothing.
+    /// Resets it to the empty sum.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Adds `x` as often as `weight` says; below zero, takes it away.
+    /// Adds `x` times `weight`; a negative weight subtracts it.
     ///
     /// Panics if NaN or one infinity is added more than 2^63 times.
     pub fn add(&mut self, x: f64, weight: i64) {
@@ -93,8 +93,8 @@ impl FloatSum {
 
     /// The sum, rounded to the nearest float, ties to even; infinite beyond the largest.
     ///
-    /// NaN if there is a NaN or there are infinities of both signs; what was added and taken away
-    /// leaves no trace. An empty sum is 0.0, as is a sum of -0.0.
+    /// NaN if there is a NaN or there are infinities of both signs; values that were subtracted again
+    /// have no effect. An empty sum is 0.0, as is a sum of -0.0.
     pub fn value(&self) -> f64 {
         self.special().unwrap_or_else(|| {
             let (negative, magnitude) = self.sign_and_magnitude();
@@ -126,7 +126,7 @@ impl FloatSum {
         signed(negative != (count < 0), round(&magnitude, rest, remainder != 0))
     }
 
-    /// Appends the sum to `out`, the same bytes for the same sum however it came about.
+    /// Appends the sum to `out`; equal sums have equal bytes, whatever their history.
     ///
     /// A byte of flags; if the sum has NaN or infinities, their counts, three `i64`; then the
     /// magnitude as an integer in units of 2^-1074, without zero bytes at its ends: `u16` the number
@@ -155,7 +155,7 @@ impl FloatSum {
 
     /// Becomes the sum at the front of `bytes` and moves `bytes` behind it.
     ///
-    /// `None` if there is no sum there; then nothing is said about what `self` and `bytes` are.
+    /// `None` if the bytes are not a sum; `self` and `bytes` are then unspecified.
     pub fn decode_from(&mut self, bytes: &mut &[u8]) -> Option<()> {
         self.clear();
         let flags = bytes.split_off_first()?;
@@ -177,7 +177,7 @@ impl FloatSum {
         Some(())
     }
 
-    /// What the sum is if NaN or infinities decide it.
+    /// The sum, if NaN or infinities determine it.
     fn special(&self) -> Option<f64> {
         match (self.nans != 0, self.positive_infinities != 0, self.negative_infinities != 0) {
             (false, false, false) => None,
@@ -205,7 +205,7 @@ fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
 }
 
 fn signed(negative: bool, magnitude: f64) -> f64 {
-    // A sum of zero is 0.0, whatever was taken away from what.
+    // A sum of zero is 0.0, never -0.0.
     if negative && magnitude != 0.0 { -magnitude } else { magnitude }
 }
 

@@ -50,6 +50,12 @@ impl Case<'_> {
     }
 }
 
+/// The sums of the changes that the two subscriptions to a view delivered.
+struct Sums {
+    early: Option<Answer>,
+    late: Option<Answer>,
+}
+
 impl Bench<'_> {
     /// Compares every view with what the judges answer.
     pub(super) fn judge(&mut self) -> Result<(), String> {
@@ -70,9 +76,8 @@ impl Bench<'_> {
         for table in &self.program.tables {
             self.fill_sqlite(&table.name)?;
         }
-        let views: Vec<usize> = self.views.keys().copied().collect();
-        for view in views {
-            self.judge_view(view, &failing, thorough)?;
+        for (view, sums) in self.sum_changes() {
+            self.judge_view(view, sums, &failing, thorough)?;
         }
         Ok(())
     }
@@ -99,10 +104,10 @@ impl Bench<'_> {
     fn judge_view(
         &mut self,
         view: usize,
+        Sums { early: deltas, late: late_deltas }: Sums,
         failing: &HashSet<String>,
         thorough: bool,
     ) -> Result<(), String> {
-        let Some((deltas, late_deltas)) = self.sum_changes(view) else { return Ok(()) };
         let definition = &self.program.views[view];
         let world = World::new(&self.model.relations, self.now);
         let naive = if self.judges.naive { world.answer(&definition.query).ok() } else { None };
@@ -157,17 +162,20 @@ impl Bench<'_> {
         self.fill_sqlite(&definition.name)
     }
 
-    /// The sums of the changes that the two subscriptions to a view delivered; `None` if there is no such view.
-    fn sum_changes(&mut self, view: usize) -> Option<(Option<Answer>, Option<Answer>)> {
+    /// The sums of the changes that were delivered for each view.
+    fn sum_changes(&mut self) -> Vec<(usize, Sums)> {
         let (epoch, is_last) = (self.epoch, self.is_last_step());
-        let watched = self.views.get_mut(&view)?;
         let sum = |watch: &mut Watch| watch.catch_up(epoch).map(|()| watch.sum.rows());
-        let sums = (watched.early.as_mut().map(sum), watched.late.as_mut().map(sum));
-        if is_last {
-            let changes = watched.early.as_ref().map(|watch| watch.sum.log().to_vec());
-            self.report.changes[view] = changes.unwrap_or_default();
+        let mut sums = Vec::with_capacity(self.views.len());
+        for (&view, watched) in &mut self.views {
+            let early = watched.early.as_mut().map(sum);
+            sums.push((view, Sums { early, late: watched.late.as_mut().map(sum) }));
+            if is_last {
+                let changes = watched.early.as_ref().map(|watch| watch.sum.log().to_vec());
+                self.report.changes[view] = changes.unwrap_or_default();
+            }
         }
-        Some(sums)
+        sums
     }
 
     /// Reads a view, where the result can be compared with others.

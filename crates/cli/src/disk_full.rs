@@ -1,4 +1,4 @@
-//! Tells people that the disk is full while the engine waits for room.
+//! Warning the user while the disk is full and the engine waits.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use alluvium::Engine;
 use crate::progress::ProgressLine;
 use crate::ticker::Ticker;
 
-/// How often the engine is asked.
+/// The polling interval.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tells on standard error, beside `line`, when an engine begins to wait and when it goes on, until what is returned is
-/// dropped.
-pub fn watch(engine: Engine, line: ProgressLine) -> Ticker {
+/// Prints to standard error, beside `line`, when an engine starts and stops waiting for disk space, until the
+/// result is dropped.
+pub(crate) fn watch(engine: Engine, line: ProgressLine) -> Ticker {
     let mut waits = false;
     Ticker::start(INTERVAL, move || {
         let reason = engine.waits_for_room();
@@ -20,9 +20,9 @@ pub fn watch(engine: Engine, line: ProgressLine) -> Ticker {
             waits = reason.is_some();
             line.aside(|| match reason {
                 Some(reason) => eprintln!(
-                    "alluvium: {reason}. Nothing is lost; the program goes on when there is room."
+                    "alluvium: {reason}. No data is lost; the program continues when there is space."
                 ),
-                None => eprintln!("alluvium: there is room again"),
+                None => eprintln!("alluvium: there is disk space again; continuing"),
             });
         }
     })
