@@ -9,7 +9,7 @@ use alluvium_dataflow::sink::Sink;
 use alluvium_sql::physical::{PhysicalPlan, Relations, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use crossbeam_channel::Receiver;
@@ -30,6 +30,7 @@ pub(super) fn run(
     commands: Receiver<Command>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
+    context: StateContext,
 ) {
     // Timely never sleeps without a timer.
     let timely =
@@ -40,6 +41,7 @@ pub(super) fn run(
         commands,
         progress,
         poison: poison.clone(),
+        context,
         installed: Vec::new(),
         next_epoch: 1,
         published: 1,
@@ -62,6 +64,8 @@ struct Worker {
     commands: Receiver<Command>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
+    /// The context of all state of this worker.
+    context: StateContext,
     /// In the order they were built: identifiers ascend.
     installed: Vec<Installed>,
     /// The first epoch that is not committed here.
@@ -97,7 +101,7 @@ impl Worker {
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
                 let timely = &mut self.timely;
-                let table = table.render(timely, &name, self.next_epoch, &context::current());
+                let table = table.render(timely, &name, self.next_epoch, &self.context);
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
@@ -125,7 +129,7 @@ impl Worker {
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
         let relations = Readable { installed: &self.installed, indexes };
-        plan.render(&mut self.timely, name, as_of, &relations, sink, &context::current())
+        plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 
     fn remove(&mut self, id: DataflowId) {
@@ -194,7 +198,7 @@ impl Worker {
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.
     fn take_down(&mut self) {
-        context::current().close();
+        self.context.close();
         while let Some(installed) = self.installed.pop() {
             self.contain(|_| drop(installed));
         }
