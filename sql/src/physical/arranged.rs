@@ -2,13 +2,12 @@
 
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::arrangement::{Kept, keep};
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::exchange::{broadcast, exchange};
 use alluvium_dataflow::layout::{Layout, all_columns};
 use arrow::datatypes::SchemaRef;
 
 use super::compile::Compiler;
-use super::{OperatorId, Place, Rendering, State};
+use super::{CompileResult, OperatorId, Place, Rendering, State};
 use crate::plan::node::Scan;
 use crate::plan::{Fingerprint, IncrementalPlan, Node};
 
@@ -59,7 +58,7 @@ impl Arranged {
         keys: &[usize],
         id: &str,
         compiler: &mut Compiler,
-    ) -> Result<Self, CodecError> {
+    ) -> CompileResult<Self> {
         match &plan.node {
             Node::IndexScan(scan) if scan.index.keys == keys => {
                 let source = Source::Index(scan.index.fingerprint());
@@ -82,7 +81,7 @@ impl Arranged {
         keys: &[usize],
         id: &str,
         compiler: &mut Compiler,
-    ) -> Result<Self, CodecError> {
+    ) -> CompileResult<Self> {
         match &plan.node {
             Node::Scan(Scan { stored, columns, .. })
                 if !columns.iter().copied().eq(0..stored.fields().len()) =>
@@ -100,7 +99,7 @@ impl Arranged {
         is_broadcast: bool,
         id: &str,
         compiler: &mut Compiler,
-    ) -> Result<Self, CodecError> {
+    ) -> CompileResult<Self> {
         let movement = if is_broadcast { Movement::Broadcast } else { Movement::Stay };
         Self::own(plan, &[], movement, id, compiler)
     }
@@ -111,7 +110,7 @@ impl Arranged {
         movement: Movement,
         id: &str,
         compiler: &mut Compiler,
-    ) -> Result<Self, CodecError> {
+    ) -> CompileResult<Self> {
         let layout = Layout::keyed(plan.schema.clone(), keys)?;
         let rows = compiler.rows(plan)?;
         let kind = match movement {

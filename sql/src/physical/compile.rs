@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::codec::{CodecError, ValueCodec};
+use alluvium_dataflow::codec::ValueCodec;
 use alluvium_dataflow::errors;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use arrow::datatypes::SchemaRef;
 
-use super::{Arranged, Operator, OperatorId, Place, State};
+use super::{Arranged, CompileResult, Operator, OperatorId, Place, State};
 use crate::error::{Error, Result};
 use crate::plan::node::{RowMap, Side};
 use crate::plan::{Fingerprint, IncrementalPlan, Shared};
@@ -104,10 +104,7 @@ pub fn compile(plan: &IncrementalPlan, output: Output) -> Result<Compiled> {
     compile_all(plan, output).map_err(|error| Error::new(error.to_string(), None))
 }
 
-fn compile_all(
-    plan: &IncrementalPlan,
-    output: Output,
-) -> std::result::Result<Compiled, CodecError> {
+fn compile_all(plan: &IncrementalPlan, output: Output) -> CompileResult<Compiled> {
     let Shared { plan, indexes } = plan.clone().share();
     let kept = match output {
         Output::Changes => None,
@@ -134,7 +131,7 @@ fn compile_all(
             reported: shared.reported,
         })
     });
-    let indexes = indexes.collect::<std::result::Result<_, CodecError>>()?;
+    let indexes = indexes.collect::<CompileResult<_>>()?;
     Ok(Compiled { plan: Arc::new(physical), indexes, shared: plan })
 }
 
@@ -153,10 +150,7 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    fn compile(
-        plan: &IncrementalPlan,
-        kept: Option<KeptRows>,
-    ) -> std::result::Result<PhysicalPlan, CodecError> {
+    fn compile(plan: &IncrementalPlan, kept: Option<KeptRows>) -> CompileResult<PhysicalPlan> {
         let mut compiler = Self::default();
         let root = compiler.rows(plan)?;
         let state = State::of("errors".to_owned(), "errors", plan.fingerprint(), &[]);
@@ -174,19 +168,13 @@ impl Compiler {
     }
 
     /// The operator of a plan's rows, which is the same for equal plans.
-    pub(crate) fn rows(
-        &mut self,
-        plan: &IncrementalPlan,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    pub(crate) fn rows(&mut self, plan: &IncrementalPlan) -> CompileResult<OperatorId> {
         ValueCodec::new(&types_of(&plan.schema, &all_columns(&plan.schema)))?;
         self.passing_rows(plan)
     }
 
     /// As [`Compiler::rows`], for rows that no operator above stores as they are.
-    pub(crate) fn passing_rows(
-        &mut self,
-        plan: &IncrementalPlan,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    pub(crate) fn passing_rows(&mut self, plan: &IncrementalPlan) -> CompileResult<OperatorId> {
         let node = plan.node.as_node();
         let (rows, reports) = (plan.fingerprint(), self.depth_in_views == 0);
         let is_shared = node.is_shared();
@@ -205,7 +193,7 @@ impl Compiler {
         &mut self,
         plan: &IncrementalPlan,
         schema: &SchemaRef,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let rows = self.rows(plan)?;
         if plan.schema == *schema {
             return Ok(rows);
@@ -214,10 +202,7 @@ impl Compiler {
     }
 
     /// The rows of a view, which reports its errors itself.
-    pub(crate) fn rows_in_view(
-        &mut self,
-        plan: &IncrementalPlan,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    pub(crate) fn rows_in_view(&mut self, plan: &IncrementalPlan) -> CompileResult<OperatorId> {
         self.depth_in_views += 1;
         let rows = self.rows(plan);
         self.depth_in_views -= 1;
@@ -232,7 +217,7 @@ impl Compiler {
         on: &[(usize, usize)],
         broadcast: Option<Side>,
         id: &str,
-    ) -> std::result::Result<(Arranged, Arranged), CodecError> {
+    ) -> CompileResult<(Arranged, Arranged)> {
         let (left_id, right_id) = (format!("{id}.left"), format!("{id}.right"));
         if let Some(side) = broadcast {
             return Ok((
@@ -253,7 +238,7 @@ impl Compiler {
         (left, right): (&IncrementalPlan, &IncrementalPlan),
         on: &[(usize, usize)],
         id: &str,
-    ) -> std::result::Result<(Arranged, Arranged), CodecError> {
+    ) -> CompileResult<(Arranged, Arranged)> {
         let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
         Ok((
             Arranged::whole(left, &left_keys, &format!("{id}.left"), self)?,

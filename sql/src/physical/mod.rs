@@ -16,6 +16,8 @@ mod render;
 mod state;
 mod table;
 
+use alluvium_dataflow::codec::CodecError;
+
 pub(crate) use self::arranged::Arranged;
 pub(crate) use self::compile::Compiler;
 pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile};
@@ -25,3 +27,6 @@ pub use self::render::{Relations, StreamInput, ViewDataflow};
 pub(crate) use self::state::Place;
 pub use self::state::State;
 pub use self::table::{Table, TableDataflow};
+
+/// The result of compiling a part of a plan.
+pub(crate) type CompileResult<T> = Result<T, CodecError>;

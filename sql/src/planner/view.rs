@@ -93,7 +93,7 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
     if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
         return Err(Error::new(
             format!(
-                "column \"{twice}\" appears twice in view \"{}\"; name them apart with AS",
+                "column \"{twice}\" appears twice in view \"{}\"; rename one with AS",
                 view.name
             ),
             Position::of(view.query.as_ref()),

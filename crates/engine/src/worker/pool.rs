@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
-use alluvium_trace::memory::{DiskFullGate, StateContext, context};
+use alluvium_trace::memory::{DiskFullGate, StateContext};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
 use timely::communication::Allocator;
@@ -62,10 +62,11 @@ impl Pool {
             let (progress, poison) = (progress.clone(), poison.clone());
             let context = context.for_worker(Arc::clone(&progress.metrics()[index]));
             let run = move || {
-                context::enter(context);
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));
                 match ran {
-                    Ok(allocator) => thread::run(index, allocator, received, progress, poison),
+                    Ok(allocator) => {
+                        thread::run(index, allocator, received, progress, poison, context);
+                    }
                     Err(panic) => drop(poison.spread_panic("a worker", &*panic)),
                 }
             };

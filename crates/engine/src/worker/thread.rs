@@ -8,7 +8,7 @@ use alluvium_dataflow::sink::Sink;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use crossbeam_channel::Receiver;
@@ -30,6 +30,7 @@ pub(super) fn run(
     commands: Receiver<Command>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
+    context: StateContext,
 ) {
     // Timely never sleeps without a timer.
     let timely =
@@ -40,6 +41,7 @@ pub(super) fn run(
         commands,
         progress,
         poison: poison.clone(),
+        context,
         installed: Dataflows::default(),
         groups: Groups::default(),
         next_epoch: 1,
@@ -66,6 +68,8 @@ struct Worker {
     commands: Receiver<Command>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
+    /// The context of all state of this worker.
+    context: StateContext,
     installed: Dataflows,
     groups: Groups,
     /// The first epoch that is not committed here.
@@ -118,7 +122,7 @@ impl Worker {
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
                 let timely = &mut self.timely;
-                let table = table.render(timely, &name, self.next_epoch, &context::current());
+                let table = table.render(timely, &name, self.next_epoch, &self.context);
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
@@ -162,7 +166,7 @@ impl Worker {
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
         let relations = Readable { dataflows: &self.installed, indexes };
-        plan.render(&mut self.timely, name, as_of, &relations, sink, &context::current())
+        plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 
     fn remove(&mut self, id: DataflowId) {
@@ -276,7 +280,7 @@ impl Worker {
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.
     fn take_down(&mut self) {
-        context::current().close();
+        self.context.close();
         while let Some(installed) = self.installed.pop_last() {
             self.contain(|_| drop(installed));
         }

@@ -1,7 +1,7 @@
 //! GROUP BY.
 
 use crate::physical::Place;
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::CodecError;
@@ -76,7 +76,7 @@ impl IncrementalPlan {
 }
 
 impl Aggregate {
-    fn spec(&self, plan: &IncrementalPlan) -> std::result::Result<aggregate::Spec, CodecError> {
+    fn spec(&self, plan: &IncrementalPlan) -> CompileResult<aggregate::Spec> {
         let input = &self.input.schema;
         // Any kind of aggregate can sort its inputs, so their types must have an order.
         let inputs = self.aggregates.iter().filter_map(|aggregate| aggregate.input);
@@ -89,7 +89,7 @@ impl Aggregate {
     }
 
     /// The results over no rows, of an aggregate without keys.
-    fn empty_group(&self, plan: &IncrementalPlan) -> std::result::Result<RecordBatch, CodecError> {
+    fn empty_group(&self, plan: &IncrementalPlan) -> CompileResult<RecordBatch> {
         let own = self.aggregates.iter().map(|aggregate| match aggregate.function {
             Function::Count => Ok(Arc::new(Int64Array::from(vec![0])) as ArrayRef),
             _ => Ok(new_null_array(&aggregate.result, 1)),
@@ -190,7 +190,7 @@ impl PlanNode for Aggregate {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let spec = self.spec(plan)?;
         let default = match self.keys.is_empty() {
             true => Some(default::Spec::compile(self.empty_group(plan)?)?),

@@ -1,7 +1,6 @@
 //! Constants: rows that never change.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::constant::constant;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
@@ -51,11 +50,7 @@ impl PlanNode for Constant {
         canonical.rows(&self.rows);
     }
 
-    fn compile(
-        &self,
-        _: &IncrementalPlan,
-        compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
         Ok(compiler.add(ConstantRows { rows: self.rows.clone() }))
     }
 

@@ -1,9 +1,8 @@
 //! DISTINCT.
 
 use crate::physical::Place;
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::distinct::{self, distinct};
 use alluvium_trace::Epoch;
@@ -67,7 +66,7 @@ impl PlanNode for Distinct {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let spec = distinct::Spec::compile(plan.schema.clone())?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("distinct");

@@ -1,8 +1,7 @@
 //! Index scans: the rows of an index that plans share.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::Fingerprint;
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::layout::all_columns;
 use alluvium_trace::Epoch;
@@ -54,7 +53,7 @@ impl PlanNode for IndexScan {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let columns = all_columns(&plan.schema);
         Ok(compiler.add(IndexRows { fingerprint: self.index.fingerprint(), columns }))
     }

@@ -1,8 +1,7 @@
 //! Inner joins and cross joins.
 
-use crate::physical::{Arranged, Place};
+use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::join;
 use alluvium_trace::Epoch;
@@ -123,7 +122,7 @@ impl PlanNode for Join {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let id = compiler.next_id("join");
         let inputs = (self.left.as_ref(), self.right.as_ref());
         let (left, right) = compiler.sides(inputs, &self.on, self.broadcast(), &id)?;

@@ -1,7 +1,6 @@
 //! Maps: a filter, then a projection.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::map::{can_fail, map};
 use alluvium_trace::Epoch;
@@ -195,7 +194,7 @@ impl PlanNode for Map {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let input = compiler.rows(&self.input)?;
         Ok(compiler.add(RowMap {
             input,

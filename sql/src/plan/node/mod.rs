@@ -26,8 +26,7 @@ mod window;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::physical::{Compiler, OperatorId, Place};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, OperatorId, Place};
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
@@ -87,11 +86,8 @@ pub(crate) trait PlanNode {
     /// Compiles the inputs, and the node to an operator of the physical plan. `plan` is the plan of this node.
     ///
     /// Fails if a column has a type that the operator cannot store, compare or compute.
-    fn compile(
-        &self,
-        plan: &IncrementalPlan,
-        compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError>;
+    fn compile(&self, plan: &IncrementalPlan, compiler: &mut Compiler)
+    -> CompileResult<OperatorId>;
 
     /// Whether equal nodes of a plan are compiled to one operator.
     fn is_shared(&self) -> bool {

@@ -1,8 +1,7 @@
 //! Outer, semi, anti and mark joins: joins that depend on whether a row has a partner.
 
-use crate::physical::{Arranged, Place};
+use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::outer_join;
 use alluvium_trace::Epoch;
@@ -205,7 +204,7 @@ impl PlanNode for OuterJoin {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let id = compiler.next_id("outer_join");
         let inputs = (self.left.as_ref(), self.right.as_ref());
         let (left, right) = match self.residual {

@@ -1,7 +1,6 @@
 //! Scans: the rows of a table or of a materialized view.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
@@ -112,11 +111,7 @@ impl PlanNode for Scan {
         self.view.into_iter().for_each(|view| canonical.fingerprint(view));
     }
 
-    fn compile(
-        &self,
-        _: &IncrementalPlan,
-        compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
         let (relation, columns) = (self.relation.clone(), self.columns.clone());
         Ok(compiler.add(ScanRows { relation, columns }))
     }

@@ -1,9 +1,8 @@
 //! INTERSECT and EXCEPT.
 
 use crate::physical::Place;
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt;
@@ -105,7 +104,7 @@ impl PlanNode for SetOperation {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let spec = sets::Spec::compile(self.operation, plan.schema.clone())?;
         let left = compiler.rows_as(&self.left, &plan.schema)?;
         let right = compiler.rows_as(&self.right, &plan.schema)?;

@@ -1,7 +1,6 @@
 //! Streams: the rows of a table that does not keep them, as they arrive.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
@@ -70,11 +69,7 @@ impl PlanNode for Stream {
         canonical.columns(&self.columns);
     }
 
-    fn compile(
-        &self,
-        _: &IncrementalPlan,
-        compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
         let (relation, columns) = (self.relation.clone(), self.columns.clone());
         compiler.read_stream(&relation);
         Ok(compiler.add(StreamRows { relation, columns }))

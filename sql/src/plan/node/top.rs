@@ -1,9 +1,8 @@
 //! The first rows of each group: LIMIT, DISTINCT ON, filtered row numbers.
 
 use crate::physical::Place;
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::ranked::top;
 use alluvium_trace::Epoch;
@@ -131,7 +130,7 @@ impl PlanNode for Top {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let (input, append_only) = (&self.input.schema, self.input.properties.append_only);
         let (keys, order, schema) = (&self.keys, &self.order, plan.schema.clone());
         let spec = top::Spec::compile(input, keys, order, self.which, append_only, schema)?;

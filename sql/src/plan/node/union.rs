@@ -1,7 +1,6 @@
 //! UNION ALL.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt;
@@ -83,9 +82,9 @@ impl PlanNode for Union {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let inputs = self.inputs.iter().map(|input| compiler.rows_as(input, &plan.schema));
-        let inputs = inputs.collect::<std::result::Result<_, _>>()?;
+        let inputs = inputs.collect::<CompileResult<_>>()?;
         Ok(compiler.add(UnionRows { inputs }))
     }
 

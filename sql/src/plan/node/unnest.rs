@@ -1,7 +1,6 @@
 //! UNNEST: a row for each element of a row's lists.
 
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::unnest::unnest;
 use alluvium_trace::Epoch;
@@ -79,7 +78,7 @@ impl PlanNode for Unnest {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let input = match &self.input.node {
             // Lists that are computed to be unnested are never stored.
             Node::Map(_) => compiler.passing_rows(&self.input)?,

@@ -1,9 +1,8 @@
 //! Plain views, expanded in place.
 
-use crate::physical::{Compiler, OperatorId, Place};
+use crate::physical::{CompileResult, Compiler, OperatorId, Place};
 use crate::plan::names::Names;
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::codec::CodecError;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -54,11 +53,7 @@ impl PlanNode for View {
         canonical.text(&self.name);
     }
 
-    fn compile(
-        &self,
-        _: &IncrementalPlan,
-        compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
         compiler.rows_in_view(&self.input)
     }
 

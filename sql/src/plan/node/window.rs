@@ -1,9 +1,8 @@
 //! Window functions.
 
 use crate::physical::Place;
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
-use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::window;
 use alluvium_trace::Epoch;
@@ -130,7 +129,7 @@ impl PlanNode for Window {
         &self,
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
-    ) -> std::result::Result<OperatorId, CodecError> {
+    ) -> CompileResult<OperatorId> {
         let ties = self.ties.as_deref().unwrap_or_default();
         let (input, functions) = (&self.input.schema, &self.functions);
         let (keys, order) = (&self.keys, &self.order);
