@@ -54,14 +54,14 @@ fn first_row(criterion: &mut Criterion) {
     });
 }
 
-/// Two hundred views over ten tables: filters, joins, sums, extremes.
-fn many_views() -> String {
+/// Views over ten tables: filters, joins, sums, extremes.
+fn many_views(views: usize) -> String {
     let mut program = String::new();
     for table in 0..10 {
         program += &format!("CREATE TABLE t{table} (id BIGINT, grp BIGINT, amount DOUBLE);\n");
         program += &format!("INSERT INTO t{table} VALUES (1, 1, 1.5), (2, 1, 2.5);\n");
     }
-    for view in 0..200 {
+    for view in 0..views {
         let (one, other) = (view % 10, (view / 10 + 1 + view) % 10);
         let query = match view % 4 {
             0 => format!("SELECT id, amount * 2 AS twice FROM t{one} WHERE grp > 0"),
@@ -76,25 +76,49 @@ fn many_views() -> String {
     program
 }
 
-fn two_hundred_views(criterion: &mut Criterion) {
-    let program = many_views();
-    let mut group = criterion.benchmark_group("200 views over 10 tables");
-    group.sample_size(10);
-    for workers in [1, 2] {
-        group.bench_function(format!("{workers} workers"), |bencher| {
+fn views_over_ten_tables(criterion: &mut Criterion) {
+    for views in [200, 1000] {
+        let program = many_views(views);
+        let last = format!("SELECT COUNT(*) FROM v{}", views - 1);
+        let mut group = criterion.benchmark_group(format!("{views} views over 10 tables"));
+        group.sample_size(10);
+        for workers in [1, 2] {
+            group.bench_function(format!("{workers} workers"), |bencher| {
+                bencher.iter(|| {
+                    let builder = Engine::builder().workers(workers);
+                    let engine = builder.open_in_memory().expect("the engine opens");
+                    engine.execute(&program).expect("the program runs");
+                    black_box(engine.query(&last).expect("the last view answers"));
+                    engine
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+/// An epoch of one row that changes one view, beside many views of other tables that it does not change.
+fn epochs_beside_many_views(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("one-row epoch of one view");
+    for views in [10, 100, 1000] {
+        let builder = Engine::builder().workers(2);
+        let engine = builder.open_in_memory().expect("the engine opens");
+        engine.execute(&many_views(views)).expect("the program runs");
+        engine
+            .execute(
+                "CREATE TABLE busy (n BIGINT);
+                 CREATE MATERIALIZED VIEW busiest AS SELECT MAX(n) AS n FROM busy",
+            )
+            .expect("one more table and view");
+        group.bench_function(format!("beside {views} views"), |bencher| {
             bencher.iter(|| {
-                let engine =
-                    Engine::builder().workers(workers).open_in_memory().expect("the engine opens");
-                engine.execute(&program).expect("the program runs");
-                black_box(
-                    engine.query("SELECT COUNT(*) FROM v199").expect("the last view answers"),
-                );
-                engine
+                engine.execute("INSERT INTO busy VALUES (1)").expect("a row");
+                engine.wait(engine.progress().committed).expect("it is complete");
             });
         });
     }
     group.finish();
 }
 
-criterion_group!(benches, first_row, two_hundred_views);
+criterion_group!(benches, first_row, views_over_ten_tables, epochs_beside_many_views);
 criterion_main!(benches);

@@ -12,7 +12,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What a file that is written gets if nothing is said: what its name says.
+    /// The default for a file that is written, by its name.
     pub fn of(path: &Path) -> Self {
         match path.extension() {
             Some(extension) if extension.eq_ignore_ascii_case("gz") => Self::Gzip,
@@ -21,7 +21,7 @@ impl Compression {
     }
 }
 
-/// `COMPRESSION`: `gzip`, `none`, or `auto` for what the file says.
+/// `COMPRESSION`: `gzip`, `none`, or `auto` to detect it.
 pub fn compression(value: &str) -> Result<Option<Compression>> {
     match value.to_ascii_lowercase().as_str() {
         "auto" => Ok(None),

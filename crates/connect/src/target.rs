@@ -16,8 +16,8 @@ const BUFFER: usize = 128 << 10;
 
 /// A file being written, compressed or not.
 ///
-/// If it is to be seen only when it is finished it has another name until then, next to its own, and is
-/// removed if it never is.
+/// A file that becomes visible when it is finished has a temporary name in the same folder until then, and is removed if
+/// it is never finished.
 pub struct Target {
     path: PathBuf,
     temporary: Option<PathBuf>,
@@ -32,7 +32,7 @@ enum To {
 }
 
 impl Target {
-    /// Begins to write. What is no regular file, such as a pipe, is written to as it is.
+    /// Begins to write. A path that is not a regular file, such as a pipe, is written to directly.
     pub fn create(
         path: &Path,
         compression: Compression,
@@ -59,7 +59,7 @@ impl Target {
         Ok(Self { path: path.to_owned(), temporary, to: Some(to), ended: io::sink() })
     }
 
-    /// What it will be called.
+    /// Its final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -101,7 +101,7 @@ impl Write for Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // What cannot be removed is left lying: there is nobody to tell.
+            // An error is ignored: no caller could handle it.
             let _ = fs::remove_file(temporary);
         }
     }

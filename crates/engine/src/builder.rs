@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
 
-/// What an engine is started with.
+/// The settings, formats and clock that an engine starts with.
 pub struct Builder {
     workers: Option<usize>,
     sources: Vec<Arc<dyn Source>>,
@@ -31,7 +31,7 @@ pub struct Builder {
     schedule: Schedule,
 }
 
-/// How many rows an input's transaction has if nobody says otherwise.
+/// How many rows a transaction of an input has by default.
 const BATCH_ROWS: usize = 40_000;
 
 impl Builder {
@@ -91,30 +91,29 @@ impl Builder {
         self
     }
 
-    /// How many bytes of memory may be taken, by all workers together. What goes beyond is kept in files,
-    /// in a folder of its own under the system's one for temporary files, which is removed when the engine ends.
-    /// Results do not depend on it. Without it, or with `None`, it is four fifths of what the machine has, or of the
-    /// limit of a control group that the process is in; `usize::MAX` is no limit.
+    /// The memory budget in bytes, for all workers together. State beyond it is spilled to files, in a folder of its own in
+    /// the system's temporary folder, which is removed when the engine ends. Results do not depend on the budget. The
+    /// default, also with `None`, is four fifths of the machine's memory, or of the limit of a control group that the
+    /// process is in; `usize::MAX` is no limit.
     ///
-    /// Counted are the pages of state and rows that wait to become some, rows between workers, transactions that are
-    /// open or in flight, what operators have in hand, and of mapped files what was touched. The smaller the budget,
-    /// the more is written, down to files for single epochs; less than the engine can do with is not an error. Each engine has
-    /// a budget of its own: a program with several divides what there is among them.
+    /// The budget covers pages of state and rows that become state, rows between workers, open transactions and those in
+    /// flight, the buffers of operators, and resident pages of mapped files. The smaller the budget, the more is spilled,
+    /// down to a file for each epoch; a budget that is too small for the engine is exceeded, not an error. Each engine has
+    /// a budget of its own: a program with several engines divides its memory among them.
     pub fn memory(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.memory = bytes.into();
         self
     }
 
-    /// What is done, once, when more than a third of the memory is taken, with all that may be taken in bytes: a program
-    /// that has little else to do may tell its allocator then to give back what is free. It is done by the thread that
-    /// passes the mark, a worker's, a source's or one that inserts rows, while others may wait for it, so it must not call the
-    /// engine. By default, nothing.
+    /// Called once, with the budget in bytes, when more than a third of it is in use: a program can make its allocator
+    /// release free memory then. The thread that passes the mark makes the call, a worker's, a source's or one that inserts
+    /// rows, while others may wait for it, so the function must not call the engine. The default does nothing.
     pub fn on_pressure(mut self, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.pressure = Arc::new(act);
         self
     }
 
-    /// Keeps what goes beyond the memory here, and not in a folder of its own: for tests of storage that fails.
+    /// Spills state here instead of to a folder of its own: for tests of storage that fails.
     #[doc(hidden)]
     pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
         self.storage = Some(Arc::new(storage));
@@ -147,7 +146,7 @@ impl Builder {
         };
         let scratch = || match Scratch::create() {
             Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),
-            // Who has not asked for a budget can do without one.
+            // The default budget is optional.
             Err(_) if self.memory.is_none() => Ok(None),
             Err(error) => Err(Error::Start { message: error.to_string() }),
         };

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// A time as `TIMESTAMP` has it: nanoseconds since 1970 in UTC.
 pub(crate) type Moment = i64;
 
-/// Tells the time.
+/// Reads the time.
 pub(crate) struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
 
 impl Clock {

@@ -112,12 +112,12 @@ impl Engine {
         self.instance.connectors.inputs.wait()
     }
 
-    /// How far everything has come. Waits for nothing that takes its time.
+    /// The progress of inputs and epochs. Does not block on work in progress.
     pub fn progress(&self) -> Progress {
         self.instance.progress()
     }
 
-    /// How much state the workers hold. Waits for nothing.
+    /// How much state the workers hold. Does not block.
     pub fn state(&self) -> State {
         let budget = self.instance.context.budget();
         let metrics = self.instance.reader.progress.metrics().iter();
@@ -137,16 +137,16 @@ impl Engine {
         })
     }
 
-    /// Why the engine waits for room on a disk that is full: which file cannot be written, and where its file system
-    /// begins. `None` while it does not wait. It goes on by itself once there is room; until then nothing is lost,
-    /// and what is committed waits, as do inputs.
+    /// Why the engine waits for a full disk: the file that cannot be written, and where its file system is mounted. `None`
+    /// while it does not wait. It resumes by itself once there is space. Until then nothing is lost, and commits and inputs
+    /// wait.
     pub fn waits_for_room(&self) -> Option<String> {
         self.instance.context.disk_full().reason()
     }
 
-    /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or,
-    /// when the engine finishes, what it holds. Without a `format` the file's name tells it. If it is written
-    /// to this path already, nothing is done.
+    /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or its contents when
+    /// the engine finishes. Without a `format` the file's name decides. Does nothing if the relation is written to this
+    /// path already.
     pub fn output(
         &self,
         relation: &str,
@@ -162,8 +162,8 @@ impl Engine {
         self.instance.add_output(relation, output)
     }
 
-    /// Starts what has not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of what
-    /// views hold, and completes those of changes, which end with it.
+    /// Starts inputs that have not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of contents, and
+    /// completes the outputs of changes, which end with it.
     pub fn finish(&self) -> Result<()> {
         self.instance.finish()
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, in the user's terms.
+//! Errors, in the user's terms.
 
 use alluvium_dataflow::map::message;
 use alluvium_sql::error::Position;
@@ -7,14 +7,14 @@ use datafusion::error::DataFusionError;
 /// The result of asking an engine for something.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an engine did not do what it was asked.
+/// Why an engine could not do something.
 ///
 /// A statement that fails leaves nothing behind; a transaction it was part of stays open as it was.
-/// Displays as its message alone: whoever knows the file's name puts it and [`Error::position`] in front.
+/// Displays as its message alone. A program that knows the file's name puts it and [`Error::position`] in front.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The SQL cannot be understood, or names what does not exist, or asks for what is not supported.
+    /// The SQL cannot be parsed, names something that does not exist, or needs something that is not supported.
     #[error("{message}")]
     Sql {
         /// What is wrong and, where possible, what to do about it.
@@ -34,7 +34,7 @@ pub enum Error {
     /// A source cannot be opened or read, or a sink written.
     #[error("{message}")]
     Source {
-        /// What was tried, and why it failed.
+        /// The operation, and why it failed.
         message: String,
         /// Where the statement starts, if it was a statement.
         position: Option<Position>,
@@ -42,7 +42,7 @@ pub enum Error {
     /// A part of the engine panicked. Nothing more can be done with this engine.
     #[error("the engine has stopped: {message}; open a new one")]
     Poisoned {
-        /// What is known of the panic.
+        /// The message of the panic.
         message: String,
     },
     /// The engine could not be started.
@@ -109,7 +109,7 @@ impl From<alluvium_sql::Error> for Error {
     }
 }
 
-/// What fails while a statement runs is its data: planning has reported all else.
+/// An error while a statement runs is one of its data: planning has reported all others.
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         Self::data(message(&error))

@@ -1,4 +1,4 @@
-//! What remains of an engine after a panic: one message, which every handle gets.
+//! The poison: the message of the first panic, which every call on every handle returns from then on.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,8 +16,8 @@ pub(crate) trait Waited: Send + Sync {
 
 /// Whether a thread of the engine has panicked, and with what.
 ///
-/// Whoever waits checks the poison before each wait while holding the lock it waits with, and is
-/// registered here; [`Waited::wake`] takes the same lock. So nobody misses it.
+/// A thread that waits checks the poison before each wait, under the lock of its condition variable, which is registered
+/// here; [`Waited::wake`] takes the same lock. So no thread misses it.
 #[derive(Default)]
 pub(crate) struct Poison {
     message: OnceLock<String>,

@@ -1,6 +1,6 @@
-//! What an engine is told once, when it starts.
+//! The settings of an engine, fixed when it starts.
 
-/// What an engine is told once, when it starts.
+/// The settings of an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// How many threads the dataflows run on.

@@ -1,24 +1,24 @@
-//! How much the engine holds.
+//! How much state an engine holds.
 
-/// What tables, views and indexes keep, of all workers.
+/// The state of tables, views and indexes, of all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// How many rows: those of the tables and views, and what operators keep to maintain them. A change that is
+    /// The number of rows: those of tables and views, and those that operators keep to maintain them. A change that is
     /// not compacted yet counts beside the row it changes.
     pub rows: u64,
-    /// How many bytes they take, in memory or in files.
+    /// The size of these rows in bytes, in memory and in files.
     pub bytes: u64,
-    /// How many bytes of memory are counted against the budget: state that is not in files, rows on their way, transactions,
-    /// and what operators, merges and writers of files have in hand.
+    /// The bytes of memory counted against the budget: state that is not in files, rows between operators, transactions, and
+    /// the buffers of operators, merges and file writers.
     pub memory_bytes: u64,
-    /// The most that ever was.
+    /// The largest value `memory_bytes` has had.
     pub memory_peak_bytes: u64,
-    /// How many bytes of memory are free and kept for state to come, which are not counted against the budget.
+    /// The bytes of free memory that are kept for state to come; they do not count against the budget.
     pub kept_bytes: u64,
-    /// How many bytes of the files with state were touched through their mappings, so that they are in memory as well.
+    /// The resident bytes of mapped state files.
     pub mapped_bytes: u64,
-    /// How many bytes the files with state take.
+    /// The size of the state files.
     pub disk_bytes: u64,
-    /// How many bytes were ever written to such files.
+    /// The bytes ever written to state files.
     pub spilled_bytes: u64,
 }

@@ -54,6 +54,7 @@ pub struct PhysicalPlan {
     pub(super) root: OperatorId,
     pub(super) kept: Option<KeptRows>,
     pub(super) errors: (errors::Spec, State),
+    relations: Vec<String>,
     streams: Vec<String>,
     places: HashMap<Fingerprint, Vec<Place>>,
 }
@@ -79,6 +80,11 @@ pub(super) struct KeptRows {
 }
 
 impl PhysicalPlan {
+    /// The tables and materialized views it reads, but not those of its indexes.
+    pub fn relations(&self) -> &[String] {
+        &self.relations
+    }
+
     /// The tables it reads that do not keep their rows.
     pub fn streams(&self) -> &[String] {
         &self.streams
@@ -148,11 +154,14 @@ impl Compiler {
         let mut compiler = Self::default();
         let root = compiler.rows(plan)?;
         let state = State::of("errors".to_owned(), "errors", plan.fingerprint(), &[]);
+        let mut relations = Vec::new();
+        plan.visit_relations(&mut |relation| relations.push(relation.to_owned()));
         Ok(PhysicalPlan {
             steps: compiler.steps,
             root,
             kept,
             errors: (errors::Spec::compile()?, state),
+            relations,
             streams: compiler.streams,
             places: compiler.places,
         })

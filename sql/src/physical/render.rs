@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::delta::{Delta, DeltaStream};
+use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
 use alluvium_dataflow::errors::keep_errors;
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::import::Imports;
@@ -13,6 +13,7 @@ use alluvium_dataflow::sink::{self, Sink};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::array::RecordBatch;
+use arrow::buffer::ScalarBuffer;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
@@ -45,13 +46,18 @@ pub struct StreamInput {
 }
 
 impl StreamInput {
-    /// Inserts rows of the table at `epoch`, which must not be before the last [`StreamInput::advance_to`]. `rows` is
-    /// called when the dataflow takes them.
-    pub fn send(&mut self, epoch: Epoch, rows: impl FnOnce() -> RecordBatch + 'static) {
+    /// Changes rows of the table by weights at `epoch`, which must not be before the last [`StreamInput::advance_to`].
+    /// Without weights every row is inserted once. `rows` is called when the dataflow takes them.
+    pub fn send(
+        &mut self,
+        epoch: Epoch,
+        rows: impl FnOnce() -> (RecordBatch, Option<ScalarBuffer<i64>>) + 'static,
+    ) {
         let columns = self.columns.clone();
         self.input.send(epoch, move || {
-            let rows = rows().project(&columns).expect("the columns are of the table");
-            Delta::insertions(rows, epoch)
+            let (rows, weights) = rows();
+            let rows = rows.project(&columns).expect("the columns are of the table");
+            Delta::new(rows, Times::Same(epoch), weights)
         });
     }
 

@@ -43,9 +43,11 @@ impl TableDefinition {
         !self.primary_key.is_empty() || self.flag("materialized").unwrap_or(!connected)
     }
 
-    /// Whether rows are only ever inserted.
+    /// Whether rows are only ever inserted: by its option and, without that, if it keeps no contents and does not say
+    /// so itself. One that says `'materialized' = 'false'` alone takes unchecked changes.
     pub fn is_append_only(&self) -> bool {
-        self.flag("append_only").unwrap_or(false)
+        let by_default = !self.is_kept() && self.flag("materialized").is_none();
+        self.flag("append_only").unwrap_or(by_default)
     }
 
     fn flag(&self, option: &str) -> Option<bool> {

@@ -14,7 +14,7 @@ use crate::fit::Fit;
 /// The columns of a table, filled from records.
 pub struct Columns {
     columns: Vec<Column>,
-    /// What an unquoted field says for NULL.
+    /// The text of an unquoted field that is NULL.
     null_value: String,
     /// The line of each row.
     lines: Vec<u64>,

@@ -97,8 +97,8 @@ struct CsvReader {
     records: Records<Box<dyn BufRead + Send>>,
     counter: Counter,
     record: Record,
-    /// What reading the first record came to, if it was read to see whether it is a header and is none.
-    in_hand: Option<Reading>,
+    /// The first record, if it was read as a possible header and is none.
+    first: Option<Reading>,
     /// The number of fields a record must have.
     width: usize,
     columns: Columns,
@@ -114,7 +114,7 @@ impl CsvReader {
         let mut record = Record::default();
         let mut width = request.schema.fields().len();
         let mut fields: Vec<Option<usize>> = (0..width).map(Some).collect();
-        let mut in_hand = None;
+        let mut first_record = None;
         if options.headers != Some(false) {
             let first = records.read(&mut record).map_err(failed)?;
             let names = match first {
@@ -130,7 +130,7 @@ impl CsvReader {
                 Err(problem) if options.headers == Some(true) => {
                     return Err(Error::source(format!("{}:1: {problem}", path.display())));
                 }
-                Err(_) => in_hand = Some(first),
+                Err(_) => first_record = Some(first),
             }
         }
         Ok(Self {
@@ -138,7 +138,7 @@ impl CsvReader {
             records,
             counter: input.counter,
             record,
-            in_hand,
+            first: first_record,
             width,
             columns: Columns::new(request, &fields, options.null_value.as_deref()),
             batch_rows: request.batch_rows,
@@ -151,7 +151,7 @@ impl SourceReader for CsvReader {
         let mut refused = Vec::new();
         let mut count = 0;
         while count < self.batch_rows {
-            let reading = match self.in_hand.take() {
+            let reading = match self.first.take() {
                 Some(reading) => reading,
                 None => self
                     .records

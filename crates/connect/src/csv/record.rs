@@ -6,7 +6,7 @@ use std::str;
 
 use super::options::Options;
 
-/// The longest record that is read, in bytes: what a quote left open may make of a file.
+/// The longest record that is read, in bytes: an open quote would make a record of the rest of a file.
 const LONGEST: u64 = 16 << 20;
 
 /// One record: its fields without their quotes, and where it began.
@@ -28,7 +28,7 @@ struct FieldEnd {
 /// A field of a record. A quoted field is never NULL: `""` is an empty string.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
-    /// What the field says.
+    /// The text of the field, without quotes.
     pub text: &'a str,
     /// Whether it stood in quotes.
     pub quoted: bool,
@@ -61,7 +61,7 @@ impl Record {
     }
 }
 
-/// What came of reading a record.
+/// The result of reading a record.
 pub enum Reading {
     /// A record.
     Record,
@@ -78,7 +78,7 @@ pub struct Records<R> {
     quote: Option<u8>,
     /// The number of lines read.
     lines: u64,
-    /// The line in hand, with its end.
+    /// The current line, with its end.
     raw: Vec<u8>,
     /// The record's text, while it is not yet known to be UTF-8.
     text: Vec<u8>,
@@ -95,7 +95,7 @@ impl<R: BufRead> Records<R> {
         Ok(Self { input, delimiter, quote, lines: 0, raw: Vec::new(), text: Vec::new() })
     }
 
-    /// Reads the next record into `record`, whose line is right even for what is malformed.
+    /// Reads the next record into `record`. Its line number is right for malformed records, too.
     ///
     /// Fails if the input does, or if there is no end to a record.
     pub fn read(&mut self, record: &mut Record) -> io::Result<Reading> {
@@ -121,7 +121,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Splits the line in hand, and those that follow while a quote is open, into fields.
+    /// Splits the current line, and those that follow while a quote is open, into fields.
     fn split(&mut self, fields: &mut Vec<FieldEnd>) -> io::Result<Option<&'static str>> {
         let mut at = 0;
         loop {
@@ -149,7 +149,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Takes the rest of a quoted field, and says where in the line in hand its closing quote is behind.
+    /// Reads the rest of a quoted field. Returns the position behind its closing quote in the current line.
     fn unquote(&mut self, quote: u8, mut at: usize) -> io::Result<Option<usize>> {
         loop {
             let rest = &self.raw[at..];
@@ -171,7 +171,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// The line in hand without its end.
+    /// The current line without its end.
     fn content(&self) -> Range<usize> {
         let line = self.raw.strip_suffix(b"\n").unwrap_or(&self.raw);
         0..line.strip_suffix(b"\r").unwrap_or(line).len()

@@ -1,6 +1,6 @@
 //! The names of an object's members.
 
-/// The names in one object, in order, each as often as it occurs; of what is not well-formed, those in front.
+/// The names in one object, in order, each as often as it occurs; of malformed text, those before the problem.
 ///
 /// The brackets of the object are in balance.
 pub fn keys(object: &[u8]) -> Vec<String> {

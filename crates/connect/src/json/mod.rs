@@ -1,8 +1,8 @@
 //! JSON files, compressed with gzip or not: an object per row.
 //!
 //! [`records`] cuts a file into objects, [`decode`] makes typed arrays of them, [`infer`] guesses types, and
-//! [`write`](mod@write) writes. What is read is an object a line or, if the file begins with `[`, one array of
-//! objects; what is written is one array ([`Json::ARRAY`]) or an object a line ([`Json::LINES`]).
+//! [`write`](mod@write) writes. A file that begins with `[` is read as one array of objects, any other as an object per
+//! line; a file is written as one array ([`Json::ARRAY`]) or as an object per line ([`Json::LINES`]).
 //!
 //! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
 //!   of a file have it. Members that are no columns are passed over; a column that an object does not have gets
@@ -33,7 +33,7 @@ use write::JsonWriter;
 
 /// JSON files: either one array of objects, or an object a line.
 ///
-/// The two read the same files, and differ in their names, the file names they handle, and in what they write.
+/// Both read the same files. They differ in their names, in the file names they handle, and in the layout they write.
 #[derive(Clone, Copy, Debug)]
 pub struct Json {
     name: &'static str,

@@ -53,7 +53,7 @@ pub struct Records {
     input: Box<dyn BufRead + Send>,
     /// Whether they stand in an array, and where in it reading is.
     array: Option<Place>,
-    /// The line in hand: its number, its text, and what of it has been read.
+    /// The current line: its number, its text, and how much of it has been read.
     line: u64,
     raw: Vec<u8>,
     at: usize,
@@ -87,7 +87,7 @@ impl Records {
         Ok(records)
     }
 
-    /// Up to so many objects, and what stands between them and is none; `None` at the end of the file.
+    /// Up to `most` objects, and the text between them that is refused; `None` at the end of the file.
     pub fn read(&mut self, most: usize, file: &Path) -> io::Result<Option<(Batch, Vec<Refusal>)>> {
         let mut batch = Batch::default();
         let mut refused = Vec::new();
@@ -111,7 +111,7 @@ impl Records {
         Ok((batch.len() + refused.len() > 0).then_some((batch, refused)))
     }
 
-    /// What a line holds, from where it is read.
+    /// The object on the rest of the line.
     fn read_line_object(&mut self, batch: &mut Batch) -> io::Result<Found> {
         if self.skip_blanks()?.is_none() {
             return Ok(Found::End);
@@ -158,7 +158,7 @@ impl Records {
         self.read_item(next, batch)
     }
 
-    /// An object that begins in the line in hand, and may end in another.
+    /// An object that begins on the current line, and may end on another.
     fn read_object(&mut self, batch: &mut Batch) -> io::Result<Found> {
         let line = self.line;
         let mut object = Vec::new();
@@ -194,7 +194,7 @@ impl Records {
         }
     }
 
-    /// Takes the next line in hand; `false` at the end of the file.
+    /// Reads the next line; `false` at the end of the file.
     fn read_line(&mut self) -> io::Result<bool> {
         self.raw.clear();
         self.at = 0;
@@ -208,7 +208,7 @@ impl Records {
     }
 }
 
-/// What was found in a file.
+/// What follows in a file.
 enum Found {
     Object,
     /// Something else, on this line.
@@ -255,7 +255,7 @@ impl Brackets {
 mod tests {
     use super::*;
 
-    /// The objects of a text with their lines, and what is wrong.
+    /// The objects of a text and the problems, with their lines.
     fn read(text: &'static str) -> Vec<(u64, String)> {
         let mut records = Records::new(Box::new(text.as_bytes())).unwrap();
         let mut all = Vec::new();

@@ -12,7 +12,7 @@ use super::Uses;
 use crate::error::{Error, Result};
 use crate::worker::DataflowId;
 
-/// What the catalog knows of a relation.
+/// A relation in the catalog.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct Table {
     pub(crate) defaults: Vec<Option<Expr>>,
     /// Whether it keeps its contents.
     pub(crate) kept: bool,
-    /// Whether rows are only ever inserted.
+    /// Whether rows are only ever inserted. A table that keeps nothing and is not append-only takes unchecked changes.
     pub(crate) append_only: bool,
 }
 
@@ -49,6 +49,18 @@ impl Table {
         }
         if self.append_only {
             return Err(Error::sql(format!("\"{name}\" is 'append_only': rows only enter it")));
+        }
+        Ok(())
+    }
+
+    /// Refuses unchecked changes of a table, called `name`, that keeps its contents or is append-only.
+    pub(crate) fn check_unchecked(&self, name: &str) -> Result<()> {
+        if self.kept {
+            let message = format!("\"{name}\" keeps its contents: insert and delete its rows");
+            return Err(Error::sql(message));
+        }
+        if self.append_only {
+            return Err(Error::sql(format!("\"{name}\" is 'append_only': insert its rows")));
         }
         Ok(())
     }
@@ -71,7 +83,7 @@ pub(crate) struct View {
 pub struct RelationInfo {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: RelationKind,
     /// Its columns.
     pub schema: SchemaRef,
@@ -95,7 +107,7 @@ pub enum RelationKind {
 }
 
 impl RelationKind {
-    /// What it is called.
+    /// Its name in messages.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -156,13 +168,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is a table through which rows only pass.
-    pub(crate) fn is_stream(&self) -> bool {
-        matches!(&self.definition, Definition::Table(Table { kept: false, .. }))
-    }
-
-    /// The plan of its changes: for what is kept a scan of it, for a table that keeps nothing what passes
-    /// through it, for a plain view the view itself.
+    /// The plan of its changes: a scan of what is kept, the stream of a table that keeps nothing, or a plain view itself.
     pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
         if self.kind() == RelationKind::LocalView {
             return Err(Error::sql(format!(
@@ -177,14 +183,16 @@ impl Entry {
         }
         let columns = (0..self.schema.fields().len()).collect();
         let relation = self.name.clone();
-        let plan = match self.is_stream() {
-            true => IncrementalPlan::stream(relation, &self.schema, columns),
-            false => IncrementalPlan::scan(relation, &self.schema, columns, &[], false),
+        let plan = match &self.definition {
+            Definition::Table(Table { kept: false, append_only, .. }) => {
+                IncrementalPlan::stream(relation, &self.schema, columns, *append_only)
+            }
+            _ => IncrementalPlan::scan(relation, &self.schema, columns, &[], false),
         };
         plan.map(Arc::new).map_err(|error| Error::sql(error.to_string()))
     }
 
-    /// What it is to the planner.
+    /// The relation as the planner sees it.
     pub(crate) fn relation(&self) -> Relation {
         let schema = self.schema.clone();
         match &self.definition {

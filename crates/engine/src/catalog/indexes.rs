@@ -1,4 +1,4 @@
-//! The indexes that exist, and how many dataflows use them.
+//! The indexes that exist, and how many users each has.
 
 use std::collections::hash_map::{Entry as Place, HashMap};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ impl Indexes {
         entries.insert(index.fingerprint, Entry { id, parts: index.parts.clone(), users: 1 });
     }
 
-    /// Takes a user from each of these; returns those without any, users before what they use.
+    /// Removes one user from each of these. Returns the indexes that have none left, each before those it is made of.
     pub(crate) fn release(&self, uses: &Uses) -> Vec<DataflowId> {
         let mut entries = self.0.lock();
         let mut released: Vec<Fingerprint> = uses.all.keys().copied().collect();

@@ -1,7 +1,7 @@
-//! What exists: tables and views, what they are made of, and what depends on what.
+//! The catalog: tables and views, their definitions, and their dependencies.
 //!
-//! The catalog is a persistent value: whoever plans a statement works with the [`Entries`] of one moment,
-//! and definitions replace them.
+//! The catalog is a persistent value: a statement is planned with the [`Entries`] of one moment, and definitions replace
+//! them.
 
 mod entry;
 mod indexes;
@@ -34,7 +34,7 @@ pub(crate) static ERRORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
-/// The name under which one can read what is kept for each relation.
+/// The name of the system relation that lists all state.
 pub(crate) const ARRANGEMENTS: &str = "alluvium.arrangements";
 
 /// The columns of [`ARRANGEMENTS`].
@@ -56,7 +56,7 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
-/// The columns of what is not made by anybody.
+/// The columns of a system relation.
 fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {
         ERRORS => Some(&ERRORS_SCHEMA),
@@ -65,17 +65,17 @@ fn system(name: &str) -> Option<&'static SchemaRef> {
     }
 }
 
-/// All that exists, by name.
+/// All relations, by name.
 pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
 
-/// What exists now.
+/// The relations that exist.
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<Arc<Entries>>,
 }
 
 impl Catalog {
-    /// What exists at this moment.
+    /// The relations of this moment.
     pub(crate) fn entries(&self) -> Arc<Entries> {
         self.entries.read().clone()
     }
@@ -91,7 +91,7 @@ impl Catalog {
         self.entries.read().contains_key(name)
     }
 
-    /// The relations that name `name`, and those that name them, each before what it names.
+    /// The relations that depend on `name`, directly or through others, each before those it depends on.
     pub(crate) fn dependents(&self, name: &str) -> Vec<Arc<Entry>> {
         fn collect(entries: &Entries, name: &str, found: &mut Vec<Arc<Entry>>) {
             for entry in entries.values() {
@@ -133,7 +133,7 @@ impl Catalog {
     }
 }
 
-/// What planning a statement may see.
+/// The relations that a statement may name.
 pub(crate) struct Scope<'a>(pub(crate) &'a Entries);
 
 impl alluvium_sql::catalog::Catalog for Scope<'_> {
@@ -149,7 +149,7 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
     }
 }
 
-/// What planning a statement may see that reads files.
+/// The relations and files that a statement may name.
 pub(crate) struct FileScope<'a> {
     pub(crate) entries: &'a Entries,
     pub(crate) files: &'a Files,

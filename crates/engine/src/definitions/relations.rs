@@ -111,6 +111,8 @@ impl Definitions {
             }
         };
         let removed = before.map_or(Ok(()), |before| self.remove(&before, connectors));
+        // The catalog copies entries that somebody still reads.
+        drop(entries);
         self.catalog.insert(Entry {
             name: name.clone(),
             schema: planned.schema,

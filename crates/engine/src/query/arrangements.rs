@@ -1,4 +1,4 @@
-//! `alluvium.arrangements`: what is kept for each table, view and index, worker by worker.
+//! `alluvium.arrangements`: the state of each table, view and index, per worker.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::datasource::{MemTable, TableProvider};
 use crate::catalog::ARRANGEMENTS_SCHEMA;
 use crate::error::Result;
 
-/// What the workers hold now.
+/// The spines of all workers.
 pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> {
     let spines: Vec<(u64, SpineMetrics)> = metrics
         .iter()

@@ -1,4 +1,4 @@
-//! `COUNT(DISTINCT a, b)`, which DataFusion's plans can say and not run: the count of distinct structs of what is given.
+//! `COUNT(DISTINCT a, b)`, which DataFusion plans but cannot run: the count of distinct structs of the arguments.
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;

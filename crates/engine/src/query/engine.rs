@@ -88,13 +88,13 @@ impl QueryEngine {
     }
 }
 
-/// DataFusion's own rules, but joins and filters as views have them, and what it must not know.
+/// DataFusion's own rules, with joins and filters as views have them, and rules that correct its errors.
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let last: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
         [Arc::new(HiddenGroups), Arc::new(ConditionsInTurn)];
     let own: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
         [Arc::new(CrossJoinElimination::default()), Arc::new(FilterPushDown::careful())];
-    // They may give two columns one name, and only save the reading of files field by field.
+    // They may give two columns the same name, and only help to read single fields of files.
     let left_out = ["extract_leaf_expressions", "push_down_leaf_projections"];
     let rules = Optimizer::new().rules.into_iter();
     let rules = rules

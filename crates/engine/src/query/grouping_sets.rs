@@ -1,4 +1,4 @@
-//! What a filter says of a column ends where grouping sets leave the column out.
+//! A filter on a column says nothing above grouping sets that leave the column out.
 //!
 //! DataFusion knows of `WHERE k = 1` still above `GROUP BY ROLLUP (k)` that `k` is 1, though it is NULL in the rows of
 //! all groups together, and does not sort by it. So the columns that are grouped by go through a function below such
@@ -24,7 +24,8 @@ static AS_IT_IS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::from(AsItIs { signature }))
 });
 
-/// Hides the columns of grouping sets. It is to be the last rule, because no filter passes what it puts in.
+/// Hides the columns of grouping sets from the optimizer. It must be the last rule, because no filter passes the function
+/// that it inserts.
 #[derive(Debug)]
 pub(super) struct HiddenGroups;
 
@@ -84,7 +85,7 @@ fn is_hidden(input: &LogicalPlan) -> bool {
     matches!(input, LogicalPlan::Projection(projection) if projection.expr.iter().any(is_hidden))
 }
 
-/// Gives what it is given first, and NULL if that is nothing.
+/// Returns its first argument.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct AsItIs {
     signature: Signature,

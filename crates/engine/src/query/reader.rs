@@ -1,4 +1,4 @@
-//! The reader: what an engine holds, as queries see it.
+//! The reader: ad-hoc queries over the relations of an engine.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ pub(crate) struct Answer {
     pub(crate) batches: Vec<RecordBatch>,
 }
 
-/// What a query reads.
+/// The inputs of a query.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     /// The relations that existed when it was planned.
@@ -94,7 +94,7 @@ impl Reader {
         )
     }
 
-    /// The last committed epoch: a query that begins now sees it, whoever committed it.
+    /// The last committed epoch: a query that begins now sees it, on every handle.
     pub(crate) fn last(&self) -> Epoch {
         self.sequencer.last()
     }

@@ -35,7 +35,7 @@ pub(super) struct RelationTable {
     overlaid: Option<Overlaid>,
 }
 
-/// A table with a transaction's writes: laid over each other on the first scan, since then rows.
+/// A table with a transaction's changes, which the first scan applies.
 struct Overlaid {
     overlay: Mutex<Option<Overlay>>,
     rows: Mutex<Option<Vec<RecordBatch>>>,
@@ -53,7 +53,7 @@ impl RelationTable {
         Self { schema, epoch, snapshots, overlaid }
     }
 
-    /// What a transaction sees of a table it has written to.
+    /// The rows of a table that the transaction has written to.
     fn overlaid(
         &self,
         overlaid: &Overlaid,

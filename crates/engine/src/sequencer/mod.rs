@@ -22,7 +22,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::TableChange;
-use crate::worker::{Command, Dataflow, DataflowId, Pool, Progress};
+use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -57,7 +57,7 @@ pub(crate) struct Stream {
 /// The dataflow whose one row is the time of the epoch.
 struct RunningClock {
     id: DataflowId,
-    /// What the row says.
+    /// The value of the row.
     time: Moment,
 }
 
@@ -77,7 +77,7 @@ impl Sequencer {
         self.pool.len()
     }
 
-    /// The last epoch that was committed. Waits for nobody.
+    /// The last epoch that was committed. Does not block.
     pub(crate) fn last(&self) -> Epoch {
         self.last.load(Ordering::Acquire)
     }
@@ -88,7 +88,7 @@ impl Sequencer {
     }
 
     /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many
-    /// epochs are in flight, while there is no memory left that those in flight could give back, and while a
+    /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
     /// subscription is congested. Does not wait until the epoch is complete.
     ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
@@ -101,26 +101,33 @@ impl Sequencer {
             true => 1,
             false => IN_FLIGHT,
         })?;
-        let changed: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
+        let mut tables: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
-        state.changed.extend(changed);
+        state.changed.extend(&tables);
         if let Some(clock) = &mut state.clock {
+            tables.push(clock.id);
             shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
-        Ok(self.make_epoch(&mut state, shares, time))
+        Ok(self.make_epoch(&mut state, &tables, shares, time))
     }
 
     fn make_epoch(
         &self,
         state: &mut State,
+        tables: &[DataflowId],
         mut shares: Vec<Vec<(DataflowId, Vec<TableChange>)>>,
         time: Moment,
     ) -> Epoch {
         let epoch = self.last() + 1;
+        let advance = match self.budget.is_over() {
+            true => Advance::All,
+            false => Advance::Changed(tables.into()),
+        };
         self.progress.expect(epoch, time);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
+            advance: advance.clone(),
             changes: std::mem::take(&mut shares[worker]),
         });
         state.time = Some(time);
@@ -145,8 +152,8 @@ impl Sequencer {
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
-            self.make_epoch(&mut state, shares, time);
-            // Whoever gives the time is not bound by the clock's.
+            self.make_epoch(&mut state, &[id], shares, time);
+            // A transaction with a time of its own is not bound by the clock's.
             state.time = before;
             state.clock = Some(RunningClock { id, time });
             id
@@ -197,14 +204,14 @@ impl Sequencer {
         Ok(id)
     }
 
-    /// Does something on every worker's thread.
+    /// Runs a function on every worker's thread.
     #[cfg(test)]
     pub(crate) fn run_on_workers(&self, act: fn()) {
         let _order = self.state.lock();
         self.pool.broadcast(|_| Command::Run(act));
     }
 
-    /// Takes a dataflow down. What others pinned of it stays readable to them.
+    /// Removes a dataflow. Snapshots that readers have pinned stay readable.
     pub(crate) fn remove(&self, id: DataflowId) {
         if self.poison.is_spread() {
             return;

@@ -70,7 +70,7 @@ impl Session {
         loaded
     }
 
-    /// Writes what a query answers to a file.
+    /// Writes the result of a query to a file.
     pub(super) fn copy_to(
         &mut self,
         query: &ast::Query,

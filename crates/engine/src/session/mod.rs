@@ -1,4 +1,4 @@
-//! Sessions: what a client asks for in SQL, statement by statement.
+//! Sessions: a client's SQL, statement by statement.
 //!
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
 //! with outputs through [`definition`]), COPY is in [`copy`], and INSERT, UPDATE and DELETE are in [`write`](mod@write).
@@ -49,8 +49,8 @@ impl Session {
         self.base = base.as_ref().to_owned();
     }
 
-    /// Makes statements that read wait until all inputs of tables have been read to their ends. Otherwise
-    /// they read the last complete epoch, whatever inputs have come to by then.
+    /// Makes statements that read wait until all inputs of tables have been read to their ends. Otherwise they read what
+    /// inputs have committed so far.
     ///
     /// In any case the first statement that reads a table or a view starts all inputs there are.
     pub fn set_awaits_sources(&mut self, awaits: bool) {
@@ -242,8 +242,8 @@ impl Session {
         files(statement).into_iter().map(file).collect()
     }
 
-    /// Starts the inputs of tables before the first statement that reads what is in the engine. Inside a
-    /// transaction nothing is waited for: inputs wait for its end.
+    /// Starts the inputs of tables before the first statement that reads a relation. Inside a transaction it does not wait
+    /// for them: they wait for the transaction.
     fn before_reading(&self, reads: bool) -> Result<()> {
         if reads {
             self.engine.start()?;

@@ -1,4 +1,4 @@
-//! What comes of a statement.
+//! The outcome of a statement.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use crate::source::Refusal;
 use crate::subscription::Subscription;
 
-/// What comes of a statement.
+/// The outcome of a statement.
 #[derive(Debug)]
 pub enum Outcome {
     /// A definition was made or dropped, or a transaction was begun or ended.
@@ -26,7 +26,7 @@ pub enum Outcome {
         /// Its rows.
         batches: Vec<RecordBatch>,
     },
-    /// The changes of a relation, from what it holds on: the answer to a SUBSCRIBE.
+    /// The contents and then the changes of a relation: the answer to a SUBSCRIBE.
     Subscribed(Subscription),
     /// The answer to an EXPLAIN.
     Text(String),

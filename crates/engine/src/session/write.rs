@@ -67,8 +67,8 @@ impl Session {
         })
     }
 
-    /// Works out a statement's writes to a table inside the open transaction, or one made for it: gives `stage`
-    /// what the plan answers, batch by batch. All of it is staged or, on an error, nothing.
+    /// Runs the plan of a statement that writes, inside the open transaction or one of its own, and passes its result to
+    /// `stage`, batch by batch. On an error nothing is staged.
     fn change(
         &mut self,
         plan: impl FnOnce(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
@@ -92,8 +92,8 @@ impl Session {
         Ok(Outcome::Changed { rows, epoch })
     }
 
-    /// Does something inside the open transaction. If none is open, one is made for it, committed if it
-    /// succeeds and rolled back if it fails.
+    /// Runs `act` inside the open transaction. Without one, it begins a transaction, and commits it if `act` succeeds or
+    /// rolls it back if it fails.
     pub(super) fn in_one_transaction<R>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<R>,
@@ -109,7 +109,7 @@ impl Session {
         Ok((done, epoch))
     }
 
-    /// Makes what was staged a part of the open transaction; returns how many rows there are.
+    /// Makes the staged changes part of the open transaction; returns how many rows there are.
     pub(super) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         self.transaction.as_mut().map_or(Ok(0), |open| open.finish_staging(staging))
     }

@@ -1,9 +1,8 @@
-//! Where rows go when they do not go to a subscriber: the [`Sink`] trait.
+//! Sinks: formats that rows are written in, and the [`Sink`] trait.
 //!
 //! A sink is a format that rows are written in. It is registered once, when an engine is built
-//! ([`crate::Builder::sink`]), and serves every statement that names a path it handles: `COPY … TO` writes an
-//! answer, and the [`outputs`] of a view, which its connectors define, write what it holds in the end, or
-//! each of its changes.
+//! ([`crate::Builder::sink`]), and serves every statement that names a path it handles: `COPY … TO` writes the result of a
+//! query, and the [`outputs`] of a view, which its connectors define, write its final contents or each of its changes.
 
 mod changes;
 mod outputs;
@@ -20,11 +19,11 @@ use crate::error::{Error, Result};
 
 /// A format of files, or of anything else a path can name, that rows can be written in.
 pub trait Sink: Send + Sync {
-    /// What it is called where a format is named, such as `csv`; in lower case.
+    /// The name of the format, such as `csv`; in lower case.
     fn name(&self) -> &str;
 
-    /// Whether it writes what `path` names; judges by the path alone. Of several sinks that say yes, the
-    /// one registered first is taken.
+    /// Whether it writes files of this name; decides by the path alone. If several sinks do, the engine takes the one
+    /// registered first.
     fn handles(&self, path: &Path) -> bool;
 
     /// Fails if there is no such option, or it has no such value. Names are in upper case.
@@ -37,7 +36,7 @@ pub trait Sink: Send + Sync {
     fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>>;
 }
 
-/// What is asked of a sink.
+/// A request to a sink to write a path.
 #[derive(Clone, Debug)]
 pub struct SinkRequest {
     /// The path, counted from the session's base directory if it was relative.
@@ -46,16 +45,16 @@ pub struct SinkRequest {
     pub options: Vec<(String, String)>,
     /// The columns of the rows.
     pub schema: SchemaRef,
-    /// When others may see what was written.
+    /// When the rows become visible to others.
     pub visibility: Visibility,
 }
 
-/// When others may see what a sink wrote.
+/// When the rows that a sink writes become visible to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// At the end: the path keeps what it holds until the writer finishes, and if it never does.
+    /// At the end: the path keeps its former content until the writer finishes, also if it never does.
     WhenFinished,
-    /// At each flush, if the format allows it, or else at the end. What the path holds goes at once.
+    /// At each flush if the format allows it, or else at the end. The former content of the path is removed at once.
     WhenFlushed,
 }
 
@@ -63,12 +62,12 @@ pub enum Visibility {
 ///
 /// A writer that panics poisons the engine. One that is dropped has not finished.
 pub trait SinkWriter: Send {
-    /// Takes rows, which need not be anywhere yet.
+    /// Writes rows; they may be buffered.
     fn write(&mut self, rows: &RecordBatch) -> Result<()>;
 
-    /// Sends what was written on to where it goes, as far as the format allows.
+    /// Passes buffered rows on, as far as the format allows.
     fn flush(&mut self) -> Result<()>;
 
-    /// Completes what was written.
+    /// Completes the output.
     fn finish(self: Box<Self>) -> Result<()>;
 }

@@ -37,7 +37,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What it writes of a relation.
+    /// What it writes of a relation: changes or contents.
     pub(crate) fn mode(&self, entry: &Entry) -> Result<OutputMode> {
         self.mode_for(&entry.name, entry.kind())
     }
@@ -109,8 +109,8 @@ impl Outputs {
 }
 
 impl Instance {
-    /// Writes what a relation holds, or its changes from now on. If there is an output of it to the same path,
-    /// that one stays instead.
+    /// Writes the contents of a relation, or its changes from now on. Does nothing if there is an output of it to the same
+    /// path.
     pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<()> {
         let outputs = &self.connectors.outputs;
         let entry = self.definitions.catalog.get(relation)?;
@@ -145,8 +145,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Starts what has not started, waits until all inputs are at their ends and all of it is complete,
-    /// writes the contents of views, and ends the outputs of changes.
+    /// Starts inputs that have not started, waits until all inputs are at their ends and their epochs are complete, writes
+    /// the contents of views, and ends the outputs of changes.
     pub(crate) fn finish(self: &Arc<Self>) -> Result<()> {
         self.start_inputs()?;
         self.connectors.inputs.wait()?;

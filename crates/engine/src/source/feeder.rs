@@ -1,8 +1,8 @@
 //! The threads that read inputs into tables.
 //!
-//! There is one for each table that has inputs, and it reads them one after the other: their rows enter the
-//! table in the order in which connectors and rows are written, whatever the other tables do meanwhile. Each
-//! portion is a transaction. A thread that is too far ahead of the dataflows waits for them.
+//! Each table with inputs has a thread, which reads them one after the other: rows enter the table in the order of its
+//! connectors and their rows, independently of other tables. Each portion is a transaction. A thread that is too far
+//! ahead of the dataflows waits for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,7 +81,7 @@ fn named(input: &Input, error: Error) -> Error {
     }
 }
 
-/// Reads the inputs of one table; what comes after one that fails is not read.
+/// Reads the inputs of one table. After one that fails, the others are not read.
 fn run(instance: &Weak<Instance>, inputs: Opened) {
     let mut failed: Option<Error> = None;
     for (input, reader) in inputs {

@@ -51,7 +51,7 @@ impl Input {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Counts what a transaction brought in.
+    /// Counts the rows of a transaction.
     pub(super) fn count(&self, rows: u64, bytes: u64, refused: Vec<Refusal>) {
         self.counters.add(rows, refused.len() as u64, bytes);
         if !refused.is_empty() {
@@ -62,7 +62,7 @@ impl Input {
     }
 }
 
-/// All inputs there are, in the order they were defined, and what each is doing.
+/// All inputs, in the order they were defined, and their states.
 pub(crate) struct Inputs {
     state: Mutex<Vec<(Arc<Input>, State)>>,
     changed: Condvar,
@@ -90,7 +90,7 @@ impl Inputs {
         self.state.lock().extend(inputs);
     }
 
-    /// Those that have not started.
+    /// The inputs that have not started.
     pub(super) fn waiting(&self) -> Vec<Arc<Input>> {
         let state = self.state.lock();
         let waiting = state.iter().filter(|(_, state)| matches!(state, State::Waiting));
@@ -149,7 +149,7 @@ impl Inputs {
         }
     }
 
-    /// How far each has come.
+    /// The progress of each.
     pub(crate) fn progress(&self) -> Vec<SourceProgress> {
         let one = |(input, state): &(Arc<Input>, State)| SourceProgress {
             table: input.table.clone(),

@@ -1,4 +1,4 @@
-//! Where rows come from when they do not come as SQL or as batches: the [`Source`] trait.
+//! Sources: formats that rows are read from, and the [`Source`] trait.
 //!
 //! A source is a format that rows are read from. It is registered once, when an engine is built
 //! ([`crate::Builder::source`]), and serves every statement that names a path it handles:
@@ -32,11 +32,11 @@ use crate::error::{Error, Result};
 
 /// A format of files, or of anything else a path can name, that rows can be read from.
 pub trait Source: Send + Sync {
-    /// What it is called where a format is named, such as `csv`; in lower case.
+    /// The name of the format, such as `csv`; in lower case.
     fn name(&self) -> &str;
 
-    /// Whether it can read what `path` names; judges by the path alone. Of several sources that say
-    /// yes, the one registered first is taken.
+    /// Whether it reads files of this name; decides by the path alone. If several sources do, the engine takes the one
+    /// registered first.
     fn handles(&self, path: &Path) -> bool;
 
     /// Fails if there is no such option, or it has no such value. Names are in upper case.
@@ -47,7 +47,7 @@ pub trait Source: Send + Sync {
         Err(Error::source(format!("there is no option {option} of the format {}", self.name())))
     }
 
-    /// Tells what columns `path` has, which may take reading some of it.
+    /// The columns of `path`. May read some of it.
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
         let _ = options;
         let (path, name) = (path.display(), self.name());
@@ -61,16 +61,16 @@ pub trait Source: Send + Sync {
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>>;
 }
 
-/// What a source finds a path to hold.
+/// The columns that a source finds in a path.
 #[derive(Clone, Debug)]
 pub struct Inferred {
-    /// The columns, of any types; tables take what they can hold.
+    /// The columns, of any types; a table casts them to types it can store.
     pub schema: SchemaRef,
     /// The options with which rows of these columns are read: those that were given, and more.
     pub options: Vec<(String, String)>,
 }
 
-/// What is asked of a source.
+/// A request to a source to read a path.
 #[derive(Clone, Debug)]
 pub struct SourceRequest {
     /// The path, counted from the session's base directory if it was relative.
@@ -99,8 +99,8 @@ impl SourceRequest {
 pub trait SourceReader: Send {
     /// The next rows; `None` after the last ones.
     ///
-    /// A row that cannot be read is refused, and does not stop the reader. An error ends what reads: a `COPY`
-    /// leaves nothing then, an input what it has read before.
+    /// A row that cannot be read is refused, and does not stop the reader. An error ends the statement or the input: a
+    /// `COPY` then has no effect, while an input keeps the rows it has read before.
     fn next(&mut self) -> Result<Option<Portion>>;
 }
 
@@ -134,7 +134,7 @@ pub struct Refusal {
     pub file: PathBuf,
     /// The line it begins on, or its number where there are no lines; the first is 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
 }
 

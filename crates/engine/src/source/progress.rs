@@ -1,11 +1,11 @@
-//! How far sources have come, as other threads see it.
+//! The progress of sources.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Refusal;
 
-/// How far an engine has come.
+/// The progress of an engine.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The inputs of tables, in the order they were defined.
@@ -16,7 +16,7 @@ pub struct Progress {
     pub complete: u64,
 }
 
-/// How far one input of a table has come.
+/// The progress of one input of a table.
 #[derive(Clone, Debug)]
 pub struct SourceProgress {
     /// The table it fills.
@@ -25,7 +25,7 @@ pub struct SourceProgress {
     pub name: String,
     /// Where its rows come from.
     pub path: PathBuf,
-    /// What it is doing.
+    /// Its state.
     pub state: SourceState,
     /// How many rows it has brought in, in transactions that are committed.
     pub rows: u64,
@@ -37,7 +37,7 @@ pub struct SourceProgress {
     pub messages: Vec<Refusal>,
 }
 
-/// What an input is doing.
+/// The state of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceState {
     /// It has not been started.
@@ -53,7 +53,7 @@ pub enum SourceState {
     },
 }
 
-/// What an input counts. Written by its own thread only.
+/// The counters of an input. Only its own thread writes them.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     rows: AtomicU64,

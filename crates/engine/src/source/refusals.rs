@@ -11,10 +11,10 @@ use super::Refusal;
 use crate::catalog::ERRORS_SCHEMA;
 use crate::error::Result;
 
-/// How many refused rows of a table are kept: a file of another format altogether refuses all it has.
+/// How many refused rows of a table are kept: a file of another format refuses all of its rows.
 const MOST: usize = 100_000;
 
-/// What was refused, by table, for as long as the table is there.
+/// Refused rows by table, until the table is dropped.
 #[derive(Default)]
 pub(crate) struct Refusals {
     tables: Mutex<BTreeMap<String, Refused>>,
@@ -59,14 +59,14 @@ impl Refusals {
         Ok(())
     }
 
-    /// What was refused up to an epoch.
+    /// The rows refused up to an epoch.
     pub(crate) fn rows(&self, epoch: Epoch) -> Vec<RecordBatch> {
         let tables = self.tables.lock();
         let batches = tables.values().flat_map(|refused| &refused.batches);
         batches.filter(|(at, _)| *at <= epoch).map(|(_, rows)| rows.clone()).collect()
     }
 
-    /// A table is gone.
+    /// Forgets the rows of a table that is dropped.
     pub(crate) fn forget(&self, table: &str) {
         self.tables.lock().remove(table);
     }

@@ -56,7 +56,7 @@ impl Registry {
         Ok(InputReader { reader, guard })
     }
 
-    /// Tells what columns a path has.
+    /// The columns that a path has.
     pub(crate) fn infer(
         &self,
         source: &dyn Source,

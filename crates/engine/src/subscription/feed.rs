@@ -16,10 +16,10 @@ use crate::worker::Progress;
 /// How many deliveries may wait before commits are held up.
 const BOUND: usize = 1024;
 
-/// Rows and weights of one epoch, as one worker put them out.
+/// Rows and weights of one epoch from one worker.
 pub(super) type Part = (RecordBatch, ScalarBuffer<i64>);
 
-/// What all workers put out for one epoch.
+/// The changes of one epoch, from all workers.
 pub(super) struct Delivery {
     pub(super) epoch: Epoch,
     pub(super) parts: Vec<Part>,
@@ -27,7 +27,7 @@ pub(super) struct Delivery {
     pub(super) first: bool,
 }
 
-/// Merges what the workers put out into deliveries, one per epoch that all of them have passed.
+/// Merges the changes of the workers into deliveries, one per epoch that all of them have passed.
 pub(crate) struct Feed {
     state: Mutex<State>,
     arrived: Condvar,
@@ -80,7 +80,7 @@ impl Feed {
         }
     }
 
-    /// The subscriber has gone: nothing more is kept.
+    /// The subscriber has been dropped: nothing more is kept.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -124,7 +124,7 @@ impl Feed {
         self.arrived.notify_all();
     }
 
-    /// The dataflow is about to be taken down: what is not complete by now will never be delivered.
+    /// The dataflow is about to be removed: epochs that are not complete are never delivered.
     pub(crate) fn cut(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -171,7 +171,7 @@ impl Sink for FeedSink {
     }
 }
 
-/// A dataflow that nothing more can reach ends without telling. One that is taken down has its feed cut before.
+/// A dataflow without inputs ends without a call. One that is removed has its feed cut before.
 impl Drop for FeedSink {
     fn drop(&mut self) {
         self.frontier(None);

@@ -1,7 +1,7 @@
 //! Subscriptions: the changes of a view, epoch by epoch.
 //!
 //! A subscription is a dataflow of its own, built over the view as of the last complete epoch. Each worker
-//! puts what comes out of its part into one [`Feed`]; an epoch is delivered when all workers are past it.
+//! puts its changes into one [`Feed`]; an epoch is delivered when all workers have passed it.
 
 mod consolidate;
 mod feed;
@@ -37,9 +37,9 @@ pub struct Change {
 /// As an iterator it waits for the next change, and ends when the view is dropped or the engine is closed.
 /// An error is its last item.
 ///
-/// What has not been taken is kept, and a subscription that is more than 1,024 changes behind holds up
-/// whoever commits: a thread that both commits and subscribes has to take changes in between. A thread that
-/// panics while it owns a subscription poisons the engine, because somebody then misses changes.
+/// Changes that have not been taken are kept, and a subscription that is more than 1,024 changes behind holds up
+/// commits: a thread that both commits and subscribes has to take changes in between. A thread that panics while it owns
+/// a subscription poisons the engine, because changes would be lost.
 pub struct Subscription {
     feed: Arc<Feed>,
     schema: SchemaRef,

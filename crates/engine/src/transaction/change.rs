@@ -24,7 +24,7 @@ pub(crate) struct TableChange {
     sequence: u64,
 }
 
-/// By how much rows change: a positive weight inserts so many copies of a row, a negative one deletes them.
+/// By how much rows change: a positive weight inserts that many copies of a row, a negative one deletes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weights {
     /// Every row is inserted once.

@@ -1,6 +1,8 @@
-//! Whether rows suit a table.
+//! Whether rows and weights suit a table.
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::buffer::ScalarBuffer;
+use arrow::compute::filter_record_batch;
 
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
@@ -30,4 +32,30 @@ pub(super) fn check(table: &Entry, columns: &[ArrayRef]) -> Result<RecordBatch> 
         }
     }
     Ok(RecordBatch::try_new(table.schema.clone(), columns.to_vec())?)
+}
+
+/// The most copies of a row that one weight inserts or deletes: sums and products of weights stay far from 64 bits.
+const MOST_COPIES: u64 = i32::MAX as u64;
+
+/// The rows whose weights are not zero, with their weights. Fails unless there is a weight for each row, of at most
+/// [`MOST_COPIES`].
+pub(super) fn check_weights(
+    rows: RecordBatch,
+    weights: &[i64],
+) -> Result<(RecordBatch, ScalarBuffer<i64>)> {
+    if weights.len() != rows.num_rows() {
+        let (given, wanted) = (weights.len(), rows.num_rows());
+        return Err(Error::data(format!("{given} weights are given for {wanted} rows")));
+    }
+    if let Some(weight) = weights.iter().find(|weight| weight.unsigned_abs() > MOST_COPIES) {
+        return Err(Error::data(format!(
+            "the weight {weight} is out of range: at most {MOST_COPIES} copies of a row change at a time"
+        )));
+    }
+    if !weights.contains(&0) {
+        return Ok((rows, weights.to_vec().into()));
+    }
+    let changes: BooleanArray = weights.iter().map(|weight| Some(*weight != 0)).collect();
+    let weights = weights.iter().copied().filter(|weight| *weight != 0).collect();
+    Ok((filter_record_batch(&rows, &changes)?, weights))
 }

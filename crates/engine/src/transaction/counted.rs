@@ -1,4 +1,4 @@
-//! Memory of arrays that is counted until the last of them is gone, wherever they and parts of them go.
+//! Arrays whose memory is counted until the last part of them is dropped, wherever it goes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayData, RecordBatch, make_array};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 
-/// Bytes, and what counts them.
+/// Bytes, and their charge.
 struct Counted {
     bytes: Buffer,
     _charge: Arc<Charge>,
@@ -25,7 +25,8 @@ pub(super) fn buffer(bytes: Buffer, charge: &Arc<Charge>) -> Buffer {
     Buffer::from(Bytes::from_owner(Counted { bytes, _charge: Arc::clone(charge) }))
 }
 
-/// The same rows, each of whose columns counts its memory, and how much that is in all. Other arrays that share it do not.
+/// The same rows, with each column's memory counted, and how much that is. Other arrays that share the memory are not
+/// counted.
 pub(super) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, usize) {
     let mut all = 0;
     let columns = rows.columns().iter().map(|column| {

@@ -109,7 +109,7 @@ impl Transaction {
     /// columns say; of one without, one copy of each row. A table that is append-only or keeps nothing
     /// refuses it.
     ///
-    /// What is not there is let pass; without a primary key it is counted ([`crate::RelationInfo::refused`]).
+    /// Deleting an absent row has no effect; without a primary key it is counted ([`crate::RelationInfo::refused`]).
     /// Columns as in [`Transaction::insert`].
     pub fn delete(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
         let entry = self.writer().entry(table)?;
@@ -117,6 +117,24 @@ impl Transaction {
         table.check_delete(&entry.name)?;
         let rows = check::check(&entry, rows.columns())?;
         self.stage(table.id, TableChange::deletions(rows))
+    }
+
+    /// Changes rows of a table by weights, one for each row: a positive weight inserts that many copies of its row, a negative
+    /// one deletes them, and zero changes nothing.
+    ///
+    /// The table keeps nothing and is not append-only: it is declared `WITH ('materialized' = 'false')`. It takes changes as
+    /// they are, which is for streams of changes that are consistent already: deleting rows that were never inserted
+    /// leaves its views undefined. Columns as in [`Transaction::insert`].
+    ///
+    /// On an error, such as a weight beyond 2,147,483,647 copies, nothing of the change is made, and the transaction
+    /// stays open.
+    pub fn change(&mut self, table: &str, rows: RecordBatch, weights: &[i64]) -> Result<()> {
+        let entry = self.writer().entry(table)?;
+        let table = entry.as_table()?;
+        table.check_unchecked(&entry.name)?;
+        let rows = check::check(&entry, rows.columns())?;
+        let (rows, weights) = check::check_weights(rows, weights)?;
+        self.stage(table.id, TableChange::weighted(&rows, weights)?)
     }
 
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
@@ -159,12 +177,12 @@ impl Transaction {
         }
     }
 
-    /// Begins to work out what a statement does to a table.
+    /// Begins to stage the changes of a statement to a table.
     pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
         Staging::new(table, &self.writer().context)
     }
 
-    /// Makes what a statement does a part of the transaction. Returns how many rows are deleted and inserted.
+    /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
         let Staging { table, deletions, insertions } = staging;

@@ -29,7 +29,7 @@ pub(crate) struct Rows {
 #[derive(Clone, Debug)]
 enum Place {
     Memory(RecordBatch),
-    /// As an Arrow stream of one batch; what is read of it is counted here.
+    /// As an Arrow stream of one batch. The budget counts rows that are read from it.
     File {
         blob: TemporaryBlob,
         range: Range<u64>,
@@ -58,8 +58,7 @@ impl Rows {
         }
     }
 
-    /// Counts the memory of these rows for as long as they or a part of them are there, here or wherever they go; returns how
-    /// much it is.
+    /// Counts the memory of these rows until the last of them is dropped, wherever they go; returns how much it is.
     pub(super) fn count(&mut self, budget: &MemoryBudget) -> usize {
         let Place::Memory(rows) = &mut self.place else { return 0 };
         let bytes;
@@ -67,7 +66,7 @@ impl Rows {
         bytes
     }
 
-    /// The rows. Those of a file are read from it each time, and counted wherever they go.
+    /// The rows. Rows in a file are read each time, and counted until they are dropped.
     pub(crate) fn load(&self) -> Result<RecordBatch> {
         let (blob, range, checksum, budget) = match &self.place {
             Place::Memory(rows) => return Ok(rows.clone()),
@@ -89,7 +88,7 @@ impl Rows {
         rows.ok_or_else(|| damaged(&"there is nothing"))
     }
 
-    /// The same rows in parts of at most `length` rows. What is in a file is a part already.
+    /// The same rows in parts of at most `length` rows. Rows in a file are a part already.
     pub(crate) fn parts(&self, length: usize) -> impl Iterator<Item = Rows> {
         let length = if self.in_memory().is_some() { length.max(1) } else { self.count.max(1) };
         (0..self.count).step_by(length).map(move |start| match &self.place {
@@ -101,8 +100,8 @@ impl Rows {
         })
     }
 
-    /// What of these rows is in memory as rows of one new file, in the same order: for each of `all` its parts. While the
-    /// disk is full it waits.
+    /// Moves those of the rows that are in memory to one new file. Returns the parts of each of `all`, in order. Waits while
+    /// the disk is full.
     pub(super) fn write(
         all: Vec<Rows>,
         storage: &Arc<dyn Storage>,

@@ -25,7 +25,7 @@ impl Staged {
         Self { changes: Vec::new(), in_files: 0, bytes: 0, context }
     }
 
-    /// Adds a change; on an error nothing of it.
+    /// Adds a change; on an error nothing is added.
     pub(super) fn push(&mut self, mut change: TableChange) -> Result<()> {
         if change.len() == 0 {
             return Ok(());
@@ -37,7 +37,7 @@ impl Staged {
         })
     }
 
-    /// Adds what is staged elsewhere, in this order; on an error nothing of it.
+    /// Adds changes that are staged elsewhere, in this order; on an error none of them.
     pub(super) fn append(&mut self, others: [Self; 2]) -> Result<()> {
         self.add(|staged| {
             for mut other in others {

@@ -18,28 +18,38 @@ pub(crate) struct DataflowId(pub u64);
 pub(crate) enum Command {
     /// Builds a dataflow.
     Install {
-        /// What it is called from now on.
+        /// Its name from now on.
         id: DataflowId,
-        /// The last epoch before the dataflow's own changes: of all that can come later, nothing is in
-        /// flight.
+        /// The last committed epoch, which is complete.
         as_of: Epoch,
         /// What to build.
         dataflow: Dataflow,
     },
     /// Removes a dataflow, and drops the changes on their way in it.
     Remove(DataflowId),
-    /// Sends an epoch's changes into its tables, and ends the epoch for all tables.
+    /// Sends an epoch's changes into its tables, and ends the epoch.
     Commit {
         /// The epoch.
         epoch: Epoch,
+        /// The tables that advance past it, with their groups.
+        advance: Advance,
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     },
-    /// Takes all dataflows down and ends the thread.
+    /// Removes all dataflows and ends the thread.
     Shutdown,
-    /// Does something on the worker's thread.
+    /// Runs a function on the worker's thread.
     #[cfg(test)]
     Run(fn()),
+}
+
+/// The tables that a commit advances. All workers advance the same ones.
+#[derive(Clone, Debug)]
+pub(crate) enum Advance {
+    /// Those it changes, on this worker or another.
+    Changed(Arc<[DataflowId]>),
+    /// All: operators spill their state when they run, so all of them run while memory is short.
+    All,
 }
 
 /// A dataflow to build.

@@ -1,9 +1,12 @@
-//! A dataflow as its worker holds it.
+//! The dataflows of a worker.
 
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
-use alluvium_sql::physical::{StreamInput, TableDataflow, ViewDataflow};
+use alluvium_sql::physical::{PhysicalPlan, Relations, StreamInput, TableDataflow, ViewDataflow};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use timely::dataflow::operators::probe::Handle as Probe;
 
@@ -13,11 +16,13 @@ use super::progress::Published;
 /// A dataflow that runs on this worker.
 pub(super) struct Installed {
     pub(super) id: DataflowId,
-    /// What it is known as to other dataflows; `None` if they cannot read it.
+    /// The name by which other dataflows read it; `None` if they cannot.
     pub(super) name: Option<String>,
-    /// Until it is complete as of this epoch, nobody may read it.
+    /// It is readable once it is complete as of this epoch.
     as_of: Epoch,
     ready: bool,
+    /// The frontier it was last published with.
+    pub(super) shown: Epoch,
     kind: Kind,
 }
 
@@ -30,12 +35,12 @@ enum Kind {
 
 impl Installed {
     pub(super) fn table(id: DataflowId, as_of: Epoch, name: String, table: TableDataflow) -> Self {
-        Self { id, name: Some(name), as_of, ready: false, kind: Kind::Table(Box::new(table)) }
+        Self::new(id, as_of, Some(name), Kind::Table(Box::new(table)))
     }
 
     pub(super) fn stream(id: DataflowId, as_of: Epoch, name: String) -> Self {
         let kind = Kind::Stream(name.as_str().into());
-        Self { id, name: Some(name), as_of, ready: false, kind }
+        Self::new(id, as_of, Some(name), kind)
     }
 
     pub(super) fn view(
@@ -44,7 +49,21 @@ impl Installed {
         name: Option<String>,
         view: ViewDataflow,
     ) -> Self {
-        Self { id, name, as_of, ready: false, kind: Kind::View(Box::new(view)) }
+        Self::new(id, as_of, name, Kind::View(Box::new(view)))
+    }
+
+    fn new(id: DataflowId, as_of: Epoch, name: Option<String>, kind: Kind) -> Self {
+        Self { id, name, as_of, ready: false, shown: 0, kind }
+    }
+
+    /// Promises that no rows enter it before `epoch`.
+    pub(super) fn advance_to(&mut self, epoch: Epoch) {
+        if let Kind::Table(table) = &mut self.kind {
+            table.input.advance_to(epoch);
+        }
+        for input in self.stream_inputs() {
+            input.advance_to(epoch);
+        }
     }
 
     /// The table, if it is one.
@@ -63,7 +82,7 @@ impl Installed {
         }
     }
 
-    /// Where rows enter that pass through tables which keep none.
+    /// The inputs for rows of tables that keep none.
     pub(super) fn stream_inputs(&mut self) -> &mut [StreamInput] {
         match &mut self.kind {
             Kind::View(view) => &mut view.streams,
@@ -124,7 +143,7 @@ impl Installed {
         }
     }
 
-    /// What other threads may read of it.
+    /// Its snapshots for other threads.
     pub(super) fn publish(&self) -> Published {
         let (contents, errors, refused) = match &self.kind {
             Kind::Table(table) => (Some(&table.contents), None, Some(table.refused.clone())),
@@ -136,5 +155,82 @@ impl Installed {
             errors: errors.map(Contents::snapshot),
             refused,
         }
+    }
+}
+
+/// The dataflows of a worker.
+#[derive(Default)]
+pub(super) struct Dataflows {
+    installed: BTreeMap<DataflowId, Installed>,
+    /// Those that others read by name.
+    names: HashMap<String, DataflowId>,
+}
+
+impl Dataflows {
+    pub(super) fn insert(&mut self, installed: Installed) {
+        if let Some(name) = &installed.name {
+            self.names.insert(name.clone(), installed.id);
+        }
+        self.installed.insert(installed.id, installed);
+    }
+
+    pub(super) fn remove(&mut self, id: DataflowId) {
+        let removed = self.installed.remove(&id);
+        if let Some(name) = removed.as_ref().and_then(|removed| removed.name.as_ref())
+            && self.names.get(name) == Some(&id)
+        {
+            self.names.remove(name);
+        }
+    }
+
+    pub(super) fn ids(&self) -> Vec<DataflowId> {
+        self.installed.keys().copied().collect()
+    }
+
+    pub(super) fn get_mut(&mut self, id: DataflowId) -> Option<&mut Installed> {
+        self.installed.get_mut(&id)
+    }
+
+    /// All of them once, from the one behind `id` on, and from the first on again.
+    pub(super) fn after(&self, id: DataflowId) -> impl Iterator<Item = &Installed> {
+        let behind = self.installed.range((Bound::Excluded(id), Bound::Unbounded));
+        behind.chain(self.installed.range(..=id)).map(|(_, installed)| installed)
+    }
+
+    /// Takes out the one that was built last.
+    pub(super) fn pop_last(&mut self) -> Option<Installed> {
+        self.installed.pop_last().map(|(_, installed)| installed)
+    }
+
+    /// The dataflows that a plan over these indexes reads, each once.
+    pub(super) fn read_by(
+        &self,
+        plan: &PhysicalPlan,
+        indexes: &BTreeMap<Fingerprint, DataflowId>,
+    ) -> Vec<DataflowId> {
+        let relations = plan.relations().iter().filter_map(|name| self.names.get(name));
+        let mut read: Vec<DataflowId> = relations.chain(indexes.values()).copied().collect();
+        read.sort_unstable();
+        read.dedup();
+        read
+    }
+}
+
+/// The dataflows that a new one can read.
+pub(super) struct Readable<'a> {
+    pub(super) dataflows: &'a Dataflows,
+    /// Which of them are its indexes.
+    pub(super) indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+}
+
+impl Relations for Readable<'_> {
+    fn contents(&self, relation: &str) -> Option<Contents> {
+        let Dataflows { installed, names } = self.dataflows;
+        installed.get(names.get(relation)?)?.contents().cloned()
+    }
+
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
+        let id = self.indexes.get(&fingerprint)?;
+        self.dataflows.installed.get(id)?.contents().cloned()
     }
 }

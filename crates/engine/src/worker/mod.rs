@@ -2,24 +2,27 @@
 //!
 //! ```text
 //!  sequencer ──► Pool ──► commands, in one order for all ──► Thread 0 ─┐
-//!                   └───────────────────────────────────────► Thread 1 ─┴─► Progress ──► who waits, who reads
+//!                   └───────────────────────────────────────► Thread 1 ─┴─► Progress ──► waiters and readers
 //! ```
 //!
 //! Every [`Command`] goes to all workers in the same order, so that they build the same dataflows in the
-//! same order. A worker loops: take what commands there are, step its dataflows or sleep, and publish to
-//! [`Progress`] how far it has come together with snapshots of what its relations hold. All that other
-//! threads know of a worker they know from there.
+//! same order. A worker loops: it runs its commands, steps its dataflows or sleeps, and publishes to [`Progress`] how far it
+//! has come, with snapshots of the relations that have changed. Other threads see of a worker only what it publishes.
+//!
+//! An epoch costs as much as what it changes: only the [`groups`] of dataflows advance that it has changes for, and only
+//! their snapshots are published.
 //!
 //! A worker that panics poisons the engine; the others then stop at their next step.
 
 mod command;
 #[cfg(test)]
 mod faults;
+mod groups;
 mod installed;
 mod pool;
 mod progress;
 mod thread;
 
-pub(crate) use command::{Command, Dataflow, DataflowId};
+pub(crate) use command::{Advance, Command, Dataflow, DataflowId};
 pub(crate) use pool::Pool;
 pub(crate) use progress::{Progress, Published};

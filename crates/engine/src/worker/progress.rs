@@ -1,6 +1,6 @@
-//! How far the workers have come, and what can be read: all that other threads see of them.
+//! The progress of the workers and their snapshots: all that other threads see of them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -13,7 +13,7 @@ use crate::clock::Moment;
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
 
-/// What one worker shows of one dataflow that has caught up.
+/// What one worker publishes of one dataflow that has caught up.
 #[derive(Clone, Default)]
 pub(crate) struct Published {
     /// Its rows, if it keeps them.
@@ -24,22 +24,22 @@ pub(crate) struct Published {
     pub(crate) refused: Option<Arc<AtomicU64>>,
 }
 
-/// What dataflows held as of one complete epoch: for each one asked for, what each worker showed.
+/// Dataflows as of one complete epoch.
 pub(crate) struct Pinned {
     /// The epoch.
     pub(crate) epoch: Epoch,
-    /// What time it is in it.
+    /// Its time.
     pub(crate) time: Moment,
-    /// In the order asked for; then a worker each.
+    /// For each dataflow, in the order of the request, what each worker published.
     pub(crate) dataflows: Vec<Vec<Published>>,
 }
 
 /// The workers' progress.
 ///
-/// *An epoch is complete* when it is on every worker, in every dataflow. A worker publishes its frontier
-/// and its snapshots in one critical section, and only compacts up to the epoch that was complete when it
-/// last did. A reader takes the complete epoch and the snapshots in one critical section too, so each
-/// snapshot has reached that epoch and none is compacted past it.
+/// *An epoch is complete* when it is on every worker, in every dataflow. In one critical section a worker publishes its
+/// frontier and the snapshots of all dataflows that have changed before it; it compacts only up to the epoch that was
+/// complete when it last published. A reader takes the complete epoch and the snapshots in one critical section too, so
+/// each snapshot has reached that epoch and none is compacted past it.
 pub(crate) struct Progress {
     state: Mutex<State>,
     changed: Condvar,
@@ -57,26 +57,18 @@ struct State {
     congested: usize,
 }
 
-/// What one worker shows.
+/// What one worker publishes.
 #[derive(Default)]
 struct Shown {
     /// All epochs before this one are complete on the worker.
     frontier: Epoch,
-    /// Sorted by identifier.
-    dataflows: Vec<(DataflowId, Published)>,
-}
-
-impl Shown {
-    fn dataflow(&self, id: DataflowId) -> Option<&Published> {
-        let at = self.dataflows.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(&self.dataflows[at].1)
-    }
+    dataflows: BTreeMap<DataflowId, Published>,
 }
 
 impl Progress {
-    /// The progress of so many workers, at `time` before the first epoch.
+    /// The progress of `workers` workers, at `time` before the first epoch.
     pub(crate) fn new(workers: usize, time: Moment, poison: Arc<Poison>) -> Arc<Self> {
-        let shown = || Shown { frontier: 1, dataflows: Vec::new() };
+        let shown = || Shown { frontier: 1, dataflows: BTreeMap::new() };
         let metrics = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(0, time)]);
@@ -87,21 +79,26 @@ impl Progress {
         progress
     }
 
-    /// Tells what a worker holds; an entry for each.
+    /// The metrics of each worker.
     pub(crate) fn metrics(&self) -> &[Arc<Metrics>] {
         &self.metrics
     }
 
-    /// Shows what `worker` has reached; the dataflows are sorted by identifier. Returns the last complete
-    /// epoch, to which the worker may compact.
+    /// Shows how far `worker` has come, what of its dataflows has changed, and which of them are gone. Returns the last
+    /// complete epoch, to which the worker may compact.
     pub(crate) fn publish(
         &self,
         worker: usize,
         frontier: Epoch,
-        dataflows: Vec<(DataflowId, Published)>,
+        changed: Vec<(DataflowId, Published)>,
+        removed: &[DataflowId],
     ) -> Epoch {
         let mut state = self.state.lock();
-        let shown = std::mem::replace(&mut state.workers[worker], Shown { frontier, dataflows });
+        let shown = &mut state.workers[worker];
+        shown.frontier = frontier;
+        let mut before = Vec::with_capacity(changed.len() + removed.len());
+        before.extend(removed.iter().map(|id| shown.dataflows.remove(id)));
+        before.extend(changed.into_iter().map(|(id, now)| shown.dataflows.insert(id, now)));
         let reached = state.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
         state.complete = state.complete.max(reached - 1);
         let complete = state.complete;
@@ -110,8 +107,8 @@ impl Progress {
         }
         self.changed.notify_all();
         drop(state);
-        // May be the last to hold some batches, which take their time to free.
-        drop(shown);
+        // The last reference to a batch frees it, which takes a while.
+        drop(before);
         complete
     }
 
@@ -127,7 +124,7 @@ impl Progress {
 
     /// Waits until a dataflow has caught up on every worker.
     pub(crate) fn wait_ready(&self, id: DataflowId) -> Result<()> {
-        self.wait_until(|state| state.workers.iter().all(|shown| shown.dataflow(id).is_some()))
+        self.wait_until(|state| state.workers.iter().all(|shown| shown.dataflows.contains_key(&id)))
             .map(drop)
     }
 
@@ -142,7 +139,7 @@ impl Progress {
         self.poison.check()?;
         let state = self.state.lock();
         let one = |id: &DataflowId| {
-            state.workers.iter().map(|shown| shown.dataflow(*id).cloned()).collect()
+            state.workers.iter().map(|shown| shown.dataflows.get(id).cloned()).collect()
         };
         let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
         let time = state.times.front().map_or(0, |(_, time)| *time);
@@ -182,7 +179,7 @@ impl Progress {
 
 impl Waited for Progress {
     fn wake(&self) {
-        // Whoever has checked the poison and does not wait yet holds the lock.
+        // A thread that has checked the poison and does not wait yet holds the lock.
         drop(self.state.lock());
         self.changed.notify_all();
     }

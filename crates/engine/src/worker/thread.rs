@@ -1,12 +1,11 @@
 //! The loop of one worker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::physical::{PhysicalPlan, Relations, ViewDataflow};
+use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
@@ -17,13 +16,14 @@ use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Command, Dataflow, DataflowId};
-use super::installed::Installed;
-use super::progress::Progress;
+use super::command::{Advance, Command, Dataflow, DataflowId};
+use super::groups::Groups;
+use super::installed::{Dataflows, Installed, Readable};
+use super::progress::{Progress, Published};
 use crate::poison::Poison;
 use crate::transaction::TableChange;
 
-/// Runs a worker on this thread until it is told to shut down or the engine is poisoned.
+/// Runs a worker on this thread until it gets the command to shut down or the engine is poisoned.
 pub(super) fn run(
     index: usize,
     allocator: Allocator,
@@ -42,11 +42,15 @@ pub(super) fn run(
         progress,
         poison: poison.clone(),
         context,
-        installed: Vec::new(),
+        installed: Dataflows::default(),
+        groups: Groups::default(),
         next_epoch: 1,
         published: 1,
-        compacted: 0,
-        stale: false,
+        pending: BTreeSet::new(),
+        uncompacted: BTreeSet::new(),
+        refreshed: DataflowId(0),
+        removed: Vec::new(),
+        caught_up: false,
     };
     // The worker outlives the loop: were it dropped by the unwinding, a second panic would abort.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
@@ -66,17 +70,26 @@ struct Worker {
     poison: Arc<Poison>,
     /// The context of all state of this worker.
     context: StateContext,
-    /// In the order they were built: identifiers ascend.
-    installed: Vec<Installed>,
+    installed: Dataflows,
+    groups: Groups,
     /// The first epoch that is not committed here.
     next_epoch: Epoch,
     /// The frontier last published; never falls back, though a new view starts behind it.
     published: Epoch,
-    /// The epoch up to which compaction was last allowed.
-    compacted: Epoch,
-    /// Whether other threads see a dataflow that is gone, or do not see one that has caught up.
-    stale: bool,
+    /// The dataflows whose last changes are not published yet.
+    pending: BTreeSet<DataflowId>,
+    /// The dataflows that may be compacted further once their last epoch is complete everywhere.
+    uncompacted: BTreeSet<DataflowId>,
+    /// The last dataflow that was published again without having changed.
+    refreshed: DataflowId,
+    /// The dataflows that are gone, while other threads still see them.
+    removed: Vec<DataflowId>,
+    /// Whether a dataflow has caught up that other threads do not see.
+    caught_up: bool,
 }
+
+/// How many dataflows are published with an epoch that has not changed them.
+const REFRESH: usize = 16;
 
 impl Worker {
     fn run(&mut self) {
@@ -86,7 +99,9 @@ impl Worker {
                 match command {
                     Command::Install { id, as_of, dataflow } => self.install(id, as_of, dataflow),
                     Command::Remove(id) => self.remove(id),
-                    Command::Commit { epoch, changes } => self.commit(epoch, changes),
+                    Command::Commit { epoch, advance, changes } => {
+                        self.commit(epoch, &advance, changes);
+                    }
                     Command::Shutdown => return,
                     #[cfg(test)]
                     Command::Run(act) => act(),
@@ -98,6 +113,12 @@ impl Worker {
     }
 
     fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
+        let mut reads = Vec::new();
+        if let Dataflow::Index { plan, indexes } | Dataflow::View { plan, indexes, .. } = &dataflow
+        {
+            reads = self.installed.read_by(plan, indexes);
+            self.catch_up(&reads, as_of);
+        }
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
                 let timely = &mut self.timely;
@@ -117,7 +138,23 @@ impl Worker {
                 Installed::view(id, as_of, name, view)
             }
         };
-        self.installed.push(installed);
+        self.installed.insert(installed);
+        self.groups.insert(id, reads, self.next_epoch);
+        self.pending.insert(id);
+    }
+
+    /// Advances the groups of these dataflows as far as the epochs are, and steps until the dataflows are complete as of
+    /// `as_of`: a dataflow that imports them finds all of their rows. The other workers do the same.
+    fn catch_up(&mut self, dataflows: &[DataflowId], as_of: Epoch) {
+        dataflows.iter().for_each(|id| self.advance(*id));
+        let installed = &mut self.installed;
+        let mut is_behind = |id: &DataflowId| {
+            let frontier = installed.get_mut(*id).and_then(Installed::frontier);
+            frontier.is_some_and(|frontier| frontier <= as_of)
+        };
+        while dataflows.iter().any(&mut is_behind) && !self.poison.is_spread() {
+            self.timely.step_or_park(None);
+        }
     }
 
     fn render(
@@ -128,78 +165,123 @@ impl Worker {
         indexes: &BTreeMap<Fingerprint, DataflowId>,
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
-        let relations = Readable { installed: &self.installed, indexes };
+        let relations = Readable { dataflows: &self.installed, indexes };
         plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 
     fn remove(&mut self, id: DataflowId) {
-        self.installed.retain(|installed| installed.id != id);
-        self.stale = true;
+        self.installed.remove(id);
+        self.groups.remove(id);
+        self.pending.remove(&id);
+        self.uncompacted.remove(&id);
+        self.removed.push(id);
     }
 
-    fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<TableChange>)>) {
+    fn commit(
+        &mut self,
+        epoch: Epoch,
+        advance: &Advance,
+        changes: Vec<(DataflowId, Vec<TableChange>)>,
+    ) {
         for (id, changes) in changes {
-            let at = self.installed.binary_search_by_key(&id, |installed| installed.id);
-            let Ok(at) = at else { continue };
-            if let Some(table) = self.installed[at].as_table() {
+            let Some(installed) = self.installed.get_mut(id) else { continue };
+            if let Some(table) = installed.as_table() {
                 for change in changes {
                     table.input.send(epoch, change.sequence(), move || loaded(&change));
                 }
-            } else if let Some(stream) = self.installed[at].as_stream() {
-                self.pass(epoch, &stream, &changes);
+            } else if let Some(stream) = installed.as_stream() {
+                self.pass(epoch, id, &stream, &changes);
             }
         }
         self.next_epoch = epoch + 1;
-        for installed in &mut self.installed {
-            if let Some(table) = installed.as_table() {
-                table.input.advance_to(epoch + 1);
-            }
-            for input in installed.stream_inputs() {
-                input.advance_to(epoch + 1);
+        match advance {
+            Advance::Changed(tables) => tables.iter().for_each(|table| self.advance(*table)),
+            Advance::All => self.installed.ids().into_iter().for_each(|id| self.advance(id)),
+        }
+    }
+
+    /// Advances the tables of a dataflow's group as far as the epochs are.
+    fn advance(&mut self, id: DataflowId) {
+        for member in self.groups.advance(id, self.next_epoch) {
+            if let Some(installed) = self.installed.get_mut(*member) {
+                installed.advance_to(self.next_epoch);
+                self.pending.insert(*member);
             }
         }
     }
 
-    /// Sends the rows of a table that keeps none to all that read it.
-    fn pass(&mut self, epoch: Epoch, stream: &str, changes: &[TableChange]) {
-        for installed in &mut self.installed {
+    /// Sends changes of a table that keeps nothing to all that read it.
+    fn pass(&mut self, epoch: Epoch, id: DataflowId, stream: &str, changes: &[TableChange]) {
+        for member in self.groups.members(id) {
+            let Some(installed) = self.installed.get_mut(*member) else { continue };
             for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
                 for change in changes {
                     let change = change.clone();
-                    input.send(epoch, move || loaded(&change).0);
+                    input.send(epoch, move || loaded(&change));
                 }
             }
         }
     }
 
-    /// Shows other threads what is new, if anything is.
+    /// Publishes progress and changed snapshots, if there are any.
     fn publish(&mut self) {
         let mut reached = self.next_epoch;
-        for installed in &mut self.installed {
+        for id in &self.pending {
+            let Some(installed) = self.installed.get_mut(*id) else { continue };
             let frontier = installed.frontier();
-            self.stale |= !installed.is_ready() && installed.catch_up(frontier);
+            self.caught_up |= !installed.is_ready() && installed.catch_up(frontier);
             reached = frontier.map_or(reached, |frontier| reached.min(frontier));
         }
-        if reached <= self.published && !self.stale {
+        if reached <= self.published && !self.caught_up && self.removed.is_empty() {
             return;
         }
         self.published = self.published.max(reached);
-        self.stale = false;
-        let shown = self.installed.iter().filter(|installed| installed.is_ready());
-        let shown = shown.map(|installed| (installed.id, installed.publish())).collect();
-        let complete = self.progress.publish(self.index, self.published, shown);
-        if complete > self.compacted {
-            self.compacted = complete;
-            for installed in &mut self.installed {
-                installed.allow_compaction(complete);
+        self.caught_up = false;
+        let mut changed = Vec::with_capacity(self.pending.len());
+        let (installed, groups, uncompacted) =
+            (&mut self.installed, &self.groups, &mut self.uncompacted);
+        self.pending.retain(|id| {
+            let Some(installed) = installed.get_mut(*id) else { return false };
+            let frontier = installed.frontier().unwrap_or(Epoch::MAX);
+            if installed.is_ready() && frontier > installed.shown {
+                installed.shown = frontier;
+                uncompacted.insert(*id);
+                changed.push((*id, installed.publish()));
+            }
+            !installed.is_ready() || groups.advanced(*id).is_some_and(|end| frontier < end)
+        });
+        self.refresh(&mut changed);
+        let removed = std::mem::take(&mut self.removed);
+        let complete = self.progress.publish(self.index, self.published, changed, &removed);
+        self.compact(complete);
+    }
+
+    /// Adds a few dataflows that have not changed, in turn. Spines also merge batches later, and a snapshot from before
+    /// keeps the merged batches in memory.
+    fn refresh(&mut self, changed: &mut Vec<(DataflowId, Published)>) {
+        for installed in self.installed.after(self.refreshed).take(REFRESH) {
+            self.refreshed = installed.id;
+            if installed.is_ready() && !self.pending.contains(&installed.id) {
+                changed.push((installed.id, installed.publish()));
             }
         }
+    }
+
+    /// Promises that nobody reads as of an epoch before `complete`.
+    fn compact(&mut self, complete: Epoch) {
+        let installed = &mut self.installed;
+        self.uncompacted.retain(|id| {
+            let Some(installed) = installed.get_mut(*id) else { return false };
+            let last = installed.shown.saturating_sub(1);
+            installed.allow_compaction(complete.min(last));
+            complete < last
+        });
     }
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.
     fn take_down(&mut self) {
         self.context.close();
-        while let Some(installed) = self.installed.pop() {
+        while let Some(installed) = self.installed.pop_last() {
             self.contain(|_| drop(installed));
         }
         for dataflow in self.timely.installed_dataflows() {
@@ -217,25 +299,4 @@ impl Worker {
 /// The rows and weights of a committed change; ends the worker, with the reason, if they cannot be read.
 fn loaded(change: &TableChange) -> (RecordBatch, Option<ScalarBuffer<i64>>) {
     change.load().unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// The dataflows that a new one can read.
-struct Readable<'a> {
-    installed: &'a [Installed],
-    /// Which of them are its indexes.
-    indexes: &'a BTreeMap<Fingerprint, DataflowId>,
-}
-
-impl Relations for Readable<'_> {
-    fn contents(&self, relation: &str) -> Option<Contents> {
-        let mut all = self.installed.iter();
-        let found = all.find(|installed| installed.name.as_deref() == Some(relation))?;
-        found.contents().cloned()
-    }
-
-    fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
-        let id = self.indexes.get(&fingerprint)?;
-        let at = self.installed.binary_search_by_key(id, |installed| installed.id).ok()?;
-        self.installed[at].contents().cloned()
-    }
 }

@@ -1,4 +1,4 @@
-//! The writer: who may write, at what time, and which epoch comes of it.
+//! The writer: the write lock, the time of transactions, and the next epoch.
 //!
 //! [`Writer`] hands out the [write lock](WriteGuard), reads the clock, evaluates DEFAULTs and turns a transaction's
 //! changes into the next epoch of the [`Sequencer`]. [`Transaction`](crate::transaction::Transaction) is its client.
@@ -54,7 +54,7 @@ impl Writer {
         self.lock.acquire()
     }
 
-    /// What the clock says.
+    /// The time of the clock.
     pub(crate) fn now(&self) -> Result<Moment> {
         self.clock.now()
     }

@@ -9,15 +9,13 @@ use alluvium::{Engine, Result};
 use alluvium_storage::{Failing, MemoryStorage};
 
 use crate::memory::PROGRAM;
-use crate::support::{lines, within};
+use crate::support::{lines, without_hanging};
 
 /// Little enough for every part of the program to write files.
 const MEMORY: usize = 20_000;
 
 /// About how many of the calls of a run are made to fail, each in a run of its own.
 const RUNS: u64 = 60;
-
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// An engine with so little memory, over this storage.
 fn engine(storage: &Failing<MemoryStorage>) -> Engine {
@@ -60,7 +58,7 @@ fn a_call_that_fails_is_an_error_that_names_the_file_or_does_not_matter() {
     for run in 0..RUNS {
         let storage = Failing::new(MemoryStorage::new());
         storage.fail_from(1 + run * calls / RUNS);
-        let filled = within(LIMIT, move || {
+        let filled = without_hanging(move || {
             let engine = engine(&storage);
             let filled = fill(&engine);
             // Whoever asks again gets an answer, or an error, too.
@@ -111,7 +109,7 @@ fn on_a_full_disk_all_waits_and_goes_on_when_there_is_room() {
         let storage = Failing::new(MemoryStorage::new());
         storage.limit(whole.used() * part / 4);
         let room = storage.clone();
-        let shown = within(LIMIT, move || {
+        let shown = without_hanging(move || {
             let engine = engine(&storage);
             thread::scope(|scope| {
                 let filling = scope.spawn(|| fill(&engine));

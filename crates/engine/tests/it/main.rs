@@ -3,6 +3,7 @@
 mod copy;
 mod definitions;
 mod failures;
+mod groups;
 mod large;
 mod memory;
 mod now;
@@ -16,3 +17,4 @@ mod subscriptions;
 mod support;
 mod time_windows;
 mod transactions;
+mod unchecked;

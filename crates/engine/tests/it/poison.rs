@@ -1,4 +1,4 @@
-//! After a panic anywhere, every handle gets an error within a second, and nobody hangs.
+//! After a panic anywhere, every handle gets an error, and nobody hangs.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use alluvium::{Engine, Portion, Result, Source, SourceReader, SourceRequest};
 
-use crate::support::{assert_poisoned, within};
+use crate::support::{PATIENCE, assert_poisoned, without_hanging};
 
 const TABLES: &str = "
     CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT);
     CREATE MATERIALIZED VIEW m AS SELECT v, COUNT(*) AS n FROM t GROUP BY v";
-
-const SECOND: Duration = Duration::from_secs(1);
 
 /// A source that panics after its first portion.
 struct Shaky;
@@ -52,7 +50,7 @@ fn engine(workers: usize) -> Engine {
 }
 
 /// Puts a waiter into everything that waits, runs `panic`, and expects each of them, and every later call,
-/// to fail within a second with a message that contains `text`.
+/// to fail with a message that contains `text`.
 fn all_handles_fail(engine: Engine, text: &'static str, panic: impl FnOnce(&Engine)) {
     let (failed, failures) = mpsc::channel();
     let mut subscription = engine.subscribe("m").expect("the view exists");
@@ -67,18 +65,18 @@ fn all_handles_fail(engine: Engine, text: &'static str, panic: impl FnOnce(&Engi
         "subscription",
         Box::new(move || subscription.next().expect("an error is an item").map(drop)),
     );
+    // The others probably wait by now; they fail as well if not.
     std::thread::sleep(Duration::from_millis(50));
     panic(&engine);
     let mut names = Vec::new();
     for _ in 0..2 {
-        let (name, result) =
-            failures.recv_timeout(SECOND).expect("every waiter returns within a second");
+        let (name, result) = failures.recv_timeout(PATIENCE).expect("every waiter returns");
         assert_poisoned(result, text);
         names.push(name);
     }
     names.sort_unstable();
     assert_eq!(names, ["subscription", "wait"]);
-    within(5 * SECOND, move || {
+    without_hanging(move || {
         assert_poisoned(engine.execute("INSERT INTO t VALUES (1, 1)"), text);
         assert_poisoned(engine.execute("CREATE TABLE u (a BIGINT)"), text);
         assert_poisoned(engine.query("SELECT * FROM m"), text);
@@ -113,12 +111,13 @@ fn a_panic_in_a_subscriber_poisons_the_engine() {
 }
 
 #[test]
-fn a_writer_that_waits_for_its_turn_fails_too() {
+fn a_writer_that_waits_for_the_lock_fails_too() {
     let engine = engine(1);
     let tx = engine.begin().expect("nobody else writes");
     let (failed, failure) = mpsc::channel();
     let waiting = engine.clone();
     std::thread::spawn(move || failed.send(waiting.begin().map(drop)));
+    // The others probably wait by now; they fail as well if not.
     std::thread::sleep(Duration::from_millis(50));
     let mut subscription = engine.subscribe("t").expect("the table exists");
     let subscriber = std::thread::spawn(move || {
@@ -126,9 +125,6 @@ fn a_writer_that_waits_for_its_turn_fails_too() {
         panic!("the subscriber gives way");
     });
     assert!(subscriber.join().is_err());
-    assert_poisoned(
-        failure.recv_timeout(SECOND).expect("it returns within a second"),
-        "a subscriber panicked",
-    );
+    assert_poisoned(failure.recv_timeout(PATIENCE).expect("it returns"), "a subscriber panicked");
     assert_poisoned(tx.commit(), "a subscriber panicked");
 }

@@ -1,8 +1,12 @@
 //! SQL, statement by statement.
 
-use alluvium::{Engine, Outcome, Session};
+use std::io::Write;
+use std::path::Path;
 
-use crate::support::{engine_with, lines};
+use alluvium::arrow::array::RecordBatch;
+use alluvium::{Engine, Outcome, Session, Sink, SinkRequest, SinkWriter};
+
+use crate::support::{batch_lines, engine_with, lines, query};
 
 const TABLES: &str = "
     CREATE TABLE part (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL, price BIGINT);
@@ -210,4 +214,77 @@ fn errors_say_where_they_are() {
     assert_eq!(at(&mut session, "SELECT *\n  FROM parts"), Some((2, 8)));
     assert_eq!(at(&mut session, "BEGIN;\nINSERT INTO part VALUES (1, NULL, 1)"), Some((2, 1)));
     assert_eq!(at(&mut session, "ROLLBACK;\n  ROLLBACK"), Some((2, 3)));
+}
+
+#[test]
+fn a_query_sees_what_any_handle_committed_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let builder = Engine::builder().workers(2).sink(Lines);
+    let engine = builder.open_in_memory().expect("an engine starts");
+    engine
+        .execute(
+            "CREATE TABLE n (i BIGINT);
+             CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n, MAX(i) AS most FROM n",
+        )
+        .expect("a table and a view");
+    let mut writer = engine.session();
+    let mut reader = engine.session();
+    for round in 1..=300 {
+        // One after the other through a handle, a session, and a transaction.
+        let insert = format!("INSERT INTO n VALUES ({round})");
+        match round % 3 {
+            0 => drop(engine.execute(&insert).expect("a row")),
+            1 => drop(writer.execute(&insert).expect("a row")),
+            _ => drop(writer.execute(&format!("BEGIN; {insert}; COMMIT")).expect("a row")),
+        }
+        let expected = [format!("{round} {round}")];
+        assert_eq!(rows(&mut reader, "SELECT * FROM counted"), expected);
+        if round % 10 != 0 {
+            continue;
+        }
+        assert_eq!(query(&engine.clone(), "SELECT COUNT(*), MAX(i) FROM n"), expected);
+        let mut changes = engine.subscribe("counted").expect("a view");
+        let first = changes.next().expect("a snapshot").expect("no error");
+        assert_eq!(lines(&[first.rows]), expected);
+        let path = folder.path().join(format!("{round}.lines"));
+        let copy = format!("COPY (SELECT * FROM counted) TO '{}'", path.display());
+        reader.execute(&copy).expect("it is written");
+        assert_eq!(std::fs::read_to_string(path).expect("a file"), format!("{}\n", expected[0]));
+    }
+}
+
+/// A sink that writes a line for each row.
+struct Lines;
+
+struct LinesWriter(std::fs::File);
+
+impl Sink for Lines {
+    fn name(&self) -> &str {
+        "lines"
+    }
+
+    fn handles(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "lines")
+    }
+
+    fn create(&self, request: &SinkRequest) -> alluvium::Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(LinesWriter(std::fs::File::create(&request.path).expect("a new file"))))
+    }
+}
+
+impl SinkWriter for LinesWriter {
+    fn write(&mut self, rows: &RecordBatch) -> alluvium::Result<()> {
+        for line in batch_lines(rows) {
+            writeln!(self.0, "{line}").expect("the file can be written");
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> alluvium::Result<()> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> alluvium::Result<()> {
+        Ok(())
+    }
 }

@@ -1,11 +1,13 @@
 //! The changes of a view, epoch by epoch.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium::{Change, Engine, Subscription};
 
-use crate::support::{batch_lines, engine_with, query, within};
+use crate::support::{batch_lines, engine_with, query, without_hanging};
 
 const TABLES: &str = "
     CREATE TABLE t (k BIGINT, v BIGINT);
@@ -111,9 +113,9 @@ fn a_subscription_ends_with_its_view_and_with_its_engine() {
     take(&mut dropped);
     take(&mut closed);
     engine.execute("DROP VIEW p").expect("nothing uses it");
-    assert!(within(Duration::from_secs(10), move || dropped.next().is_none()));
+    assert!(without_hanging(move || dropped.next().is_none()));
     drop(engine);
-    assert!(within(Duration::from_secs(10), move || closed.next().is_none()));
+    assert!(without_hanging(move || closed.next().is_none()));
 }
 
 #[test]
@@ -135,18 +137,29 @@ fn a_subscriber_that_is_far_behind_holds_commits_up() {
         let engine = engine.clone();
         move || {
             for value in 1..=1500 {
-                engine.execute(&format!("INSERT INTO t VALUES (1, {value})")).expect("it inserts");
+                let column = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+                let row = RecordBatch::try_from_iter([("k", column(1)), ("v", column(value))]);
+                let mut transaction = engine.begin().expect("nobody else writes");
+                transaction.insert("t", row.expect("two columns")).expect("a row of the table");
+                transaction.commit().expect("it commits");
             }
         }
     });
-    // Long enough for all of them, if nothing held them up.
-    std::thread::sleep(Duration::from_secs(3));
-    assert!(!writer.is_finished(), "1,500 commits were not held up");
+    // Until commits stop.
+    let committed = || engine.progress().committed;
+    loop {
+        let before = committed();
+        std::thread::sleep(Duration::from_millis(100));
+        if before > 1024 && before == committed() {
+            break;
+        }
+    }
+    assert!(committed() < 1500 && !writer.is_finished(), "1,500 commits were not held up");
     let mut last = 0;
     while last < 1500 {
         last = take(&mut subscription).epoch;
     }
-    within(Duration::from_secs(20), move || writer.join().expect("the writer does not fail"));
+    without_hanging(move || writer.join().expect("the writer does not fail"));
 }
 
 #[test]

@@ -152,8 +152,9 @@ impl Builder<'_> {
         let all = || (0..scan.source.schema().fields().len()).collect();
         let columns = scan.projection.clone().unwrap_or_else(all);
         match source.relation() {
-            Relation::Table { schema, kept: false, .. } => {
-                Ok(IncrementalPlan::stream(source.name().to_string(), schema, columns)?)
+            Relation::Table { schema, kept: false, append_only, .. } => {
+                let name = source.name().to_string();
+                Ok(IncrementalPlan::stream(name, schema, columns, *append_only)?)
             }
             Relation::Table { schema, primary_key, append_only, .. } => {
                 let name = source.name().to_string();

@@ -24,7 +24,8 @@ pub struct Stream {
 }
 
 impl IncrementalPlan {
-    /// Some columns of a table that does not keep its rows and whose columns are `schema`.
+    /// Some columns of a table that does not keep its rows and whose columns are `schema`. Unless the table is
+    /// `append_only`, rows may be deleted, too.
     ///
     /// # Errors
     /// If there is no such column.
@@ -32,10 +33,11 @@ impl IncrementalPlan {
         relation: String,
         schema: &Schema,
         columns: Vec<usize>,
+        append_only: bool,
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(schema.project(&columns)?);
         let node = Node::Stream(Stream { relation, columns });
-        let properties = Properties { unique: Vec::new(), append_only: true };
+        let properties = Properties { unique: Vec::new(), append_only };
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
