@@ -86,7 +86,7 @@ impl Spec {
         for at in ranked {
             let (ranked, lane) = ranked_lane(input, keys, &aggregates[at])?;
             in_lanes.push(InLanes::Output(width + at));
-            in_lanes.extend(aggregates[at].rank.map(|rank| InLanes::Rank(rank)));
+            in_lanes.extend(aggregates[at].rank.map(InLanes::Rank));
             inputs.push(ranked);
             lanes.push(lane);
         }

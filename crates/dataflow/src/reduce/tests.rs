@@ -103,7 +103,6 @@ fn send(rows: &mut Input<Epoch>, epoch: Epoch, changes: Vec<(i64, i64, i64)>) {
 type Emitted = Rc<RefCell<Vec<Batch<Epoch>>>>;
 
 /// Counts the rows of `contents` as of `as_of`, in a dataflow of its own.
-#[expect(clippy::type_complexity, reason = "all that a test may look at")]
 fn counted(
     worker: &mut Worker,
     context: &StateContext,
