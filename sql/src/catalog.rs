@@ -1,11 +1,11 @@
-//! What SQL needs to know of the tables and views that exist.
+//! The catalog: what SQL needs to know about tables and views.
 
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
-/// When a table keeps its contents, for messages.
+/// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
                            'materialized' = 'true'";
 
@@ -18,18 +18,18 @@ pub trait Catalog {
     fn names(&self) -> Vec<String>;
 }
 
-/// What is known of a relation.
+/// A relation.
 #[derive(Clone, Debug)]
 pub enum Relation {
     /// A table.
     Table {
         /// Its columns.
         schema: SchemaRef,
-        /// The columns no two rows share; empty without a primary key.
+        /// The columns of the primary key; empty without one.
         primary_key: Vec<usize>,
-        /// What a column gets that an INSERT leaves out: one entry per column, `None` for NULL.
+        /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
         defaults: Vec<Option<Expr>>,
-        /// Whether it keeps its contents; the rows of one that does not only pass into the views of it.
+        /// Whether it keeps its rows; if not, they only pass into the views that read it.
         kept: bool,
         /// Whether rows are only ever inserted.
         append_only: bool,
@@ -39,18 +39,18 @@ pub enum Relation {
         /// Its columns.
         schema: SchemaRef,
     },
-    /// A view that is not kept: what names it is planned with the view written out in place.
+    /// A view that is not materialized; it is expanded where it is named.
     View {
         /// Its columns.
         schema: SchemaRef,
-        /// What it selects: [`PlannedView::logical`](crate::planner::PlannedView::logical).
+        /// Its query: [`PlannedView::logical`](crate::planner::PlannedView::logical).
         plan: Arc<LogicalPlan>,
-        /// Whether it is part of whatever names it, and built nowhere else: then its errors are told there.
+        /// Whether it has no dataflow of its own: then the views that name it report its errors.
         local: bool,
     },
-    /// The one row that holds the time of the epoch: [`CLOCK`](crate::planner::CLOCK). No name stands for it.
+    /// The one row with the time of the epoch: [`CLOCK`](crate::planner::CLOCK). It cannot be named.
     Clock,
-    /// What the engine tells of itself, as `alluvium.errors`: for queries, not for views.
+    /// A relation about the engine itself, as `alluvium.errors`, for queries and not for views.
     System {
         /// Its columns.
         schema: SchemaRef,

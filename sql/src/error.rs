@@ -1,4 +1,4 @@
-//! What is wrong with the user's SQL, and where.
+//! Errors in the user's SQL, with positions.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Location, Span};
 
 use crate::planner::function_names;
 
-/// A place in the text that was given: both numbers count from one, columns in characters.
+/// A position in the text. Both numbers start at one; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line.
@@ -19,12 +19,12 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where a span starts; `None` for a span that was made up rather than read.
+    /// The start of a span; `None` for a span that does not come from the text.
     pub(crate) fn of_span(span: Span) -> Option<Position> {
         Position::of_location(span.start)
     }
 
-    /// Where a node of the syntax tree starts.
+    /// The start of a node of the syntax tree.
     pub(crate) fn of(node: &impl Spanned) -> Option<Position> {
         Position::of_span(node.span())
     }
@@ -34,13 +34,13 @@ impl Position {
     }
 }
 
-/// An error in the user's SQL. It displays as its message alone: a caller that knows the file's name
-/// puts file and position in front.
+/// An error in the user's SQL. It displays as its message only: a caller that knows the file's name adds file and
+/// position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong and, where possible, what to do about it.
     pub message: String,
-    /// Where, in the text that was given.
+    /// Where, in the text.
     pub position: Option<Position>,
 }
 
@@ -61,7 +61,7 @@ impl Error {
         Error { message: message.into(), position: position.into() }
     }
 
-    /// What is called `name` is valid SQL that does not work yet.
+    /// The error for valid SQL that is not supported yet.
     pub(crate) fn not_supported(
         name: impl fmt::Display,
         position: impl Into<Option<Position>>,
@@ -75,8 +75,7 @@ impl Error {
         self
     }
 
-    /// An error of DataFusion's, in the words and at the place that help the user most.
-    ///
+    /// An error of DataFusion's, with a message and a position that help the user.
     pub(crate) fn from_datafusion(error: &DataFusionError) -> Error {
         let position = error
             .diagnostic()
@@ -138,7 +137,7 @@ impl Error {
                 ),
             },
             root => {
-                // A diagnostic is put better, but says less about types that do not fit.
+                // A diagnostic reads better, except for type errors, where the message says more.
                 let message = match error.diagnostic() {
                     Some(diagnostic) if !root.message().starts_with("Cannot ") => {
                         diagnostic.message.clone()
@@ -158,7 +157,7 @@ impl Error {
     }
 }
 
-/// There is no column of this name in `place`.
+/// The error for a column that does not exist in `place`.
 pub(crate) fn no_column<'a>(
     name: &str,
     place: Option<&str>,
@@ -182,7 +181,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a 
         .unwrap_or_default()
 }
 
-/// Whether one name is the start of the other, as `dep` is of `dep_time`: that counts as near.
+/// Whether one name is a prefix of the other, as `dep` of `dep_time`; such names are near.
 fn is_start(name: &str, candidate: &str) -> bool {
     let (name, candidate) = (name.to_lowercase(), candidate.to_lowercase());
     name.len().min(candidate.len()) >= 3

@@ -1,18 +1,18 @@
-//! Alluvium's SQL: text to statements, to an incremental plan, to a dataflow.
+//! Alluvium's SQL: from text to statements, to an incremental plan, to a dataflow.
 //!
 //! Read the chapters in this order:
 //!
-//! - [`statement`]: what a text says, statement by statement;
-//! - [`catalog`]: the relations that names stand for;
+//! - [`statement`]: from text to statements;
+//! - [`catalog`]: the relations that SQL can name;
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
-//! - [`plan`]: the incremental plan of a view, and what of it can be shared;
-//! - [`lower`]: the dataflow that keeps it;
-//! - [`error`]: what is wrong, and where.
+//! - [`plan`]: the incremental plan of a view, and the indexes it shares;
+//! - [`physical`]: the operators that maintain it, and their dataflow;
+//! - [`error`]: errors with positions.
 
 pub mod catalog;
 pub mod error;
 pub mod fault;
-pub mod lower;
+pub mod physical;
 pub mod plan;
 pub mod planner;
 pub mod statement;

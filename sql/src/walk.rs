@@ -1,7 +1,7 @@
 //! A walk over a syntax tree.
 //!
-//! The walk of sqlparser is generic in its visitor and thousands of functions long: this one is built once
-//! for all visitors.
+//! The walk of sqlparser is generic in its visitor and compiles to thousands of functions. This one is compiled once for all
+//! visitors.
 
 use std::ops::ControlFlow;
 
@@ -9,8 +9,8 @@ use sqlparser::ast::{Expr, ObjectName, Query, Select, TableFactor, Visit, Visito
 
 use crate::error::Error;
 
-/// Shows a visitor the queries, SELECTs, relations, table factors and expressions of a part of a statement,
-/// each before its parts, until it breaks with an error.
+/// Visits the queries, SELECTs, relations, table factors and expressions of a part of a statement, each before its parts,
+/// until the visitor breaks with an error.
 pub(crate) fn walk(
     part: &impl Visit,
     visitor: &mut dyn Visitor<Break = Error>,

@@ -1,6 +1,6 @@
 //! The same work by redb, an embedded store of sorted keys: loading sorted rows, and looking lists of keys up.
 //!
-//! It does more: its files are durable and can be changed. So it is let off what that costs where it says how.
+//! redb does more: its files are durable and can be changed. Costs of that are switched off where redb allows it.
 
 use std::hint::black_box;
 
@@ -49,8 +49,10 @@ fn against_redb(criterion: &mut Criterion) {
     };
     let mut group = criterion.benchmark_group("load sorted rows");
     group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
-    folder.surround(16 << 20);
-    group.bench_function("alluvium", |bencher| bencher.iter(|| batch(sorted.iter().copied())));
+    let little = folder.context(16 << 20);
+    group.bench_function("alluvium", |bencher| {
+        bencher.iter(|| batch(sorted.iter().copied(), &little));
+    });
     group.bench_function("redb", |bencher| {
         bencher.iter_batched(
             create,
@@ -63,14 +65,13 @@ fn against_redb(criterion: &mut Criterion) {
     });
     group.finish();
 
-    folder.keep(batch(sorted.iter().copied()), "kept");
-    let budget = folder.surround(usize::MAX);
-    let file = folder.open("kept", &budget);
+    folder.keep(batch(sorted.iter().copied(), &little), "kept");
+    let file = folder.open("kept", &folder.context(usize::MAX));
     let database = create();
     load(&database, &sorted);
     for count in [1_000, 30_000] {
         let delta = keys(count, rows(), 0);
-        let mut group = criterion.benchmark_group(format!("seek {count} keys, touched"));
+        let mut group = criterion.benchmark_group(format!("seek {count} keys, resident"));
         group.sample_size(10).throughput(Throughput::Elements(delta.len() as u64));
         group.bench_function("alluvium", |bencher| {
             bencher.iter(|| {

@@ -1,14 +1,12 @@
 //! State: building batches, spilling and opening them again, seeking lists of keys, merging.
 //!
-//! In a file, *cold* is with nothing of it in memory, *hot* with all of it in the system's cache but not touched
-//! since it was opened, and *touched* with every page seen before.
+//! In a file, *cold* means that nothing of it is in memory, *hot* that all of it is in the system's cache but no page was
+//! accessed since it was opened, and *resident* that every page was accessed before.
 
 use std::hint::black_box;
 
-use alluvium_state_benches::{
-    Folder, ROW, all_times, batch, chill, key, keys, rows, stay_in_memory, value,
-};
-use alluvium_trace::memory::context;
+use alluvium_state_benches::{Folder, ROW, all_times, batch, chill, key, keys, rows, value};
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, BatchBuilder, Cursors, RowBuffer, Spine, StateTrace, merge};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use differential_dataflow::trace::{Trace, TraceReader};
@@ -29,13 +27,11 @@ fn building(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("build");
     group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
     group.bench_function("in memory, sorted rows", |bencher| {
-        stay_in_memory();
-        bencher.iter(|| batch(sorted.iter().copied()));
+        bencher.iter(|| batch(sorted.iter().copied(), &StateContext::default()));
     });
     group.bench_function("in memory, rows in no order", |bencher| {
-        stay_in_memory();
         bencher.iter(|| {
-            let mut buffer = RowBuffer::new(&context::current());
+            let mut buffer = RowBuffer::new(&StateContext::default());
             for (row, value) in &shuffled {
                 buffer.push(&key(*row), value, &0_u64, 1);
             }
@@ -43,8 +39,8 @@ fn building(criterion: &mut Criterion) {
         });
     });
     group.bench_function("in a file, sorted rows", |bencher| {
-        folder.surround(LITTLE);
-        bencher.iter(|| batch(sorted.iter().copied()));
+        let context = folder.context(LITTLE);
+        bencher.iter(|| batch(sorted.iter().copied(), &context));
     });
     group.finish();
 }
@@ -56,36 +52,36 @@ fn spilling(criterion: &mut Criterion) {
     group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
     group.bench_function("a layer of a spine", |bencher| {
         // Room for the batch, until something else takes it.
-        let budget = folder.surround(sorted.len() * ROW * 3 / 2);
-        let in_memory = batch(sorted.iter().copied());
+        let context = folder.context(sorted.len() * ROW * 3 / 2);
+        let in_memory = batch(sorted.iter().copied(), &context);
         assert!(!in_memory.is_file());
         let setup = || {
-            let mut spine = Spine::<u64>::in_context(&context::current());
+            let mut spine = Spine::<u64>::in_context(&context);
             spine.insert(in_memory.clone());
             spine
         };
         bencher.iter_batched_ref(
             setup,
             |spine| {
-                let _taken = budget.charge(sorted.len() * ROW);
+                let _taken = context.budget().charge(sorted.len() * ROW);
                 spine.set_physical_compaction(Antichain::new().borrow());
                 spine.map_batches(|batch| assert!(batch.is_file()));
             },
             BatchSize::PerIteration,
         );
     });
-    let budget = folder.surround(LITTLE);
-    folder.keep(batch(sorted.iter().copied()), "kept");
+    let context = folder.context(LITTLE);
+    folder.keep(batch(sorted.iter().copied(), &context), "kept");
     group.bench_function("open the file again", |bencher| {
-        bencher.iter(|| folder.open("kept", &budget));
+        bencher.iter(|| folder.open("kept", &context));
     });
     group.finish();
 }
 
-/// Looks the keys of `delta` up, and counts those that are there. `told` is whether they are told beforehand.
-fn look_up(batch: &Batch<u64>, delta: &Batch<u64>, told: bool) -> usize {
+/// Looks the keys of `delta` up, and counts those that exist. `hinted` is whether they are given as a prefetch hint.
+fn look_up(batch: &Batch<u64>, delta: &Batch<u64>, hinted: bool) -> usize {
     let mut cursors = Cursors::new([batch.clone()]);
-    if told {
+    if hinted {
         cursors.prefetch_hint(Cursors::new([delta.clone()]));
     }
     let mut keys = delta.cursor();
@@ -103,41 +99,39 @@ fn look_up(batch: &Batch<u64>, delta: &Batch<u64>, told: bool) -> usize {
 
 fn seeking(criterion: &mut Criterion) {
     let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
-    stay_in_memory();
-    let in_memory = batch(all_rows().into_iter());
-    folder.surround(LITTLE);
-    folder.keep(batch(all_rows().into_iter()), "kept");
-    // What is touched may stay.
-    let budget = folder.surround(usize::MAX);
+    let in_memory = batch(all_rows().into_iter(), &StateContext::default());
+    folder.keep(batch(all_rows().into_iter(), &folder.context(LITTLE)), "kept");
+    // Resident pages stay.
+    let context = folder.context(usize::MAX);
     for count in [100, 1_000, 30_000] {
-        for (name, beside) in [("keys that are there", 0), ("keys that are not", 1)] {
+        for (name, beside) in [("keys that exist", 0), ("keys that do not", 1)] {
             let delta = keys(count, rows(), beside);
             let mut group = criterion.benchmark_group(format!("seek {count} {name}"));
             group.sample_size(10).throughput(Throughput::Elements(delta.len() as u64));
-            for (suffix, told) in [("", false), (", told", true)] {
+            for (suffix, hinted) in [("", false), (", hinted", true)] {
                 group.bench_function(format!("in memory{suffix}"), |bencher| {
-                    bencher.iter(|| look_up(&in_memory, &delta, told));
+                    bencher.iter(|| look_up(&in_memory, &delta, hinted));
                 });
-                group.bench_function(format!("in a file, touched{suffix}"), |bencher| {
-                    let file = folder.open("kept", &budget);
-                    look_up(&file, &delta, told);
-                    bencher.iter(|| look_up(&file, &delta, told));
+                group.bench_function(format!("in a file, resident{suffix}"), |bencher| {
+                    let file = folder.open("kept", &context);
+                    look_up(&file, &delta, hinted);
+                    bencher.iter(|| look_up(&file, &delta, hinted));
                 });
                 group.bench_function(format!("in a file, hot{suffix}"), |bencher| {
                     bencher.iter_batched_ref(
-                        || folder.open("kept", &budget),
-                        |file| look_up(file, &delta, told),
+                        || folder.open("kept", &context),
+                        |file| look_up(file, &delta, hinted),
                         BatchSize::PerIteration,
                     );
                 });
                 group.bench_function(format!("in a file, cold{suffix}"), |bencher| {
                     let setup = || {
                         folder.chill("kept");
-                        folder.open("kept", &budget)
+                        folder.open("kept", &context)
                     };
                     bencher.iter_batched_ref(
                         setup,
-                        |file| look_up(file, &delta, told),
+                        |file| look_up(file, &delta, hinted),
                         BatchSize::PerIteration,
                     );
                 });
@@ -153,8 +147,7 @@ fn seeking(criterion: &mut Criterion) {
     }
 }
 
-/// What it costs to ask a binary fuse filter of all rows for these keys: it has nine bits for each row, and looks at
-/// three bytes.
+/// The cost of asking a binary fuse filter of all rows for these keys: it has nine bits per row, and reads three bytes.
 fn ask_a_filter(table: &[u8], delta: &Batch<u64>) -> u8 {
     let mut keys = delta.cursor();
     let mut found = 0;
@@ -170,13 +163,12 @@ fn ask_a_filter(table: &[u8], delta: &Batch<u64>) -> u8 {
     found
 }
 
-/// Keys as a column of numbers has them, of nine bytes of which the first never changes, with eight rows each.
+/// Keys as of a column of numbers: nine bytes of which the first is constant, with eight rows each.
 fn seeking_groups(criterion: &mut Criterion) {
     let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
     let groups = rows() / 8;
     let key = |group: u64| [[1].as_slice(), &group.to_be_bytes()].concat();
-    let budget = folder.surround(LITTLE);
-    let mut builder = BatchBuilder::new(&context::current());
+    let mut builder = BatchBuilder::new(&folder.context(LITTLE));
     for row in 0..8 * groups {
         // The first bytes are in order.
         let mut value = value(row);
@@ -184,28 +176,27 @@ fn seeking_groups(criterion: &mut Criterion) {
         builder.push(&key(row / 8), &value, &0, 1);
     }
     folder.keep(builder.finish(all_times()), "kept");
-    drop(budget);
-    let budget = folder.surround(usize::MAX);
+    let context = folder.context(usize::MAX);
     let mut random = fastrand::Rng::with_seed(5);
-    let mut buffer = RowBuffer::new(&context::current());
+    let mut buffer = RowBuffer::new(&StateContext::default());
     (0..1000).for_each(|_| buffer.push(&key(random.u64(..groups)), &[], &0_u64, 1));
     let delta = buffer.seal(all_times());
     let mut group = criterion.benchmark_group("seek 1000 groups of eight rows");
     group.sample_size(10).throughput(Throughput::Elements(delta.len() as u64));
-    group.bench_function("in a file, touched", |bencher| {
-        let file = folder.open("kept", &budget);
+    group.bench_function("in a file, resident", |bencher| {
+        let file = folder.open("kept", &context);
         look_up(&file, &delta, false);
         bencher.iter(|| look_up(&file, &delta, false));
     });
-    for (name, told) in [("in a file, cold", false), ("in a file, cold, told", true)] {
+    for (name, hinted) in [("in a file, cold", false), ("in a file, cold, hinted", true)] {
         group.bench_function(name, |bencher| {
             let setup = || {
                 folder.chill("kept");
-                folder.open("kept", &budget)
+                folder.open("kept", &context)
             };
             bencher.iter_batched_ref(
                 setup,
-                |file| look_up(file, &delta, told),
+                |file| look_up(file, &delta, hinted),
                 BatchSize::PerIteration,
             );
         });
@@ -214,7 +205,7 @@ fn seeking_groups(criterion: &mut Criterion) {
 }
 
 /// Two batches: every second row each, or the first half and the second.
-fn halves(are_interleaved: bool) -> [Batch<u64>; 2] {
+fn halves(are_interleaved: bool, context: &StateContext) -> [Batch<u64>; 2] {
     let all = rows();
     [0, 1].map(|part| {
         let numbers: Box<dyn Iterator<Item = u64>> = if are_interleaved {
@@ -222,7 +213,7 @@ fn halves(are_interleaved: bool) -> [Batch<u64>; 2] {
         } else {
             Box::new(part * all / 2..(part + 1) * all / 2)
         };
-        batch(numbers.map(|row| (row, value(row))))
+        batch(numbers.map(|row| (row, value(row))), context)
     })
 }
 
@@ -231,28 +222,27 @@ fn merging(criterion: &mut Criterion) {
     let all = Antichain::from_elem(0);
     let mut group = criterion.benchmark_group("merge");
     group.sample_size(10).throughput(Throughput::Bytes(rows() * ROW as u64));
-    for (name, are_interleaved) in [("rows in turn", true), ("one behind the other", false)] {
-        stay_in_memory();
-        let sources = halves(are_interleaved);
+    for (name, are_interleaved) in [("interleaved rows", true), ("one behind the other", false)] {
+        let sources = halves(are_interleaved, &StateContext::default());
         group.bench_function(format!("in memory, {name}"), |bencher| {
-            stay_in_memory();
-            bencher.iter(|| merge(&sources, all.borrow(), all_times(), &context::current()));
+            let context = StateContext::default();
+            bencher.iter(|| merge(&sources, all.borrow(), all_times(), &context));
         });
         drop(sources);
-        let budget = folder.surround(LITTLE);
+        let context = folder.context(LITTLE);
         let names =
             ["first", "second"].map(|part| format!("{part} {are_interleaved}").replace(' ', "-"));
         for (half, name) in [0, 1].into_iter().zip(&names) {
-            let mut halves = Vec::from(halves(are_interleaved));
+            let mut halves = Vec::from(halves(are_interleaved, &context));
             let half = halves.swap_remove(half);
             drop(halves);
             folder.keep(half, name);
         }
-        let open = || -> Vec<_> { names.iter().map(|name| folder.open(name, &budget)).collect() };
+        let open = || -> Vec<_> { names.iter().map(|name| folder.open(name, &context)).collect() };
         group.bench_function(format!("in files, hot, {name}"), |bencher| {
             bencher.iter_batched_ref(
                 open,
-                |sources| merge(sources, all.borrow(), all_times(), &context::current()),
+                |sources| merge(sources, all.borrow(), all_times(), &context),
                 BatchSize::PerIteration,
             );
         });
@@ -265,7 +255,7 @@ fn merging(criterion: &mut Criterion) {
             };
             bencher.iter_batched_ref(
                 setup,
-                |sources| merge(sources, all.borrow(), all_times(), &context::current()),
+                |sources| merge(sources, all.borrow(), all_times(), &context),
                 BatchSize::PerIteration,
             );
         });

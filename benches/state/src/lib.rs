@@ -1,4 +1,4 @@
-//! What the chapters of `benches/` share: rows, a folder on a real disk, and how its files become cold.
+//! Shared by the benchmarks: rows, contexts, and a folder on a real disk whose files can be made cold.
 //!
 //! `docs/benchmarks.md` has the commands and the figures.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_storage::{Blob, LocalStorage, Storage};
-use alluvium_trace::memory::{MemoryBudget, StateContext, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Batch, BatchBuilder, RowBuffer};
 use differential_dataflow::trace::Description;
 use rustix::fs::{Advice, fadvise, statfs};
@@ -27,7 +27,7 @@ pub fn rows() -> u64 {
     given.map_or(2_000_000, |rows| rows.parse().expect("ALLUVIUM_BENCH_ROWS is a number"))
 }
 
-/// A row's key: every fourth number, so that there are keys between any two.
+/// A row's key: a multiple of four, so that there are absent keys between any two.
 pub fn key(row: u64) -> [u8; 8] {
     (4 * row).to_be_bytes()
 }
@@ -46,20 +46,18 @@ pub fn all_times() -> Description<u64> {
 }
 
 /// A batch of the rows of these numbers, which ascend, all at time zero.
-pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>) -> Batch<u64> {
-    let mut builder = BatchBuilder::new(&context::current());
+pub fn batch(rows: impl Iterator<Item = (u64, [u8; VALUE])>, context: &StateContext) -> Batch<u64> {
+    let mut builder = BatchBuilder::new(context);
     for (row, value) in rows {
         builder.push(&key(row), &value, &0, 1);
     }
     builder.finish(all_times())
 }
 
-/// A batch of this many keys of `rows` rows, in memory; each is moved up by `beside`, so that 0 gives keys that are
-/// there, and 1 keys that are not.
+/// A batch in memory of this many keys of `rows` rows, each plus `beside`: 0 for keys that exist, 1 for keys that do not.
 pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
-    stay_in_memory();
     let mut random = fastrand::Rng::with_seed(count as u64);
-    let mut buffer = RowBuffer::new(&context::current());
+    let mut buffer = RowBuffer::new(&StateContext::default());
     for _ in 0..count {
         let key = 4 * random.u64(..rows) + beside;
         buffer.push(&key.to_be_bytes(), &[], &0, 1);
@@ -67,12 +65,7 @@ pub fn keys(count: usize, rows: u64, beside: u64) -> Batch<u64> {
     buffer.seal(all_times())
 }
 
-/// All state that this thread makes from now on is counted alone, and stays in memory.
-pub fn stay_in_memory() {
-    context::enter(StateContext::default());
-}
-
-/// A folder for files, on a disk.
+/// A folder on a disk.
 pub struct Folder {
     directory: TempDir,
     storage: Arc<LocalStorage>,
@@ -108,38 +101,36 @@ impl Folder {
         self.directory.path()
     }
 
-    /// All state that this thread makes from now on goes to files here when there are `memory` bytes of it.
-    pub fn surround(&self, memory: usize) -> MemoryBudget {
-        let budget = MemoryBudget::new(memory);
+    /// A context with so many bytes of memory, and files in this folder for the rest.
+    pub fn context(&self, memory: usize) -> StateContext {
         let storage: Arc<dyn Storage> = self.storage.clone();
-        context::enter(StateContext::new(budget.clone(), Some(storage)));
-        budget
+        StateContext::new(MemoryBudget::new(memory), Some(storage))
     }
 
-    /// Keeps the file of a batch under this name when the batch goes. It must be the only one here that is not kept.
+    /// Keeps the file of a batch under this name, and drops the batch. All other files of the folder must be kept ones.
     pub fn keep(&self, batch: Batch<u64>, name: &str) {
         assert!(batch.is_file(), "a batch with a file");
         let files = self.storage.list("batch-").expect("the folder is read");
         let [file] = files.as_slice() else { panic!("one file of a batch, not {files:?}") };
         fs::hard_link(self.path().join(file), self.path().join(name)).expect("a link is made");
         let kept = File::open(self.path().join(name)).expect("what was linked is there");
-        // What is not on the disk yet cannot be let go.
+        // Only bytes that are on the disk can be evicted.
         kept.sync_all().expect("the file is synced");
     }
 
-    /// Opens a file that is kept.
-    pub fn open(&self, name: &str, budget: &MemoryBudget) -> Batch<u64> {
+    /// Opens a kept file.
+    pub fn open(&self, name: &str, context: &StateContext) -> Batch<u64> {
         let blob: Arc<dyn Blob> = self.storage.open(name).expect("the file is there");
-        Batch::open(blob, budget).expect("the file is whole")
+        Batch::open(blob, context.budget()).expect("the file is whole")
     }
 
-    /// Takes the bytes of a file, which nobody has mapped, out of memory.
+    /// Evicts a file that nobody has mapped from the system's cache.
     pub fn chill(&self, name: &str) {
         chill(&self.path().join(name)).expect("the system takes advice");
     }
 }
 
-/// Takes the bytes of a file, which nobody has mapped, out of memory.
+/// Evicts a file that nobody has mapped from the system's cache.
 pub fn chill(path: &PathBuf) -> io::Result<()> {
     fadvise(File::open(path)?, 0, None, Advice::DontNeed)?;
     Ok(())

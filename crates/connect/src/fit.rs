@@ -1,31 +1,42 @@
-//! Values of a file on their way into the columns of a table.
+//! Values of a file, fitted to the columns of a table.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use alluvium::{Defaulted, Portion, Refusal};
+use alluvium::{Absent, Portion, Refusal};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, UInt32Array,
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
 };
-use arrow::compute::{CastOptions, cast_with_options, filter, take};
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::compute::{CastOptions, cast_with_options, filter};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// Some rows of one file, column by column; rows that do not fit are refused, each for its first problem.
+/// Some rows of one file, column by column. A row that does not fit the table is refused, for its first problem.
 pub struct Fit<'a> {
     file: &'a Path,
     /// The line of each row.
     lines: &'a dyn Fn(usize) -> u64,
     kept: Vec<bool>,
     refused: Vec<Refusal>,
-    defaulted: Vec<Defaulted>,
+    fields: Vec<Field>,
+    columns: Vec<ArrayRef>,
+    absent: Vec<Absent>,
 }
 
 impl<'a> Fit<'a> {
-    /// So many rows, and the line that each is on.
+    /// `rows` rows, and the line that each is on.
     pub fn new(file: &'a Path, rows: usize, lines: &'a dyn Fn(usize) -> u64) -> Self {
-        Self { file, lines, kept: vec![true; rows], refused: Vec::new(), defaulted: Vec::new() }
+        Self {
+            file,
+            lines,
+            kept: vec![true; rows],
+            refused: Vec::new(),
+            fields: Vec::new(),
+            columns: Vec::new(),
+            absent: Vec::new(),
+        }
     }
 
     /// A row does not fit.
@@ -36,8 +47,14 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// The values of a column of any type, as `field` has them.
-    pub fn column(&mut self, field: &Field, given: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    /// Adds a column, given its values as any type. NOT NULL columns need a value in every row but those where it is
+    /// `absent`.
+    pub fn column(
+        &mut self,
+        field: &Field,
+        given: &ArrayRef,
+        absent: Option<BooleanArray>,
+    ) -> Result<(), ArrowError> {
         let values = self.cast(field, given)?;
         if values.null_count() > given.logical_null_count() {
             let options = FormatOptions::default();
@@ -51,51 +68,42 @@ impl<'a> Fit<'a> {
             }
         }
         if !field.is_nullable() && given.logical_null_count() > 0 {
-            for row in nulls(given) {
+            let is_absent = |row| absent.as_ref().is_some_and(|absent| absent.value(row));
+            for row in nulls(given).filter(|&row| !is_absent(row)) {
                 self.refuse(
                     row,
                     format!("there is no value (column {} is NOT NULL)", field.name()),
                 );
             }
         }
-        Ok(values)
+        let column = self.columns.len();
+        self.absent.extend(absent.map(|rows| Absent { column, rows }));
+        self.fields.push(field.clone().with_nullable(true));
+        self.columns.push(values);
+        Ok(())
     }
 
-    /// A column, of this number, that the file does not have.
-    pub fn default(&mut self, column: usize, default: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        let rows = self.kept.len();
-        if default.is_valid(0) {
-            self.defaulted(column, BooleanArray::from(vec![true; rows]));
-        }
-        take(default, &UInt32Array::from(vec![0; rows]), None)
-    }
-
-    /// These rows of a column have its default.
-    pub fn defaulted(&mut self, column: usize, rows: BooleanArray) {
-        self.defaulted.push(Defaulted { column, rows });
-    }
-
-    /// The rows that fit, and those that do not; how many bytes they took is left to the reader to say.
-    pub fn finish(
-        self,
-        schema: &SchemaRef,
-        mut columns: Vec<ArrayRef>,
-    ) -> Result<Portion, ArrowError> {
-        let Self { refused, mut defaulted, .. } = self;
+    /// The rows that fit, with the columns that were added, and those that were refused. The reader counts the bytes.
+    pub fn finish(self) -> Result<Portion, ArrowError> {
+        let Self { refused, fields, mut columns, mut absent, .. } = self;
+        let count = self.kept.iter().filter(|kept| **kept).count();
         if self.kept.contains(&false) {
             let kept = BooleanArray::from(self.kept);
             for column in &mut columns {
                 *column = filter(column, &kept)?;
             }
-            for Defaulted { rows, .. } in &mut defaulted {
+            for Absent { rows, .. } in &mut absent {
                 *rows = filter(rows, &kept)?.as_boolean().clone();
             }
         }
-        let rows = RecordBatch::try_new(schema.clone(), columns)?;
-        Ok(Portion { rows, refused, bytes: 0, defaulted })
+        // There may be no columns at all.
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let schema = Arc::new(Schema::new(fields));
+        let rows = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        Ok(Portion { rows, refused, bytes: 0, absent })
     }
 
-    /// What is not a value of the type becomes NULL.
+    /// The values cast to the type of `field`; those that cannot be cast become NULL.
     fn cast(&mut self, field: &Field, given: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match (given.data_type(), field.data_type()) {
             (from, to) if from == to => Ok(given.clone()),
@@ -120,7 +128,7 @@ fn bytes(text: &ArrayRef) -> ArrayRef {
             (text, _) => bytes.append_option(text),
         }
     }
-    std::sync::Arc::new(bytes.finish())
+    Arc::new(bytes.finish())
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {

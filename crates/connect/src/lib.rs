@@ -23,7 +23,7 @@ mod target;
 use alluvium::Builder;
 
 pub use csv::{Csv, CsvText};
-pub use json::{Json, JsonLines};
+pub use json::Json;
 pub use parquet::Parquet;
 
 /// The program of `docs/guide/embedding.md`, compiled and run.
@@ -35,11 +35,11 @@ struct Embedding;
 pub fn formats(builder: Builder) -> Builder {
     builder
         .source(Csv)
-        .source(JsonLines)
-        .source(Json)
+        .source(Json::LINES)
+        .source(Json::ARRAY)
         .source(Parquet)
         .sink(Csv)
-        .sink(JsonLines)
-        .sink(Json)
+        .sink(Json::LINES)
+        .sink(Json::ARRAY)
         .sink(Parquet)
 }

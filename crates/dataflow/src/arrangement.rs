@@ -1,11 +1,9 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
-use alluvium_trace::memory::{StateContext, context};
-use alluvium_trace::{Batch, Cursor, Epoch, NullTrace, PageTime, RowBuffer, Spine, StateTrace};
-use arrow::array::RecordBatch;
-use arrow::buffer::ScalarBuffer;
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::TraceReader;
+use differential_dataflow::trace::{Description, TraceReader};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
@@ -14,16 +12,10 @@ use timely::order::PartialOrder;
 use timely::progress::Antichain;
 
 use crate::codec::Encoded;
-use crate::delta::{Delta, DeltaStream, Times};
+use crate::delta::{Delta, DeltaStream, EncodedDelta};
+use crate::fuel::{Produced, fueled};
 use crate::layout::Layout;
-use crate::pieces::{Piece, in_pieces};
-
-/// How many rows an operator puts into one delta.
-pub const DELTA_ROWS: usize = 8192;
-/// How many bytes of encoded rows an operator puts into one delta, or little more.
-pub(crate) fn delta_bytes(context: &StateContext) -> usize {
-    context.budget().policy().output_batch
-}
+use crate::reader::Reader;
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.
 pub struct Arrangement<'scope, Tr: TraceReader> {
@@ -31,73 +23,61 @@ pub struct Arrangement<'scope, Tr: TraceReader> {
     pub arranged: Arranged<'scope, Tr>,
     /// How rows lie in keys and values.
     pub layout: Layout,
-    /// The time from which on the batches may be read: readers advance earlier times to it.
-    ///
-    /// The minimum but for an arrangement that was imported from another dataflow.
-    pub as_of: Tr::Time,
 }
 
 /// An arrangement whose past is kept.
-pub type Kept<'scope, T> = Arrangement<'scope, TraceAgent<Spine<T>>>;
-/// An arrangement that is only a stream of batches.
-pub type Passing<'scope, T> = Arrangement<'scope, TraceAgent<NullTrace<T>>>;
+pub type Kept<'scope> = Arrangement<'scope, Reader>;
 
 impl<'scope, Tr: TraceReader + Clone> Clone for Arrangement<'scope, Tr> {
     fn clone(&self) -> Self {
-        Self {
-            arranged: self.arranged.clone(),
-            layout: self.layout.clone(),
-            as_of: self.as_of.clone(),
-        }
+        Self { arranged: self.arranged.clone(), layout: self.layout.clone() }
     }
 }
 
-/// Sorts what arrives by key into one batch per step of the frontier.
+/// Sorts rows by key into one batch per step of the frontier, and keeps their history.
 ///
 /// Rows stay on the worker they are on: exchange them first where their place matters.
-pub fn arrange<'scope, T, Tr>(
-    stream: DeltaStream<'scope, T>,
-    layout: Layout,
-    name: &str,
-) -> Arrangement<'scope, TraceAgent<Tr>>
-where
-    T: PageTime,
-    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
-{
-    let context = context::current();
-    let mut keys = Encoded::counted(&context);
-    let mut values = Encoded::counted(&context);
-    let encoding = layout.clone();
-    let key = layout.key_names();
-    let arranged = arrange_encoded(stream, &context, name, key, move |delta, buffer| {
-        keys.clear();
-        values.clear();
-        encoding
-            .encode(&delta.rows, &mut keys, &mut values)
-            .expect("rows have the types their layout was made for");
-        for row in 0..delta.len() {
-            buffer.push(keys.get(row), values.get(row), delta.time(row), delta.weight(row));
-        }
-    });
-    Arrangement { arranged, layout, as_of: T::minimum() }
-}
-
-/// As [`arrange`], keeping the past.
 pub fn keep<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     layout: Layout,
     name: &str,
-) -> Kept<'scope, Epoch> {
-    arrange(stream, layout, name)
+    context: &StateContext,
+) -> Kept<'scope> {
+    Arrangement::kept(arrange::<Epoch, Spine<Epoch>>(stream, &layout, name, context), layout)
 }
 
-/// As [`arrange`], for rows that `encode` turns into keys and values of its own; `key` names their columns, for
-/// people.
+/// Sorts rows of `layout` by key into one batch per step of the frontier.
+///
+/// Rows stay on the worker they are on: exchange them first where their place matters.
+pub fn arrange<'scope, T, Tr>(
+    stream: DeltaStream<'scope, T>,
+    layout: &Layout,
+    name: &str,
+    context: &StateContext,
+) -> Arranged<'scope, TraceAgent<Tr>>
+where
+    T: PageTime,
+    Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
+{
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
+    let encoding = layout.clone();
+    arrange_encoded(stream, name, layout.key_names(), context, move |delta, buffer| {
+        keys.clear();
+        values.clear();
+        encoding.encode(&delta.rows, &mut keys, &mut values);
+        for row in 0..delta.len() {
+            buffer.push(keys.get(row), values.get(row), delta.time(row), delta.weight(row));
+        }
+    })
+}
+
+/// As [`arrange`], for rows that `encode` turns into keys and values of its own. `key` names the key columns in metrics.
 pub(crate) fn arrange_encoded<'scope, T, Tr>(
     stream: DeltaStream<'scope, T>,
-    context: &StateContext,
     name: &str,
     key: String,
+    context: &StateContext,
     mut encode: impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static,
 ) -> Arranged<'scope, TraceAgent<Tr>>
 where
@@ -182,165 +162,44 @@ where
     Arranged { stream, trace: reader.expect("an operator is built when it is added") }
 }
 
-fn describe<T: PageTime>(
-    lower: &Antichain<T>,
-    upper: &Antichain<T>,
-) -> differential_dataflow::trace::Description<T> {
-    let since = Antichain::from_elem(T::minimum());
-    differential_dataflow::trace::Description::new(lower.clone(), upper.clone(), since)
+/// The interval from `lower` to `upper`, with exact times.
+pub(crate) fn describe<T: PageTime>(lower: &Antichain<T>, upper: &Antichain<T>) -> Description<T> {
+    Description::new(lower.clone(), upper.clone(), Antichain::from_elem(T::minimum()))
 }
 
-impl<'scope, Tr> Arrangement<'scope, Tr>
-where
-    Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
-{
-    /// The changes as they pass, with the columns `columns` of the rows.
-    pub fn deltas(self, columns: &[usize]) -> DeltaStream<'scope, Epoch> {
+impl<'scope> Arrangement<'scope, Reader> {
+    /// Rows of `layout` that a spine keeps, from the first epoch on.
+    pub(crate) fn kept(
+        arranged: Arranged<'scope, TraceAgent<Spine<Epoch>>>,
+        layout: Layout,
+    ) -> Self {
+        let trace = Reader::new(arranged.trace, 0);
+        Self { arranged: Arranged { stream: arranged.stream, trace }, layout }
+    }
+
+    /// The changes, with the columns `columns` of the rows.
+    pub fn deltas(self, columns: &[usize], context: &StateContext) -> DeltaStream<'scope, Epoch> {
         // The trace is dropped: a stream of deltas reads nothing from it.
-        read(self.arranged.stream, self.layout, columns.to_vec(), self.as_of)
+        deltas(self.arranged.stream, self.layout, columns.to_vec(), context)
     }
 }
 
-/// The rows of batches, with times advanced to `as_of`.
-fn read<'scope>(
+/// The updates of batches of `layout` as deltas, with the columns `columns`.
+pub(crate) fn deltas<'scope>(
     batches: Stream<'scope, Epoch, Vec<Batch<Epoch>>>,
     layout: Layout,
     columns: Vec<usize>,
-    as_of: Epoch,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let context = context::current();
-    let mut gathered = Gathered::new(&context);
+    let mut rows = EncodedDelta::new(context);
     let next = move |cursor: &mut Cursor<Epoch>| {
-        gathered.fill(cursor, |time| time.max(as_of));
-        gathered.take(&layout, &columns).map(Piece::from)
+        rows.fill(cursor);
+        rows.decode(&layout, &columns).map(Produced::from)
     };
-    in_pieces(batches, &context, "Deltas", read_each, next).0
+    fueled(batches, "Deltas", context, scan_each, next).0
 }
 
-/// The work of reading batches one after the other.
-pub(crate) fn read_each<T: PageTime>(batches: &mut Vec<Batch<T>>, work: &mut dyn FnMut(Cursor<T>)) {
-    batches.drain(..).for_each(|batch| work(batch.scan()));
-}
-
-/// Encoded rows on their way into a delta.
-pub(crate) struct Gathered<T> {
-    keys: Encoded,
-    values: Encoded,
-    stamps: Stamps<T>,
-    /// How many bytes make a delta.
-    most: usize,
-}
-
-impl<T: PageTime> Gathered<T> {
-    pub(crate) fn new(context: &StateContext) -> Self {
-        Self {
-            keys: Encoded::counted(context),
-            values: Encoded::counted(context),
-            stamps: Stamps::default(),
-            most: delta_bytes(context),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.stamps.times.len()
-    }
-
-    /// Whether it is enough for a delta.
-    pub(crate) fn is_full(&self) -> bool {
-        self.len() >= DELTA_ROWS || self.keys.bytes().len() + self.values.bytes().len() >= self.most
-    }
-
-    pub(crate) fn push(&mut self, key: &[u8], value: &[u8], time: T, weight: i64) {
-        self.keys.push(key);
-        self.values.push(value);
-        self.stamps.push(time, weight);
-    }
-
-    /// Adds the rows of a batch from where `cursor` stands, until they make a delta; their times are what
-    /// `advance` makes of them. Whether there are any.
-    pub(crate) fn fill(&mut self, cursor: &mut Cursor<T>, advance: impl Fn(T) -> T) -> bool {
-        while !self.is_full() {
-            let Some(key) = cursor.key() else { break };
-            let Some(value) = cursor.val() else {
-                cursor.step_key();
-                continue;
-            };
-            for (time, weight) in cursor.updates() {
-                self.push(key, value, advance(time), weight);
-            }
-            cursor.step_val();
-        }
-        self.len() > 0
-    }
-
-    /// What was gathered, as `decode` reads its keys and values.
-    pub(crate) fn finish(
-        &mut self,
-        decode: impl FnOnce(&Encoded, &Encoded) -> RecordBatch,
-    ) -> Delta<T> {
-        let rows = decode(&self.keys, &self.values);
-        self.keys.clear();
-        self.values.clear();
-        self.stamps.take(rows)
-    }
-
-    /// What was gathered: keys, values, and when and by how much they change.
-    pub(crate) fn parts(&self) -> (&Encoded, &Encoded, &Stamps<T>) {
-        (&self.keys, &self.values, &self.stamps)
-    }
-
-    /// Forgets what was gathered.
-    pub(crate) fn clear(&mut self) {
-        self.keys.clear();
-        self.values.clear();
-        self.stamps.times.clear();
-        self.stamps.weights.clear();
-    }
-
-    /// What was gathered, decoded; `None` if nothing was.
-    pub(crate) fn take(&mut self, layout: &Layout, columns: &[usize]) -> Option<Delta<T>> {
-        if self.len() == 0 {
-            return None;
-        }
-        Some(self.finish(|keys, values| {
-            layout
-                .decode_batch(keys, values, columns)
-                .expect("a batch holds what its layout encoded")
-        }))
-    }
-}
-
-/// The times and weights of the rows of a delta to come.
-pub(crate) struct Stamps<T> {
-    pub(crate) times: Vec<T>,
-    pub(crate) weights: Vec<i64>,
-}
-
-impl<T> Default for Stamps<T> {
-    fn default() -> Self {
-        Self { times: Vec::new(), weights: Vec::new() }
-    }
-}
-
-impl<T: PageTime> Stamps<T> {
-    pub(crate) fn push(&mut self, time: T, weight: i64) {
-        self.times.push(time);
-        self.weights.push(weight);
-    }
-
-    /// The delta of `rows`, one for each stamp.
-    pub(crate) fn take(&mut self, rows: RecordBatch) -> Delta<T> {
-        let times = std::mem::take(&mut self.times);
-        let weights = std::mem::take(&mut self.weights);
-        let times = match times.first() {
-            Some(first) if times.iter().all(|time| time == first) => Times::Same(*first),
-            _ => Times::Each(times.into()),
-        };
-        let weights = if weights.iter().all(|&weight| weight == 1) {
-            None
-        } else {
-            Some(ScalarBuffer::from(weights))
-        };
-        Delta::new(rows, times, weights)
-    }
+/// Opens a cursor over each of `batches`, to be read one after the other.
+pub(crate) fn scan_each<T: PageTime>(batches: &mut Vec<Batch<T>>, push: &mut dyn FnMut(Cursor<T>)) {
+    batches.drain(..).for_each(|batch| push(batch.scan()));
 }

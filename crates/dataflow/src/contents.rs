@@ -1,6 +1,6 @@
-//! What a table or a materialized view holds: a readable arrangement of whole rows.
+//! The contents of a table or a materialized view: an arrangement of whole rows that any thread can read.
 
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine, Version};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -9,25 +9,31 @@ use differential_dataflow::trace::TraceReader;
 use timely::dataflow::Scope;
 use timely::progress::Antichain;
 
-use crate::arrangement::{Gathered, Kept};
-use crate::fold::add;
+use crate::arrangement::Kept;
+use crate::delta::EncodedDelta;
 use crate::import::Imports;
 use crate::layout::Layout;
+use crate::weight::add;
 
 /// One worker's share of a relation's rows, kept by a dataflow of that worker.
 ///
-/// It holds compaction back: until [`Contents::allow_compaction`] says so, every epoch can be told
+/// It holds compaction back: until [`Contents::allow_compaction`] moves it on, every epoch can be read apart
 /// from the next. Lives on its worker's thread; clones hold compaction back on their own.
 #[derive(Clone)]
 pub struct Contents {
+    context: StateContext,
     trace: TraceAgent<Spine<Epoch>>,
     layout: Layout,
 }
 
 impl Contents {
     /// The rows behind an arrangement.
-    pub fn new(arrangement: &Kept<'_, Epoch>) -> Self {
-        Self { trace: arrangement.arranged.trace.clone(), layout: arrangement.layout.clone() }
+    pub fn new(arrangement: &Kept<'_>, context: &StateContext) -> Self {
+        Self {
+            context: context.clone(),
+            trace: arrangement.arranged.trace.trace().clone(),
+            layout: arrangement.layout.clone(),
+        }
     }
 
     /// The columns of the rows.
@@ -49,10 +55,14 @@ impl Contents {
         self.trace.set_physical_compaction(frontier.borrow());
     }
 
-    /// Pins what is here now, for reading on any thread, as of any epoch that was not yet given up
-    /// to compaction and is complete.
+    /// Pins the present batches, for reading on any thread, as of any epoch that is complete and that compaction has not
+    /// passed.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { version: Version::of(&self.trace), layout: self.layout.clone() }
+        Snapshot {
+            version: Version::of(&self.trace),
+            layout: self.layout.clone(),
+            context: self.context.clone(),
+        }
     }
 
     /// The rows and their changes in another dataflow of the same worker, as of the end of `as_of`;
@@ -62,7 +72,7 @@ impl Contents {
         scope: Scope<'scope, Epoch>,
         as_of: Epoch,
         imports: &mut Imports,
-    ) -> Kept<'scope, Epoch> {
+    ) -> Kept<'scope> {
         imports.import(self.trace.clone(), self.layout.clone(), scope, as_of)
     }
 }
@@ -72,6 +82,7 @@ impl Contents {
 pub struct Snapshot {
     version: Version<Epoch>,
     layout: Layout,
+    context: StateContext,
 }
 
 impl Snapshot {
@@ -80,7 +91,7 @@ impl Snapshot {
         self.layout.schema()
     }
 
-    /// How many rows there are, or were: all updates, whatever their epoch.
+    /// The number of updates at all epochs: at least the number of rows.
     pub fn updates(&self) -> usize {
         self.version.batches().map(Batch::len).sum()
     }
@@ -91,7 +102,7 @@ impl Snapshot {
         Rows {
             cursors: Cursors::scan(self.version.batches().cloned()),
             copies: 0,
-            gathered: Gathered::new(&context::current()),
+            output: EncodedDelta::new(&self.context),
             layout: self.layout.clone(),
             columns: columns.to_vec(),
             epoch,
@@ -102,16 +113,16 @@ impl Snapshot {
 /// The rows of a snapshot as they are read.
 pub struct Rows {
     cursors: Cursors<Epoch>,
-    /// How many copies of the row that the cursors stand on are to come.
+    /// How many copies of the current row are still to be emitted.
     copies: i64,
-    gathered: Gathered<Epoch>,
+    output: EncodedDelta<Epoch>,
     layout: Layout,
     columns: Vec<usize>,
     epoch: Epoch,
 }
 
 impl Rows {
-    /// Moves to the next row that is there; whether there is one.
+    /// Moves to the next row with a positive weight; returns whether there is one.
     fn advance(&mut self) -> bool {
         while let Some(_key) = self.cursors.key() {
             if self.cursors.val().is_none() {
@@ -141,15 +152,15 @@ impl Iterator for Rows {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        while !self.gathered.is_full() && self.advance() {
+        while !self.output.is_full() && self.advance() {
             if let (Some(key), Some(value)) = (self.cursors.key(), self.cursors.val()) {
-                self.gathered.push(key, value, self.epoch, 1);
+                self.output.push(key, value, self.epoch, 1);
             }
             self.copies -= 1;
             if self.copies == 0 {
                 self.cursors.step_val();
             }
         }
-        Some(self.gathered.take(&self.layout, &self.columns)?.rows)
+        Some(self.output.decode(&self.layout, &self.columns)?.rows)
     }
 }

@@ -1,56 +1,68 @@
-//! A row that stands in where there would be none: the one group of an aggregate without GROUP BY.
+//! A default row: an aggregate without GROUP BY has one row even over no input.
 
 use alluvium_trace::Epoch;
-use arrow::array::RecordBatch;
+use alluvium_trace::memory::StateContext;
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concat;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
-use crate::arrangement::Stamps;
-use crate::delta::{Delta, DeltaStream};
+use crate::codec::CodecError;
+use crate::constant::constant;
+use crate::delta::{Delta, DeltaBuilder, DeltaStream};
+use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fold::add;
+use crate::key_columns::KeyColumns;
+use crate::weight;
 
-/// At most one row of weight one at a time, or `row` in its place.
+/// The row that replaces a missing one.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    row: RecordBatch,
+    /// No columns: the row belongs to the worker of the only group.
+    key: KeyColumns,
+}
+
+impl Spec {
+    /// `row`, a batch of one row, as the default.
+    pub fn compile(row: RecordBatch) -> Result<Self, CodecError> {
+        let key = KeyColumns::new(row.schema_ref(), &[])?;
+        Ok(Self { row, key })
+    }
+}
+
+/// `stream`, which has at most one row at a time, or the default row while `stream` has none, from `as_of` on.
 ///
-/// Stateless: whatever appears in `answered`, which holds a row for each row of `stream` and for
-/// each that would have been there but for an error, takes as much of `row` away. So `default`, on the
-/// worker of the group, adds it once.
+/// `answered` has a row for each row of `stream` and for each error in place of one. Stateless: the default is inserted
+/// once, and each change in `answered` changes it by the opposite weight.
 pub fn or_default<'scope>(
+    spec: &Spec,
     stream: DeltaStream<'scope, Epoch>,
     answered: DeltaStream<'scope, Epoch>,
-    default: DeltaStream<'scope, Epoch>,
-    row: RecordBatch,
+    as_of: Epoch,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let against = answered.unary(Pipeline, "InPlaceOf", move |_, _| {
+    let default = exchange(constant(stream.scope(), spec.row.clone(), as_of), &spec.key, context);
+    let row = spec.row.clone();
+    let against = answered.unary(Pipeline, "Default", move |_, _| {
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
                 let mut changes: Vec<(Epoch, i64)> =
                     (0..delta.len()).map(|row| (*delta.time(row), -delta.weight(row))).collect();
-                changes.sort_unstable();
-                changes.dedup_by(|next, kept| {
-                    let same = next.0 == kept.0;
-                    if same {
-                        kept.1 = add(kept.1, next.1);
-                    }
-                    same
-                });
-                changes.retain(|&(_, weight)| weight != 0);
+                weight::consolidate(&mut changes);
                 if changes.is_empty() || fault::armed(Fault::KeepDefault) {
                     return;
                 }
-                let mut stamps = Stamps::default();
+                let copies = UInt32Array::from(vec![0; changes.len()]);
+                let rows = take_record_batch(&row, &copies).expect("the default is a row");
+                let mut updates = DeltaBuilder::default();
                 for &(time, weight) in &changes {
-                    stamps.push(time, weight);
+                    updates.push(time, weight);
                 }
-                let rows = arrow::compute::take_record_batch(
-                    &row,
-                    &arrow::array::UInt32Array::from(vec![0; changes.len()]),
-                )
-                .expect("there is a row to repeat");
-                let mut delta = stamps.take(rows);
+                let mut delta = updates.finish(rows);
                 output.session_with_builder(&capability).give_container(&mut delta);
             });
         }

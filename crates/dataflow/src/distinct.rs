@@ -1,60 +1,73 @@
-//! DISTINCT: each row once, however often it is there.
+//! DISTINCT: each row once, however many copies there are.
 
-use alluvium_trace::memory::context;
-use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, Spine};
 use arrow::datatypes::SchemaRef;
 
-use crate::arrangement::{Arrangement, arrange};
+use crate::arrangement::{arrange, deltas};
 use crate::codec::CodecError;
 use crate::delta::DeltaStream;
+use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
-use crate::layout::Layout;
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::weight::{add, weight_of};
 
-/// The rows of `stream` that are there at least once, each with weight one.
-///
-/// Equal rows are on the same worker. Floats come out canonical.
-pub fn distinct<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
-    schema: SchemaRef,
-) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let columns: Vec<usize> = (0..schema.fields().len()).collect();
-    let layout = Layout::distinct(schema)?;
-    let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct");
-    let key = input.layout.key_names();
-    let arranged = fold::<Epoch, _, NullTrace<Epoch>, _>(
-        input.arranged,
-        input.as_of,
-        &context::current(),
-        "Distinct",
-        key,
-        Threshold,
-    );
-    Ok(Arrangement { arranged, layout: input.layout, as_of: 0 }.deltas(&columns))
+/// How rows are compared.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    key: KeyColumns,
+    layout: Layout,
 }
 
-/// One where the weight is above zero.
+impl Spec {
+    /// DISTINCT of rows of `schema`. Fails if a column cannot be a key.
+    pub fn compile(schema: SchemaRef) -> Result<Self, CodecError> {
+        let key = KeyColumns::new(&schema, &all_columns(&schema))?;
+        Ok(Self { key, layout: Layout::distinct(schema)? })
+    }
+}
+
+/// The rows of `stream` with a positive weight, each with weight one.
+///
+/// Exchanges rows by all columns. Floats come out canonical.
+pub fn distinct<'scope>(
+    spec: &Spec,
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let layout = &spec.layout;
+    let stream = exchange(stream, &spec.key, context);
+    let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct", context);
+    let key = layout.key_names();
+    let rows =
+        reduce::<_, NullTrace<Epoch>, _>(input, Vec::new(), "Distinct", key, context, Threshold);
+    deltas(rows.stream, layout.clone(), all_columns(layout.schema()), context)
+}
+
+/// Weight one while the weight of the input is positive.
 struct Threshold;
 
-impl<T: PageTime> Logic<T> for Threshold {
-    fn fold(
+impl Logic for Threshold {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut weight = before.input(changes.key(key)).map_or(0, |rows| weight_of(rows));
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
+        let mut weight = prior.input(changes.key(key)).map_or(0, |rows| weight_of(rows));
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
             let was_there = weight > 0;
-            for row in moment {
+            for row in slice {
                 weight = add(weight, changes.change(row).weight);
             }
             let leaves = fault::armed(Fault::LeaveEarly) && weight == 1;
             match (was_there, weight > 0 && !leaves) {
-                (false, true) => answer.push(&[], time, 1),
-                (true, false) => answer.push(&[], time, -1),
+                (false, true) => output.push(&[], time, 1),
+                (true, false) => output.push(&[], time, -1),
                 _ => {}
             }
         }

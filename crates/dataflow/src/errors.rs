@@ -1,6 +1,6 @@
-//! Errors as rows: what failed, kept for as long as its cause is there.
+//! Errors as rows, kept while their cause exists.
 
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, NullTrace, Spine};
 use std::sync::Arc;
 
@@ -11,70 +11,86 @@ use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::layout::Layout;
 use crate::map::error_schema;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::weight::{add, weight_of};
+
+/// How errors are kept.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Of errors as they come.
+    rows: Layout,
+    /// Of errors with their epoch.
+    layout: Layout,
+}
+
+impl Spec {
+    /// Errors of [`error_schema`].
+    pub fn compile() -> Result<Self, CodecError> {
+        let fields = error_schema().fields().iter().cloned().collect::<Vec<_>>();
+        let epoch = Arc::new(Field::new("epoch", DataType::UInt64, false));
+        let schema = Arc::new(Schema::new([fields, vec![epoch]].concat()));
+        Ok(Self { rows: Layout::rows(error_schema())?, layout: Layout::dense(schema, &[0, 1, 2])? })
+    }
+}
 
 /// Keeps errors with the epoch in which each first appeared, as a last column `epoch`.
 ///
-/// When the cause of an error goes, what is left is the error as it was recorded first; of several
-/// equal errors the latest goes first.
+/// An error is removed with its cause. Of equal errors the latest is removed first.
 pub fn keep_errors<'scope>(
+    spec: &Spec,
     errors: DeltaStream<'scope, Epoch>,
-) -> Result<Kept<'scope, Epoch>, CodecError> {
-    let rows = Layout::rows(error_schema())?;
-    let fields = error_schema().fields().iter().cloned().collect::<Vec<_>>();
-    let epoch = Arc::new(Field::new("epoch", DataType::UInt64, false));
-    let schema = Arc::new(Schema::new([fields, vec![epoch]].concat()));
-    let layout = Layout::dense(schema, &[0, 1, 2])?;
-    let context = context::current();
-    let mut keys = Encoded::counted(&context);
-    let mut values = Encoded::counted(&context);
+    context: &StateContext,
+) -> Kept<'scope> {
+    let Spec { rows, layout } = spec.clone();
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         errors,
-        &context,
         "Errors",
         String::new(),
+        context,
         move |delta, buffer| {
             keys.clear();
             values.clear();
-            rows.encode(&delta.rows, &mut keys, &mut values).expect("errors have one schema");
+            rows.encode(&delta.rows, &mut keys, &mut values);
             for row in 0..delta.len() {
                 buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
             }
         },
     );
     let logic =
-        FirstSeen { layout: layout.clone(), epoch: Encoded::counted(&context), seen: Vec::new() };
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+        FirstSeen { layout: layout.clone(), epoch: Encoded::counted(context), seen: Vec::new() };
+    let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
-        0,
-        &context,
+        Vec::new(),
         "FirstSeen",
         layout.key_names(),
+        context,
         logic,
     );
-    Ok(Arrangement { arranged, layout, as_of: 0 })
+    Arrangement::kept(arranged, layout)
 }
 
-/// Gives each error the epoch it appeared in, and takes it back under the same.
+/// Adds the epoch in which an error appeared, and removes the error under the same epoch.
 struct FirstSeen {
     layout: Layout,
     epoch: Encoded,
-    /// Under the key in hand: encoded epochs, ascending, and how many errors each has.
+    /// Of the current key: encoded epochs, ascending, and the number of errors of each.
     seen: Vec<(Vec<u8>, i64)>,
 }
 
-impl Logic<Epoch> for FirstSeen {
-    fn fold(
+impl Logic for FirstSeen {
+    fn reduce(
         &mut self,
-        changes: &Changes<Epoch>,
+        changes: &Changes,
         key_number: usize,
-        before: &mut Before<'_, Epoch>,
-        answer: &mut Answer<Epoch>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
         self.seen.clear();
-        if let Some(rows) = before.output(changes.key(key_number)) {
+        if let Some(rows) = prior.output(changes.key(key_number)) {
             while let Some(epoch) = rows.val() {
                 self.seen.push((epoch.to_vec(), weight_of(rows)));
                 rows.step_val();
@@ -83,23 +99,21 @@ impl Logic<Epoch> for FirstSeen {
         // As bytes they are in another order.
         let (layout, key) = (&self.layout, changes.key(key_number));
         self.seen.sort_by_cached_key(|(epoch, _)| epoch_of(layout, key, epoch));
-        for moment in changes.moments(key_number) {
-            let time = changes.change(moment.start).time;
-            let mut weight = moment.fold(0, |sum, row| add(sum, changes.change(row).weight));
+        for slice in changes.time_slices(key_number) {
+            let time = changes.change(slice.start).time;
+            let mut weight = slice.fold(0, |sum, row| add(sum, changes.change(row).weight));
             if weight > 0 {
                 self.epoch.clear();
                 let column = Arc::new(UInt64Array::from(vec![time])) as _;
-                self.layout
-                    .encode_values(&[column], 1, &mut self.epoch)
-                    .expect("an epoch is a number");
-                answer.push(self.epoch.get(0), time, weight);
+                self.layout.encode_values(&[column], 1, &mut self.epoch);
+                output.push(self.epoch.get(0), time, weight);
                 self.seen.push((self.epoch.get(0).to_vec(), weight));
             }
             while weight < 0 && !fault::armed(Fault::KeepErrors) {
                 let Some((epoch, count)) = self.seen.last_mut() else { break };
                 let taken = (*count).min(-weight);
                 if taken > 0 {
-                    answer.push(epoch, time, -taken);
+                    output.push(epoch, time, -taken);
                     *count -= taken;
                     weight += taken;
                 }
@@ -115,6 +129,5 @@ impl Logic<Epoch> for FirstSeen {
 fn epoch_of(layout: &Layout, key: &[u8], value: &[u8]) -> Epoch {
     let last = layout.schema().fields().len() - 1;
     let columns = layout.decode([key], [value], &[last]);
-    let columns = columns.expect("a batch holds what its layout encoded");
     columns[0].as_primitive::<UInt64Type>().value(0)
 }

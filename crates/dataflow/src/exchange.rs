@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use alluvium_trace::memory::{MemoryBudget, StateContext, context};
-use arrow::array::{ArrayRef, AsArray, UInt32Array};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
+use arrow::array::{AsArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
 use timely::container::NoopBuilder;
@@ -18,9 +18,10 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::codec::{Encoded, KeyCodec};
+use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
+use crate::key_columns::KeyColumns;
 use crate::layout::assemble;
 
 /// How many shards keys fall into; the most workers that get rows.
@@ -32,38 +33,36 @@ const SEED: u64 = u64::from_be_bytes(*b"Alluvium");
 /// big-endian number, and 0 for the empty key.
 pub fn shard_of(key: &[u8]) -> u8 {
     if key.is_empty() {
-        // Where there is only one key, everyone knows where it is.
+        // A fixed shard, so that every worker knows where the only key lives.
         return 0;
     }
     (xxh3_64_with_seed(key, SEED) >> 56) as u8
 }
 
-/// The worker of a shard, of `workers`: shards are dealt to them in turn.
+/// The worker of a shard, out of `workers`: shards are assigned to workers in turn.
 pub fn worker_of(shard: u8, workers: usize) -> usize {
     usize::from(shard) % workers
 }
 
-/// Sends each row to the worker of its key, which is the columns `columns` as `codec` encodes them.
+/// Sends each row to the worker of its key.
 ///
-/// Without columns all rows go to worker 0. With one worker nothing happens to the stream. Panics
-/// while running if the columns are not of the codec's types.
+/// Without key columns all rows go to worker 0. With one worker the stream stays as it is.
 pub fn exchange<'scope>(
     stream: DeltaStream<'scope, Epoch>,
-    columns: &[usize],
-    codec: KeyCodec,
+    key: &KeyColumns,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     if stream.scope().worker().peers() == 1 {
         return stream;
     }
-    let columns = columns.to_vec();
-    let context = context::current();
+    let key = key.clone();
+    let context = context.clone();
     let pact = DistributorPact(move |workers| ByShard {
-        columns,
-        codec,
+        key,
         keys: Encoded::counted(&context),
+        context,
         destinations: Vec::new(),
         rows: vec![Vec::new(); workers],
-        context,
     });
     stream.unary(pact, "Exchange", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
@@ -77,13 +76,16 @@ pub fn exchange<'scope>(
 
 /// Sends each row to every worker.
 ///
-/// With one worker nothing happens to the stream.
-pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'scope, Epoch> {
+/// With one worker the stream stays as it is.
+pub fn broadcast<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
     let workers = stream.scope().worker().peers();
     if workers == 1 {
         return stream;
     }
-    // What arrives must have been sent: the copies are made before the channel, each marked with its worker.
+    // A channel must deliver as many rows as were sent, so the copies are made before it, each marked with its worker.
     let copies = stream.unary(Pipeline, "Copy", move |_capability, _info| {
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
@@ -95,7 +97,7 @@ pub fn broadcast<'scope>(stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'sco
             });
         }
     });
-    let budget = context::current().budget().clone();
+    let budget = context.budget().clone();
     let pact = DistributorPact(|_workers| ByMark { budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
         |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
@@ -123,7 +125,7 @@ fn marked(mut delta: Delta<Epoch>, worker: usize) -> Delta<Epoch> {
 
 /// Sends each delta to the worker that its last column names.
 struct ByMark {
-    /// What rows on their way are counted in.
+    /// Accounts for rows on their way to another worker.
     budget: MemoryBudget,
 }
 
@@ -148,11 +150,10 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
     fn relax(&mut self) {}
 }
 
-/// Deals the rows of a delta to workers.
+/// Partitions the rows of a delta by the worker of their key.
 struct ByShard {
     context: StateContext,
-    columns: Vec<usize>,
-    codec: KeyCodec,
+    key: KeyColumns,
     keys: Encoded,
     /// The worker of each row.
     destinations: Vec<usize>,
@@ -161,15 +162,11 @@ struct ByShard {
 }
 
 impl ByShard {
-    /// Finds the rows of each worker; gives the worker of all rows if there is only one.
-    fn deal<T: Clone>(&mut self, delta: &Delta<T>) -> Option<usize> {
+    /// Finds the rows of each worker; returns the worker of all rows if there is only one.
+    fn assign<T: Clone>(&mut self, delta: &Delta<T>) -> Option<usize> {
         let workers = self.rows.len();
-        let columns: Vec<ArrayRef> =
-            self.columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
         self.keys.clear();
-        self.codec
-            .encode(&columns, delta.len(), &mut self.keys)
-            .expect("the key columns are of the codec's types");
+        self.key.encode(&delta.rows, &mut self.keys);
         self.destinations.clear();
         self.destinations.extend(self.keys.iter().map(|key| worker_of(shard_of(key), workers)));
         if fault::armed(Fault::WrongWorker) {
@@ -196,7 +193,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
         if delta.is_empty() {
             return;
         }
-        if let Some(worker) = self.deal(delta) {
+        if let Some(worker) = self.assign(delta) {
             delta.wait(self.context.budget());
             Message::push_at(delta, time.clone(), &mut pushers[worker]);
             return;
@@ -223,13 +220,14 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};
 
-    use arrow::array::{AsArray, Int64Array, RecordBatch};
+    use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
     use arrow::datatypes::{DataType, Int64Type};
     use timely::dataflow::channels::pact::Pipeline;
     use timely::dataflow::operators::generic::operator::source;
     use timely::{CommunicationConfig, WorkerConfig};
 
     use super::*;
+    use crate::codec::KeyCodec;
     use crate::delta::Times;
 
     #[test]
@@ -273,7 +271,7 @@ mod tests {
                     Times::Each((0..100).collect()),
                     Some((first..first + 100).collect::<Vec<_>>().into()),
                 );
-                let types = vec![DataType::Int64; columns.len()];
+                let key = KeyColumns::new(delta.rows.schema_ref(), &columns).unwrap();
                 let deltas = [delta.slice(0, 60), delta.slice(60, 40)];
                 let stream = source(scope, "Deltas", move |capability, _info| {
                     let mut waiting = Some((capability, deltas));
@@ -284,18 +282,21 @@ mod tests {
                         }
                     }
                 });
-                let codec = KeyCodec::new(&types).unwrap();
-                exchange(stream, &columns, codec).sink(Pipeline, "Check", move |(input, _)| {
-                    input.for_each(|_, delta: &mut Delta<u64>| {
-                        let numbers = delta.rows.column(0).as_primitive::<Int64Type>();
-                        let mut seen = seen.lock().unwrap();
-                        for row in 0..delta.len() {
-                            let change = (*delta.time(row), delta.weight(row));
-                            let before = seen.insert((index, numbers.value(row)), change);
-                            assert_eq!(before, None);
-                        }
-                    });
-                });
+                exchange(stream, &key, &StateContext::default()).sink(
+                    Pipeline,
+                    "Check",
+                    move |(input, _)| {
+                        input.for_each(|_, delta: &mut Delta<u64>| {
+                            let numbers = delta.rows.column(0).as_primitive::<Int64Type>();
+                            let mut seen = seen.lock().unwrap();
+                            for row in 0..delta.len() {
+                                let change = (*delta.time(row), delta.weight(row));
+                                let before = seen.insert((index, numbers.value(row)), change);
+                                assert_eq!(before, None);
+                            }
+                        });
+                    },
+                );
             });
         })
         .unwrap();

@@ -1,10 +1,9 @@
 //! An arrangement of one dataflow, read in another, as of a time.
 //!
-//! What the trace holds enters at that time at once, later batches as they come. Differential
+//! The contents of the trace enter at that time at once, later batches as they come. Differential
 //! dataflow's own import replays history from the minimum time, through states that never existed;
-//! this one gives its capability for earlier times up before it emits anything. The batches are
-//! the trace's, shared and unchanged: whoever reads them advances their times to
-//! [`Arrangement::as_of`].
+//! this one drops its capability for earlier times before it emits anything. The batches are the
+//! trace's, shared and unchanged: only their description says to read them as of that time (see [`crate::reader`]).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,10 +20,11 @@ use timely::progress::Antichain;
 
 use crate::arrangement::{Arrangement, Kept};
 use crate::layout::Layout;
+use crate::reader::{Reader, read_as_of};
 
 /// Ends the imports of a dataflow, and so the dataflow, when it is dropped.
 ///
-/// What is on its way is let go.
+/// Rows that are still on their way are dropped.
 #[derive(Default)]
 pub struct Imports(Vec<Box<dyn FnMut()>>);
 
@@ -45,7 +45,7 @@ impl Imports {
         layout: Layout,
         scope: Scope<'scope, Epoch>,
         as_of: Epoch,
-    ) -> Kept<'scope, Epoch> {
+    ) -> Kept<'scope> {
         trace.set_logical_compaction(Antichain::from_elem(as_of).borrow());
         let mut upper = Antichain::new();
         trace.read_upper(&mut upper);
@@ -79,13 +79,13 @@ impl Imports {
                         }
                         TraceReplayInstruction::Batch(batch, Some(hint)) if !batch.is_empty() => {
                             let capability = capabilities.delayed(&hint.max(as_of));
-                            output.session(&capability).give(batch);
+                            output.session(&capability).give(read_as_of(&batch, as_of));
                         }
                         TraceReplayInstruction::Batch(..) => {}
                     }
                 }
             }
         });
-        Arrangement { arranged: Arranged { stream, trace }, layout, as_of }
+        Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }
     }
 }

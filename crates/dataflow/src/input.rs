@@ -1,15 +1,14 @@
 //! Where changes enter a dataflow.
 //!
-//! An operator of our own rather than timely's input handle: what was sent is on its way as soon as
-//! the worker steps, whatever is sent or promised afterwards. What there is much of goes on its way in pieces, as
-//! operators put it out ([`crate::pieces`]).
+//! A source operator instead of timely's input handle: deltas enter as soon as the worker steps, whatever is sent or promised
+//! afterwards. They enter within the operator's fuel ([`crate::fuel`]).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use alluvium_trace::PageTime;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilderSession;
@@ -18,7 +17,7 @@ use timely::progress::Timestamp;
 use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
-use crate::pieces::Pace;
+use crate::fuel::Fuel;
 
 /// The worker's end of a stream of deltas.
 ///
@@ -28,21 +27,21 @@ pub struct Input<T: Timestamp> {
     activator: Activator,
 }
 
-/// A delta that is made when it is taken.
-type Made<T> = Box<dyn FnOnce() -> Delta<T>>;
+/// Makes a delta once the dataflow takes it.
+type Lazy<T> = Box<dyn FnOnce() -> Delta<T>>;
 
 struct Queue<T> {
-    deltas: VecDeque<(T, Made<T>)>,
+    deltas: VecDeque<(T, Lazy<T>)>,
     /// No delta will be sent before this; `None` once none will be sent at all.
     frontier: Option<T>,
 }
 
-/// A stream and the end where its deltas are put in.
+/// A stream and its input.
 pub fn input<'scope, T: PageTime>(
     scope: Scope<'scope, T>,
     name: &str,
+    context: &StateContext,
 ) -> (Input<T>, DeltaStream<'scope, T>) {
-    let context = context::current();
     let queue =
         Rc::new(RefCell::new(Queue { deltas: VecDeque::new(), frontier: Some(T::minimum()) }));
     let mut activator = None;
@@ -52,23 +51,23 @@ pub fn input<'scope, T: PageTime>(
         *activator_of = Some(scope.activator_for(Rc::clone(&info.address)));
         let again = scope.activator_for(info.address);
         let mut capability = Some(capability);
-        let mut pace = Pace::new(&context);
+        let mut fuel = Fuel::new(context);
         move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
             let mut queue = shared.borrow_mut();
             let Some(held) = &mut capability else { return };
-            pace.start();
-            while pace.goes_on() {
+            fuel.refill();
+            while fuel.is_left() {
                 let Some((time, delta)) = queue.deltas.pop_front() else { break };
                 held.downgrade(&time);
                 let mut delta = delta();
-                pace.count(delta.bytes());
+                fuel.consume(delta.bytes());
                 if !delta.is_empty() {
                     output.session_with_builder(&*held).give_container(&mut delta);
                 }
             }
             if let Some((time, _)) = queue.deltas.front() {
                 held.downgrade(time);
-                pace.pause(&again);
+                fuel.reschedule(&again);
                 return;
             }
             match &queue.frontier {
@@ -82,8 +81,8 @@ pub fn input<'scope, T: PageTime>(
 }
 
 impl<T: PageTime> Input<T> {
-    /// Sends a delta whose rows change at `time` or later; a promise, too, to send nothing before. It is made
-    /// when the dataflow takes it.
+    /// Sends a delta whose rows change at `time` or later, and promises to send nothing before `time`. `delta` is called when
+    /// the dataflow takes it.
     pub fn send(&mut self, time: T, delta: impl FnOnce() -> Delta<T> + 'static) {
         let mut queue = self.queue.borrow_mut();
         queue.frontier = Some(time);

@@ -1,99 +1,105 @@
-//! Inner join: pairs of rows that agree on their keys.
+//! Inner join: pairs of rows with equal keys.
 //!
-//! Each batch that arrives on one side is merged, key by key, with all that has been accepted on
-//! the other. A pair changes at the later of its two times, by the product of its two weights.
+//! Differential-dataflow's driver decides which batches meet: each fresh batch of one side with all accepted batches of
+//! the other. This module merges the two, key by key. A pair changes at the later of its two times, by the product of
+//! its two weights.
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use alluvium_trace::memory::{StateContext, context};
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
 
-use crate::arrangement::{DELTA_ROWS, Kept, Stamps, delta_bytes};
+use crate::arrangement::Kept;
 use crate::codec::Encoded;
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::{DELTA_ROWS, Delta, DeltaBuilder, DeltaStream, delta_bytes};
 use crate::fault::{self, Fault};
+use crate::fuel::{Produced, fueled};
 use crate::layout::{Layout, assemble};
-use crate::pieces::{Piece, in_pieces};
+use crate::weight::{add, multiply};
 
-/// The pairs of `left` and `right` with equal key bytes: `left_columns` of the left row, then
-/// `right_columns` of the right one.
-///
-/// Both sides are keyed by columns of the same types, and equal keys are on the same worker.
-pub fn join<'scope>(
-    left: Kept<'scope, Epoch>,
-    right: Kept<'scope, Epoch>,
-    left_columns: &[usize],
-    right_columns: &[usize],
-) -> DeltaStream<'scope, Epoch> {
-    let fields: Vec<_> = left_columns
-        .iter()
-        .map(|&column| left.layout.schema().field(column).clone())
-        .chain(right_columns.iter().map(|&column| right.layout.schema().field(column).clone()))
-        .collect();
-    let shape = Shape {
-        left: left.layout,
-        left_columns: left_columns.to_vec(),
-        right: right.layout,
-        right_columns: right_columns.to_vec(),
-        schema: std::sync::Arc::new(Schema::new(fields)),
-    };
-    let context = context::current();
-    let as_of = left.as_of.max(right.as_of);
-    let tactic = PairTactic { as_of, context: context.clone() };
-    let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
-    let work = |pairs: &mut Vec<Later<Pairs<Epoch>>>, work: &mut dyn FnMut(_)| {
-        pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(work);
-    };
-    let mut output = Output::new(shape, &context);
-    let next = move |pairs: &mut Pairs<Epoch>| pairs.next(&mut output).map(Piece::from);
-    in_pieces(pairs, &context, "Pairs", work, next).0
-}
-
-/// Something that one of those who share it takes.
-type Later<W> = Rc<Cell<Option<W>>>;
-
-/// How pairs are put together.
-struct Shape {
-    left: Layout,
+/// The columns of a join.
+#[derive(Clone, Debug)]
+pub struct Spec {
     left_columns: Vec<usize>,
-    right: Layout,
     right_columns: Vec<usize>,
     schema: SchemaRef,
 }
 
-/// Differential-dataflow's driver decides which batches meet; it gets the pairs of two as one thing, which is
-/// played forward where they are put out.
-struct PairTactic<T> {
-    as_of: T,
+impl Spec {
+    /// A join that returns the columns `left_columns` of its left input, whose rows are of the schema `left`, and then
+    /// the columns `right_columns` of its right input.
+    pub fn new(
+        (left, left_columns): (&SchemaRef, &[usize]),
+        (right, right_columns): (&SchemaRef, &[usize]),
+    ) -> Self {
+        let left_fields = left_columns.iter().map(|&column| left.field(column).clone());
+        let right_fields = right_columns.iter().map(|&column| right.field(column).clone());
+        Self {
+            left_columns: left_columns.to_vec(),
+            right_columns: right_columns.to_vec(),
+            schema: Arc::new(Schema::new(left_fields.chain(right_fields).collect::<Vec<_>>())),
+        }
+    }
+
+    /// The columns of the pairs.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+/// The pairs of rows of `left` and `right` with equal keys.
+///
+/// Both sides are keyed by columns of the same types, and equal keys are on the same worker.
+pub fn join<'scope>(
+    spec: &Spec,
+    left: Kept<'scope>,
+    right: Kept<'scope>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let tactic = PairTactic { context: context.clone() };
+    let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
+    let open = |pairs: &mut Vec<Shared<Pairs<Epoch>>>, push: &mut dyn FnMut(_)| {
+        pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(push);
+    };
+    let mut output = Output::new(spec.clone(), left.layout, right.layout, context);
+    let advance = move |pairs: &mut Pairs<Epoch>| pairs.next(&mut output).map(Produced::from);
+    fueled(pairs, "Pairs", context, open, advance).0
+}
+
+/// A value in a message, which must be `Clone`; the first reader takes it.
+type Shared<W> = Rc<Cell<Option<W>>>;
+
+/// Pairs two lists of batches lazily: the driver gets one message, and the operator behind it makes the pairs within its
+/// fuel.
+struct PairTactic {
     context: StateContext,
 }
 
-impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairTactic<T> {
+impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for PairTactic {
     fn prep(
         &mut self,
         left: Vec<Batch<T>>,
         right: Vec<Batch<T>>,
         fresh: Fresh,
         meet: T,
-    ) -> Box<dyn Iterator<Item = Vec<Later<Pairs<T>>>>> {
+    ) -> Box<dyn Iterator<Item = Vec<Shared<Pairs<T>>>>> {
         if fault::armed(Fault::PanicInTactic) {
             panic!("a fault was injected into a join");
         }
-        // The fresh side's times are at or after `meet`, so advancing the other side's changes no
-        // pair; the same holds for `as_of`, before which nothing is read.
-        let since = meet.join(&self.as_of);
         let (mut left_rows, mut right_rows) =
             (Cursors::new(left.clone()), Cursors::new(right.clone()));
-        // What is sought on one side is what is fresh on the other.
+        // The fresh keys of one side are sought on the other.
         match fresh {
             Fresh::Input0 => right_rows.prefetch_hint(Cursors::new(left)),
             Fresh::Input1 => left_rows.prefetch_hint(Cursors::new(right)),
         }
         let pairs = Pairs {
-            since,
+            since: meet,
             left: left_rows,
             right: right_rows,
             right_rows: Side::new(&self.context),
@@ -107,7 +113,7 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Later<Pairs<T>>>> for PairT
 /// The rows of one side under one key.
 struct Side<T> {
     values: Encoded,
-    /// Of which value, when, by how much.
+    /// The index of a value, a time, and a weight.
     updates: Vec<(usize, T, i64)>,
 }
 
@@ -116,7 +122,7 @@ impl<T: PageTime> Side<T> {
         Self { values: Encoded::counted(context), updates: Vec::new() }
     }
 
-    /// Loads the current key's rows, times advanced to `since` and added up.
+    /// Loads the rows of the current key, with times advanced to `since` and consolidated.
     fn load(&mut self, rows: &mut Cursors<T>, since: &T) {
         self.values.clear();
         self.updates.clear();
@@ -133,17 +139,14 @@ impl<T: PageTime> Side<T> {
     }
 }
 
-/// Adds up the weights of equal times from `start` on and drops what comes to nothing.
+/// Adds up the weights of equal times from `start` on and drops sums of zero.
 fn consolidate<T: PageTime>(updates: &mut Vec<(usize, T, i64)>, start: usize) {
     updates[start..].sort_unstable_by_key(|update| update.1);
     let mut kept = start;
     for index in start..updates.len() {
         let update = updates[index];
         if kept > start && updates[kept - 1].1 == update.1 {
-            updates[kept - 1].2 = updates[kept - 1]
-                .2
-                .checked_add(update.2)
-                .expect("the weight of a row exceeds 64 bits");
+            updates[kept - 1].2 = add(updates[kept - 1].2, update.2);
             if updates[kept - 1].2 == 0 {
                 kept -= 1;
             }
@@ -155,70 +158,67 @@ fn consolidate<T: PageTime>(updates: &mut Vec<(usize, T, i64)>, start: usize) {
     updates.truncate(kept);
 }
 
-/// Pairs on their way into a delta.
+/// Collects pairs until they make a delta.
 struct Output<T> {
-    shape: Shape,
+    spec: Spec,
+    left_layout: Layout,
+    right_layout: Layout,
     keys: Encoded,
     left: Encoded,
     right: Encoded,
-    stamps: Stamps<T>,
-    /// How many bytes make a delta.
-    most: usize,
+    updates: DeltaBuilder<T>,
+    /// The bytes of keys and values that make a delta full.
+    full: usize,
 }
 
 impl<T: PageTime> Output<T> {
-    fn new(shape: Shape, context: &StateContext) -> Self {
+    fn new(spec: Spec, left_layout: Layout, right_layout: Layout, context: &StateContext) -> Self {
         Self {
-            shape,
+            spec,
+            left_layout,
+            right_layout,
             keys: Encoded::counted(context),
             left: Encoded::counted(context),
             right: Encoded::counted(context),
-            stamps: Stamps::default(),
-            most: delta_bytes(context),
+            updates: DeltaBuilder::default(),
+            full: delta_bytes(context),
         }
     }
 
-    fn len(&self) -> usize {
-        self.stamps.times.len()
-    }
-
-    /// Whether it is enough for a delta.
+    /// Whether the pairs should be emitted before more are added.
     fn is_full(&self) -> bool {
         let bytes = |part: &Encoded| part.bytes().len();
-        self.len() >= DELTA_ROWS
-            || bytes(&self.keys) + bytes(&self.left) + bytes(&self.right) >= self.most
+        self.updates.len() >= DELTA_ROWS
+            || bytes(&self.keys) + bytes(&self.left) + bytes(&self.right) >= self.full
     }
 
-    /// The pairs, decoded.
-    fn take(&mut self) -> Delta<T> {
-        let (shape, rows) = (&self.shape, self.len());
-        let expectation = "a batch holds what its layout encoded";
-        let mut columns = shape
-            .left
-            .decode(self.keys.iter(), self.left.iter(), &shape.left_columns)
-            .expect(expectation);
-        columns.extend(
-            shape
-                .right
-                .decode(self.keys.iter(), self.right.iter(), &shape.right_columns)
-                .expect(expectation),
-        );
-        let rows = assemble(shape.schema.clone(), columns, rows);
+    /// Decodes the pairs and empties the output.
+    fn finish(&mut self) -> Delta<T> {
+        let spec = &self.spec;
+        let mut columns =
+            self.left_layout.decode(self.keys.iter(), self.left.iter(), &spec.left_columns);
+        columns.extend(self.right_layout.decode(
+            self.keys.iter(),
+            self.right.iter(),
+            &spec.right_columns,
+        ));
+        let rows = assemble(spec.schema.clone(), columns, self.updates.len());
         self.keys.clear();
         self.left.clear();
         self.right.clear();
-        self.stamps.take(rows)
+        self.updates.finish(rows)
     }
 }
 
-/// One fresh batch against the other side, played forward a delta at a time.
+/// A fresh batch and the other side, merged one delta at a time.
 struct Pairs<T> {
+    /// A lower bound of the fresh times. Advancing the other side's times to it changes no pair.
     since: T,
     left: Cursors<T>,
     right: Cursors<T>,
     left_rows: Side<T>,
     right_rows: Side<T>,
-    /// The pair of updates to go on with under the current key, if there is one.
+    /// The updates of the current key to continue with, if its rows are loaded.
     at: Option<(usize, usize)>,
 }
 
@@ -227,17 +227,17 @@ impl<T: PageTime> Pairs<T> {
     fn next_key(&mut self) -> bool {
         while let (Some(left), Some(right)) = (self.left.key(), self.right.key()) {
             match left.cmp(right) {
-                std::cmp::Ordering::Less => self.left.seek_key(right),
-                std::cmp::Ordering::Greater => self.right.seek_key(left),
-                std::cmp::Ordering::Equal => return true,
+                Ordering::Less => self.left.seek_key(right),
+                Ordering::Greater => self.right.seek_key(left),
+                Ordering::Equal => return true,
             }
         }
         false
     }
 
-    /// Puts out pairs of the current key until there are no more or the output is full.
+    /// Adds pairs of the current key from the given updates on, until there are no more or the output is full.
     fn fill(&mut self, (mut left, mut right): (usize, usize), out: &mut Output<T>) {
-        let key = self.left.key().expect("the cursor stands on the key in hand");
+        let key = self.left.key().expect("both cursors are at a shared key");
         while left < self.left_rows.updates.len() {
             let (left_value, left_time, left_weight) = self.left_rows.updates[left];
             while right < self.right_rows.updates.len() {
@@ -246,9 +246,6 @@ impl<T: PageTime> Pairs<T> {
                     return;
                 }
                 let (right_value, right_time, right_weight) = self.right_rows.updates[right];
-                let weight = left_weight
-                    .checked_mul(right_weight)
-                    .expect("the weight of a pair exceeds 64 bits");
                 let time = if fault::armed(Fault::JoinAtLeftTime) {
                     left_time
                 } else {
@@ -257,7 +254,7 @@ impl<T: PageTime> Pairs<T> {
                 out.keys.push(key);
                 out.left.push(self.left_rows.values.get(left_value));
                 out.right.push(self.right_rows.values.get(right_value));
-                out.stamps.push(time, weight);
+                out.updates.push(time, multiply(left_weight, right_weight));
                 right += 1;
             }
             right = 0;
@@ -268,7 +265,7 @@ impl<T: PageTime> Pairs<T> {
         self.right.step_key();
     }
 
-    /// The next pairs.
+    /// The next delta.
     fn next(&mut self, out: &mut Output<T>) -> Option<Delta<T>> {
         while !out.is_full() {
             if self.at.is_none() {
@@ -280,6 +277,6 @@ impl<T: PageTime> Pairs<T> {
             }
             self.fill(self.at.unwrap_or_default(), out);
         }
-        (out.len() > 0).then(|| out.take())
+        (out.updates.len() > 0).then(|| out.finish())
     }
 }

@@ -1,5 +1,7 @@
 //! How a row is cut into the key and the value of an arrangement.
 
+use std::fmt;
+
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
@@ -7,9 +9,9 @@ use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec, has_floats};
 
 /// Which columns of a row are its key, which its value, and how each is encoded.
 ///
-/// A column that can be read back from the key is not repeated in the value. A float can not: as a
+/// A column that can be read back from the key is not repeated in the value. A float cannot be read back: as a
 /// key -0.0 equals 0.0 and all NaN are one, while values keep their bits.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Layout {
     schema: SchemaRef,
     key: KeyPart,
@@ -19,7 +21,7 @@ pub struct Layout {
     places: Vec<Place>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum KeyPart {
     /// Bytes that sort as SQL does.
     Sorted(KeyCodec),
@@ -27,7 +29,7 @@ enum KeyPart {
     Dense(ValueCodec),
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Place {
     Key(usize),
     Value(usize),
@@ -95,6 +97,11 @@ impl Layout {
         &self.schema
     }
 
+    /// The number of columns that are the key.
+    pub(crate) fn key_width(&self) -> usize {
+        self.key_columns.len()
+    }
+
     /// The names of the columns that are the key, in its order.
     pub fn key_names(&self) -> String {
         let name = |&column: &usize| self.schema.field(column).name().as_str();
@@ -102,27 +109,20 @@ impl Layout {
     }
 
     /// Appends the key and the value of each row.
-    pub fn encode(
-        &self,
-        rows: &RecordBatch,
-        keys: &mut Encoded,
-        values: &mut Encoded,
-    ) -> Result<(), CodecError> {
+    ///
+    /// Panics if the columns are not those of the schema.
+    pub fn encode(&self, rows: &RecordBatch, keys: &mut Encoded, values: &mut Encoded) {
         let pick = |columns: &[usize]| -> Vec<ArrayRef> {
             columns.iter().map(|&column| rows.column(column).clone()).collect()
         };
         let before = keys.len();
-        match &self.key {
-            KeyPart::Sorted(codec) => {
-                codec.encode(&pick(&self.key_columns), rows.num_rows(), keys)?
-            }
-            KeyPart::Dense(codec) => {
-                codec.encode(&pick(&self.key_columns), rows.num_rows(), keys)?
-            }
-        }
-        self.encode_values(&pick(&self.value_columns), rows.num_rows(), values)?;
+        let columns = pick(&self.key_columns);
+        matching(match &self.key {
+            KeyPart::Sorted(codec) => codec.encode(&columns, rows.num_rows(), keys),
+            KeyPart::Dense(codec) => codec.encode(&columns, rows.num_rows(), keys),
+        });
+        self.encode_values(&pick(&self.value_columns), rows.num_rows(), values);
         debug_assert_eq!(keys.len() - before, rows.num_rows());
-        Ok(())
     }
 
     /// The columns that are not read from the key.
@@ -131,33 +131,35 @@ impl Layout {
     }
 
     /// The columns of a key, floats canonical.
-    pub(crate) fn decode_key(&self, key: &[u8]) -> Result<RecordBatch, CodecError> {
-        let columns = match &self.key {
-            KeyPart::Sorted(codec) => codec.decode([key])?,
+    ///
+    /// Panics as [`Layout::decode`] does.
+    pub(crate) fn decode_key(&self, key: &[u8]) -> RecordBatch {
+        let columns = encoded_here(match &self.key {
+            KeyPart::Sorted(codec) => codec.decode([key]),
             KeyPart::Dense(codec) => {
-                codec.decode([key], &(0..self.key_columns.len()).collect::<Vec<_>>())?
+                codec.decode([key], &(0..self.key_columns.len()).collect::<Vec<_>>())
             }
-        };
-        Ok(assemble(project(&self.schema, &self.key_columns), columns, 1))
+        });
+        assemble(project(&self.schema, &self.key_columns), columns, 1)
     }
 
     /// Appends the values of `rows` rows, given the columns that are not read from the key.
-    pub fn encode_values(
-        &self,
-        columns: &[ArrayRef],
-        rows: usize,
-        values: &mut Encoded,
-    ) -> Result<(), CodecError> {
-        self.value.encode(columns, rows, values)
+    ///
+    /// Panics if these are not [`Layout::value_columns`].
+    pub fn encode_values(&self, columns: &[ArrayRef], rows: usize, values: &mut Encoded) {
+        matching(self.value.encode(columns, rows, values));
     }
 
     /// The columns `columns` of the rows whose keys and values these are.
+    ///
+    /// Panics if the bytes were not encoded with the same layout. Files are checked when they are read, so other bytes
+    /// can only come from a defect.
     pub fn decode<'a>(
         &self,
         keys: impl IntoIterator<Item = &'a [u8]>,
         values: impl IntoIterator<Item = &'a [u8]>,
         columns: &[usize],
-    ) -> Result<Vec<ArrayRef>, CodecError> {
+    ) -> Vec<ArrayRef> {
         let mut of_key = Vec::new();
         let mut of_value = Vec::new();
         for &column in columns {
@@ -168,36 +170,67 @@ impl Layout {
         }
         let mut from_key = match &self.key {
             _ if of_key.is_empty() => Vec::new(),
-            KeyPart::Dense(codec) => codec.decode(keys, &of_key)?,
+            KeyPart::Dense(codec) => encoded_here(codec.decode(keys, &of_key)),
             KeyPart::Sorted(codec) => {
-                let all = codec.decode(keys)?;
+                let all = encoded_here(codec.decode(keys));
                 of_key.iter().map(|&place| all[place].clone()).collect()
             }
         }
         .into_iter();
-        let mut from_value =
-            if of_value.is_empty() { Vec::new() } else { self.value.decode(values, &of_value)? }
-                .into_iter();
-        Ok(columns
+        let mut from_value = match of_value.is_empty() {
+            true => Vec::new(),
+            false => encoded_here(self.value.decode(values, &of_value)),
+        }
+        .into_iter();
+        columns
             .iter()
             .map(|&column| match self.places[column] {
                 Place::Key(_) => from_key.next(),
                 Place::Value(_) => from_value.next(),
             })
-            .map(|column| column.expect("a codec gives each column it is asked for"))
-            .collect())
+            .map(|column| column.expect("a codec returns each column it is asked for"))
+            .collect()
     }
 
     /// As [`Layout::decode`], with the names of the columns.
-    pub fn decode_batch(
-        &self,
-        keys: &Encoded,
-        values: &Encoded,
-        columns: &[usize],
-    ) -> Result<RecordBatch, CodecError> {
-        let arrays = self.decode(keys.iter(), values.iter(), columns)?;
-        Ok(assemble(project(&self.schema, columns), arrays, keys.len()))
+    pub fn decode_batch(&self, keys: &Encoded, values: &Encoded, columns: &[usize]) -> RecordBatch {
+        let arrays = self.decode(keys.iter(), values.iter(), columns);
+        assemble(project(&self.schema, columns), arrays, keys.len())
     }
+}
+
+/// What the bytes mean: the columns of the key and of the value with their types. Two layouts are interchangeable
+/// exactly if these texts are equal.
+impl fmt::Display for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.key {
+            KeyPart::Sorted(_) => "sorted",
+            KeyPart::Dense(_) => "dense",
+        };
+        write!(formatter, "{kind}(")?;
+        let column = |formatter: &mut fmt::Formatter<'_>, column: usize| {
+            let data_type = self.schema.field(column).data_type();
+            let source = match self.places[column] {
+                Place::Key(_) => "key",
+                Place::Value(_) => "value",
+            };
+            write!(formatter, " {column}:{data_type}:{source}")
+        };
+        self.key_columns.iter().try_for_each(|&key| column(formatter, key))?;
+        write!(formatter, " |")?;
+        self.value_columns.iter().try_for_each(|&value| column(formatter, value))?;
+        write!(formatter, " )")
+    }
+}
+
+/// Rows that were encoded: a layout encodes only rows of its own schema.
+fn matching(encoded: Result<(), CodecError>) {
+    encoded.expect("rows have the types their layout was made for");
+}
+
+/// Rows that were decoded: a layout decodes only what it encoded.
+pub(crate) fn encoded_here<T>(decoded: Result<T, CodecError>) -> T {
+    decoded.expect("a batch holds what its layout encoded")
 }
 
 /// The numbers of all columns of `schema`.

@@ -1,14 +1,14 @@
-//! Joins in which it matters whether a row has a partner: outer, semi, anti and mark joins.
+//! Outer, semi, anti and mark joins: joins in which it matters whether a row has a match.
 //!
-//! The pairs are those of the inner join. The rest is decided by existence over the same two
-//! arrangements: a row has a partner if there is a row under its key on the other side. With a residual
-//! condition it has one if it is among the pairs that pass: the rows of these pairs are arranged once more,
-//! laid out as where they came from, and each row looks for itself there. So a change costs as much as
-//! the pairs it changes, and a pair for which the condition fails is an error and no partner.
+//! The pairs are those of the inner join. Whether a row has a match is decided over the same two arrangements: without a
+//! residual condition any row under its key on the other side is a match. With a residual condition the rows of the pairs
+//! that pass are arranged once more, in the layout of the side they came from, and a row looks itself up there. So a
+//! change costs as much as the pairs it changes. A pair for which the condition fails is an error and no match.
 
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
@@ -19,79 +19,155 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use crate::arrangement::{Kept, keep};
-use crate::cogroup::Shape;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
-use crate::join::join;
+use crate::join::{self, join};
+use crate::layout::assemble;
 use crate::map::map;
-use crate::semijoin::{Partner, Wanted, existence};
+use crate::reduce::Shape;
+use crate::semijoin::{Match, Wanted, semijoin};
 
-/// What comes out of a join besides, or instead of, its pairs.
+/// What a join returns besides, or instead of, its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OuterJoinKind {
-    /// The pairs, and the left rows without a partner, with NULLs on the right.
+    /// The pairs, and the left rows without a match, with NULLs on the right.
     Left,
-    /// The pairs, and the right rows without a partner, with NULLs on the left.
+    /// The pairs, and the right rows without a match, with NULLs on the left.
     Right,
-    /// The pairs, and the rows of both sides without a partner.
+    /// The pairs, and the rows of both sides without a match.
     Full,
-    /// The left rows with a partner.
+    /// The left rows with a match.
     Semi,
-    /// The left rows without a partner.
+    /// The left rows without a match.
     Anti,
-    /// The left rows, and whether each has a partner.
+    /// The left rows, and whether each has a match.
     Mark,
 }
 
 impl OuterJoinKind {
-    /// Whether pairs come out.
+    /// Whether it returns pairs.
     pub fn has_pairs(self) -> bool {
         matches!(self, OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full)
     }
 
-    /// Whether left rows without a partner come out.
+    /// Whether it returns left rows without a match.
     pub fn keeps_left(self) -> bool {
         !matches!(self, OuterJoinKind::Right | OuterJoinKind::Semi)
     }
 
-    /// Whether right rows without a partner come out.
+    /// Whether it returns right rows without a match.
     pub fn keeps_right(self) -> bool {
         matches!(self, OuterJoinKind::Right | OuterJoinKind::Full)
     }
 }
 
-/// What came of a join.
-pub struct Matched<'scope> {
+/// The kind of a join, its condition, and its columns.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    kind: OuterJoinKind,
+    residual: Option<Arc<dyn PhysicalExpr>>,
+    pairs: join::Spec,
+    left: SideSpec,
+    right: SideSpec,
+    schema: SchemaRef,
+}
+
+/// One side of a join.
+#[derive(Clone, Debug)]
+struct SideSpec {
+    schema: SchemaRef,
+    columns: Vec<usize>,
+    /// Where `columns` are in the pairs.
+    in_pairs: Vec<usize>,
+}
+
+impl SideSpec {
+    fn types(&self) -> Vec<DataType> {
+        self.columns.iter().map(|&at| self.schema.field(at).data_type().clone()).collect()
+    }
+}
+
+impl Spec {
+    /// A join of rows of the schema `left` with rows of the schema `right`, each given with the columns to return.
+    ///
+    /// A pair matches only if `residual`, over the columns of both sides, is true; with a residual condition the columns to
+    /// return are all columns, in order. `schema` names the output: the columns of both sides for outer joins, those of the
+    /// left side for semi and anti joins, and one more, a boolean, for mark joins.
+    pub fn new(
+        kind: OuterJoinKind,
+        (left, left_columns): (&SchemaRef, &[usize]),
+        (right, right_columns): (&SchemaRef, &[usize]),
+        residual: Option<Arc<dyn PhysicalExpr>>,
+        schema: SchemaRef,
+    ) -> Self {
+        let width = left_columns.len();
+        Self {
+            kind,
+            residual,
+            pairs: join::Spec::new((left, left_columns), (right, right_columns)),
+            left: SideSpec {
+                schema: left.clone(),
+                columns: left_columns.to_vec(),
+                in_pairs: (0..width).collect(),
+            },
+            right: SideSpec {
+                schema: right.clone(),
+                columns: right_columns.to_vec(),
+                in_pairs: (width..width + right_columns.len()).collect(),
+            },
+            schema,
+        }
+    }
+
+    /// The rows of the left side as semijoins return them.
+    fn left_shape(&self) -> Shape {
+        let pairs = self.kind.has_pairs();
+        Shape {
+            schema: self.schema.clone(),
+            nulls_before: Vec::new(),
+            columns: self.left.columns.clone(),
+            nulls_after: if pairs { self.right.types() } else { Vec::new() },
+            marked: self.kind == OuterJoinKind::Mark,
+        }
+    }
+
+    /// The rows of the right side without a match.
+    fn right_shape(&self) -> Shape {
+        Shape {
+            schema: self.schema.clone(),
+            nulls_before: self.left.types(),
+            columns: self.right.columns.clone(),
+            nulls_after: Vec::new(),
+            marked: false,
+        }
+    }
+}
+
+/// The output of a join.
+pub struct OuterJoined<'scope> {
     /// Its rows.
     pub rows: DeltaStream<'scope, Epoch>,
     /// The pairs for which the residual condition fails, if there is one.
     pub errors: Option<DeltaStream<'scope, Epoch>>,
 }
 
-/// Joins `left` and `right`, each given with those of its columns that matter. Both are keyed by columns of
-/// the same types; equal keys, NULLs among them, agree and are on the same worker.
+/// Joins `left` and `right`.
 ///
-/// Only pairs for which `residual`, over the columns of both sides, is true are partners; with one, the
-/// columns that matter are all columns, in order. `schema` names the output: the columns of both
-/// sides for outer joins, those of the left for semi and anti joins, and with one more, a boolean, for mark
-/// joins.
+/// Both are keyed by columns of the same types; equal keys, also of NULLs, match and are on the same worker.
 pub fn outer_join<'scope>(
-    (left, left_columns): (Kept<'scope, Epoch>, &[usize]),
-    (right, right_columns): (Kept<'scope, Epoch>, &[usize]),
-    kind: OuterJoinKind,
-    residual: Option<Arc<dyn PhysicalExpr>>,
-    schema: SchemaRef,
-) -> Matched<'scope> {
-    let right_in_pairs: Vec<usize> =
-        (0..right_columns.len()).map(|column| left_columns.len() + column).collect();
-    let left_in_pairs: Vec<usize> = (0..left_columns.len()).collect();
+    spec: &Spec,
+    left: Kept<'scope>,
+    right: Kept<'scope>,
+    context: &StateContext,
+) -> OuterJoined<'scope> {
+    let kind = spec.kind;
     let mut errors = None;
     let mut pairs = None;
-    if kind.has_pairs() || residual.is_some() {
-        let both = join(left.clone(), right.clone(), left_columns, right_columns);
-        let passed = match residual.clone() {
+    if kind.has_pairs() || spec.residual.is_some() {
+        let both = join(&spec.pairs, left.clone(), right.clone(), context);
+        let passed = match spec.residual.clone() {
             Some(residual) if !fault::armed(Fault::DropResidual) => {
-                let (passed, failed) = filter(both, residual, &left, &right, kind);
+                let (passed, failed) = filter(both, residual, spec);
                 errors = Some(failed);
                 passed
             }
@@ -99,70 +175,55 @@ pub fn outer_join<'scope>(
         };
         pairs = Some(passed);
     }
-    // What a row finds its partners in, and by what.
-    let partners =
-        |side: &Kept<'scope, Epoch>, other: &Kept<'scope, Epoch>, columns: &[usize]| match &pairs {
-            Some(pairs) if residual.is_some() => {
-                let rows = project(pairs.clone(), columns.to_vec());
-                (keep(rows, side.layout.clone(), "ArrangeMatches"), Partner::SameRow)
-            }
-            _ => (other.clone(), Partner::SameKey),
-        };
+    // Where the rows of a side find their matches.
+    let matches = |side: &Kept<'scope>, other: &Kept<'scope>, columns: &[usize]| match &pairs {
+        Some(pairs) if spec.residual.is_some() => {
+            let rows = project(pairs.clone(), columns.to_vec());
+            (keep(rows, side.layout.clone(), "ArrangeMatches", context), Match::SameRow)
+        }
+        _ => (other.clone(), Match::SameKey),
+    };
     let mut streams = Vec::new();
     let loses = kind.has_pairs() && fault::armed(Fault::NoLonelyRows);
     if kind.keeps_left() && !loses || kind == OuterJoinKind::Semi {
-        let (found, partner) = partners(&left, &right, &left_in_pairs);
+        let (matches, by) = matches(&left, &right, &spec.left.in_pairs);
         let wanted = match kind {
             OuterJoinKind::Semi => Wanted::Matched,
             OuterJoinKind::Mark => Wanted::Marked,
             _ => Wanted::Unmatched,
         };
-        let shape = Shape {
-            schema: schema.clone(),
-            nulls_before: Vec::new(),
-            columns: left_columns.to_vec(),
-            nulls_after: if kind.has_pairs() { types(&right, right_columns) } else { Vec::new() },
-            marked: kind == OuterJoinKind::Mark,
-        };
-        streams.push(existence(left.clone(), found, partner, wanted, shape));
+        streams.push(semijoin(left.clone(), matches, by, wanted, spec.left_shape(), context));
     }
     if kind.keeps_right() {
-        let (found, partner) = partners(&right, &left, &right_in_pairs);
-        let shape = Shape {
-            schema: schema.clone(),
-            nulls_before: types(&left, left_columns),
-            columns: right_columns.to_vec(),
-            nulls_after: Vec::new(),
-            marked: false,
-        };
-        streams.push(existence(right.clone(), found, partner, Wanted::Unmatched, shape));
+        let (matches, by) = matches(&right, &left, &spec.right.in_pairs);
+        streams.push(semijoin(
+            right.clone(),
+            matches,
+            by,
+            Wanted::Unmatched,
+            spec.right_shape(),
+            context,
+        ));
     }
     if let Some(pairs) = pairs
         && kind.has_pairs()
     {
-        streams.push(named(pairs, schema));
+        streams.push(named(pairs, spec.schema.clone()));
     }
-    let scope = streams[0].scope();
-    Matched { rows: scope.concatenate(streams), errors }
+    let scope = left.arranged.stream.scope();
+    OuterJoined { rows: scope.concatenate(streams), errors }
 }
 
-fn types(side: &Kept<'_, Epoch>, columns: &[usize]) -> Vec<DataType> {
-    let schema = side.layout.schema();
-    columns.iter().map(|&column| schema.field(column).data_type().clone()).collect()
-}
-
-/// The pairs for which `residual` is true, with the columns of both sides; only those of the left where no
-/// pairs are wanted. And the errors.
+/// The pairs for which `residual` is true, and the errors. Without the columns of the right side if the join returns no
+/// pairs.
 fn filter<'scope>(
     pairs: DeltaStream<'scope, Epoch>,
     residual: Arc<dyn PhysicalExpr>,
-    left: &Kept<'scope, Epoch>,
-    right: &Kept<'scope, Epoch>,
-    kind: OuterJoinKind,
+    spec: &Spec,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let mut fields: Vec<_> = left.layout.schema().fields().iter().cloned().collect();
-    if kind.has_pairs() {
-        fields.extend(right.layout.schema().fields().iter().cloned());
+    let mut fields: Vec<_> = spec.left.schema.fields().iter().cloned().collect();
+    if spec.kind.has_pairs() {
+        fields.extend(spec.right.schema.fields().iter().cloned());
     }
     let columns = fields.iter().enumerate().map(|(number, field)| {
         Arc::new(Column::new(field.name(), number)) as Arc<dyn PhysicalExpr>
@@ -176,29 +237,32 @@ fn project<'scope>(
     rows: DeltaStream<'scope, Epoch>,
     columns: Vec<usize>,
 ) -> DeltaStream<'scope, Epoch> {
-    rows.unary(Pipeline, "Project", move |_, _| {
-        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                let mut projected = delta.project(&columns);
-                output.session_with_builder(&capability).give_container(&mut projected);
-            });
-        }
-    })
+    each_delta(rows, "Project", move |delta| delta.project(&columns))
 }
 
-/// The rows under the names, and with the NULLs, of `schema`.
+/// The rows with the names and the nullability of `schema`.
 fn named<'scope>(
     rows: DeltaStream<'scope, Epoch>,
     schema: SchemaRef,
 ) -> DeltaStream<'scope, Epoch> {
-    rows.unary(Pipeline, "Name", move |_, _| {
+    each_delta(rows, "Name", move |delta| {
+        let mut delta = std::mem::take(delta);
+        let columns = delta.rows.columns().to_vec();
+        delta.rows = assemble(schema.clone(), columns, delta.rows.num_rows());
+        delta
+    })
+}
+
+/// What `change` makes of each delta.
+fn each_delta<'scope>(
+    rows: DeltaStream<'scope, Epoch>,
+    name: &str,
+    change: impl Fn(&mut Delta<Epoch>) -> Delta<Epoch> + 'static,
+) -> DeltaStream<'scope, Epoch> {
+    rows.unary(Pipeline, name, move |_, _| {
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                let mut delta = std::mem::take(delta);
-                let rows = delta.rows.num_rows();
-                let columns = delta.rows.columns().to_vec();
-                delta.rows = crate::layout::assemble(schema.clone(), columns, rows);
-                output.session_with_builder(&capability).give_container(&mut delta);
+                output.session_with_builder(&capability).give_container(&mut change(delta));
             });
         }
     })

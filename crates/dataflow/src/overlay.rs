@@ -1,20 +1,21 @@
-//! What a key's input holds at a moment.
+//! The rows of a key at a time: its history with changes applied.
 
 use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
-use alluvium_trace::{Cursors, PageTime};
+use alluvium_trace::{Cursors, Epoch};
 
-use crate::fold::{Changes, add, weight_of};
+use crate::reduce::Changes;
+use crate::weight::{add, weight_of};
 
-/// The changes of one key up to a moment, to be laid over what its input held before.
+/// The changes of one key up to a time, to be applied to its history.
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
     /// By value: a row that has the value, and the sum of the weights.
     changes: Vec<(usize, i64)>,
 }
 
-/// To move what is behind so many changes, each time one is put in its place, takes no longer than to compare all.
+/// The most changes that are inserted one by one: moving the changes behind each costs no more than sorting all.
 const FEW: usize = 4;
 
 impl Overlay {
@@ -23,11 +24,11 @@ impl Overlay {
         self.changes.clear();
     }
 
-    /// Adds the changes of a moment.
-    pub(crate) fn apply<T: PageTime>(&mut self, changes: &Changes<T>, moment: Range<usize>) {
-        if moment.len() > FEW {
+    /// Adds the changes of a time slice.
+    pub(crate) fn apply(&mut self, changes: &Changes, slice: Range<usize>) {
+        if slice.len() > FEW {
             // Two runs in order, which a stable sort merges.
-            self.changes.extend(moment.map(|row| (row, changes.change(row).weight)));
+            self.changes.extend(slice.map(|row| (row, changes.change(row).weight)));
             self.changes.sort_by(|one, other| changes.value(one.0).cmp(changes.value(other.0)));
             self.changes.dedup_by(|next, first| {
                 let is_same = changes.value(next.0) == changes.value(first.0);
@@ -38,7 +39,7 @@ impl Overlay {
             });
             return;
         }
-        for row in moment {
+        for row in slice {
             let weight = changes.change(row).weight;
             let place = self
                 .changes
@@ -50,12 +51,12 @@ impl Overlay {
         }
     }
 
-    /// Calls `visit` with each value of the key from `from` on that is there, in order, and how often it is,
-    /// until `visit` breaks.
-    pub(crate) fn visit<T: PageTime>(
+    /// Calls `visit` with each value of the key from `from` on that has a positive weight, in order, and its weight, until
+    /// `visit` breaks.
+    pub(crate) fn visit(
         &self,
-        changes: &Changes<T>,
-        mut history: Option<&mut Cursors<T>>,
+        changes: &Changes,
+        mut history: Option<&mut Cursors<Epoch>>,
         from: &[u8],
         mut visit: impl FnMut(&[u8], i64) -> ControlFlow<()>,
     ) {

@@ -1,76 +1,78 @@
-//! Whether a row has a partner: what semi, anti, mark and outer joins have in common.
+//! Rows with or without a match: the part that semi, anti, mark and outer joins share.
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::memory::context;
 
 use crate::arrangement::Kept;
-use crate::cogroup::{Answer, History, Logic, Rows, Shape, cogroup};
 use crate::delta::DeltaStream;
 use crate::fault::{self, Fault};
-use crate::fold::add;
+use crate::reduce::{History, OutputRows, PairLogic, Rows, Shape, cogroup};
+use crate::weight::add;
 
-/// What makes a partner.
+/// Which rows of the other side match a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Partner {
+pub(crate) enum Match {
     /// Any row under the same key.
     SameKey,
-    /// The same row under the same key: both sides are laid out alike.
+    /// The same row under the same key: both sides have the same layout.
     SameRow,
 }
 
-/// Which rows come out.
+/// Which rows are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Those that have a partner.
+    /// Those with a match.
     Matched,
-    /// Those that have none.
+    /// Those without a match.
     Unmatched,
-    /// All, marked with whether they have one.
+    /// All, each with whether it has a match.
     Marked,
 }
 
-/// The rows of `rows` that are wanted, by whether they have a partner in `partners`.
+/// The rows of `rows` that are wanted, by whether they have a match in `matches`.
 ///
-/// How many partners a row has does not matter, and a row comes out as often as it is there.
-pub(crate) fn existence<'scope>(
-    rows: Kept<'scope, Epoch>,
-    partners: Kept<'scope, Epoch>,
-    partner: Partner,
+/// The number of matches does not matter. A row keeps its weight.
+pub(crate) fn semijoin<'scope>(
+    rows: Kept<'scope>,
+    matches: Kept<'scope>,
+    by: Match,
     wanted: Wanted,
     shape: Shape,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let answer = Answer::new(rows.layout.clone(), shape, &context::current());
+    let output = OutputRows::new(rows.layout.clone(), shape, &context::current());
     let logic = Semijoin {
-        partner,
+        by,
         wanted,
         matched: Matched::default(),
         row: Vec::new(),
         history: History::default(),
     };
-    cogroup(rows, partners, "Semijoin", logic, answer)
+    cogroup(rows, matches, "Semijoin", context, logic, output)
 }
 
 struct Semijoin {
-    partner: Partner,
+    by: Match,
     wanted: Wanted,
     matched: Matched,
     row: Vec<u8>,
     history: History,
 }
 
-/// Whether there is a partner, over an interval.
+/// Whether there is a match, over an interval.
 #[derive(Default)]
 struct Matched {
-    partners: History,
-    /// Whether there was one before.
+    matches: History,
+    /// Whether there was a match before.
     before: bool,
-    /// When that turns, and into what.
+    /// The times at which that changes, and the new state.
     turns: Vec<(Epoch, bool)>,
 }
 
 impl Matched {
-    fn is(partners: i64) -> bool {
-        if fault::armed(Fault::MissLastPartner) { partners > 1 } else { partners > 0 }
+    fn is(matches: i64) -> bool {
+        if fault::armed(Fault::MissLastPartner) { matches > 1 } else { matches > 0 }
     }
 
     fn always(&mut self, matched: bool) {
@@ -78,12 +80,12 @@ impl Matched {
         self.turns.clear();
     }
 
-    /// Finds the turns in the history of partners.
+    /// Finds the turns in the history of matches.
     fn follow(&mut self) {
-        self.partners.settle();
-        self.always(Self::is(self.partners.before));
-        let (mut count, mut matched) = (self.partners.before, self.before);
-        for &(time, weight) in &self.partners.changes {
+        self.matches.settle();
+        self.always(Self::is(self.matches.before));
+        let (mut count, mut matched) = (self.matches.before, self.before);
+        for &(time, weight) in &self.matches.changes {
             count = add(count, weight);
             if Self::is(count) != matched {
                 matched = !matched;
@@ -93,27 +95,27 @@ impl Matched {
     }
 }
 
-impl Logic for Semijoin {
-    fn group(&mut self, key: &[u8], rows: &mut Rows, partners: &mut Rows, answer: &mut Answer) {
-        match self.partner {
-            Partner::SameKey => self.by_key(key, rows, partners, answer),
-            Partner::SameRow => self.by_row(key, rows, partners, answer),
+impl PairLogic for Semijoin {
+    fn reduce(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
+        match self.by {
+            Match::SameKey => self.by_key(key, rows, matches, output),
+            Match::SameRow => self.by_row(key, rows, matches, output),
         }
     }
 }
 
 impl Semijoin {
-    fn by_key(&mut self, key: &[u8], rows: &mut Rows, partners: &mut Rows, answer: &mut Answer) {
+    fn by_key(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
         let wanted = self.wanted;
-        // Looking for partners is worth it only if something changes.
+        // The history of matches is read only if something changes.
         self.history.clear();
         rows.changes(key, &mut self.history);
-        partners.changes(key, &mut self.history);
+        matches.changes(key, &mut self.history);
         if self.history.changes.is_empty() {
             return;
         }
-        self.matched.partners.clear();
-        if partners.steady(key, &mut self.matched.partners) {
+        self.matched.matches.clear();
+        if matches.is_steady(key, &mut self.matched.matches) {
             self.matched.always(true);
         } else {
             self.matched.follow();
@@ -122,21 +124,21 @@ impl Semijoin {
         if matched.turns.is_empty() {
             if wants(wanted, matched.before) {
                 rows.each_change(key, |row, time, weight| {
-                    answer.push(key, row, matched.before, time, weight);
+                    output.push(key, row, matched.before, time, weight);
                 });
             }
             return;
         }
         rows.each_history(key, &mut self.history, |row, history| {
-            replay(wanted, matched, key, row, history, answer);
+            replay(wanted, matched, key, row, history, output);
         });
     }
 
-    fn by_row(&mut self, key: &[u8], rows: &mut Rows, partners: &mut Rows, answer: &mut Answer) {
+    fn by_row(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
         let wanted = self.wanted;
         loop {
-            let next = match (rows.fresh_row(key), partners.fresh_row(key)) {
-                (Some(row), Some(partner)) => row.min(partner),
+            let next = match (rows.fresh_row(key), matches.fresh_row(key)) {
+                (Some(row), Some(other)) => row.min(other),
                 (Some(row), None) | (None, Some(row)) => row,
                 (None, None) => return,
             };
@@ -146,18 +148,18 @@ impl Semijoin {
             self.history.clear();
             rows.take_row(key, row, &mut self.history);
             let own = self.history.changes.len();
-            partners.take_row(key, row, &mut self.history);
+            matches.take_row(key, row, &mut self.history);
             if self.history.changes.is_empty() {
                 continue;
             }
-            self.matched.partners.clear();
-            partners.history_of(key, row, &mut self.matched.partners);
+            self.matched.matches.clear();
+            matches.history_of(key, row, &mut self.matched.matches);
             self.matched.follow();
             let matched = &self.matched;
             if matched.turns.is_empty() {
                 if wants(wanted, matched.before) {
                     for &(time, weight) in &self.history.changes[..own] {
-                        answer.push(key, row, matched.before, time, weight);
+                        output.push(key, row, matched.before, time, weight);
                     }
                 }
                 continue;
@@ -165,7 +167,7 @@ impl Semijoin {
             self.history.clear();
             rows.history_of(key, row, &mut self.history);
             self.history.settle();
-            replay(wanted, matched, key, row, &self.history, answer);
+            replay(wanted, matched, key, row, &self.history, output);
         }
     }
 }
@@ -178,14 +180,14 @@ fn wants(wanted: Wanted, matched: bool) -> bool {
     }
 }
 
-/// Puts out how a row changes where both its weight and whether it has a partner do.
+/// Emits the changes of a row whose weight and whose match may both change.
 fn replay(
     wanted: Wanted,
     matched: &Matched,
     key: &[u8],
     row: &[u8],
     history: &History,
-    answer: &mut Answer,
+    output: &mut OutputRows,
 ) {
     let (mut weight, mut mark) = (history.before, matched.before);
     let (mut changes, mut turns) = (history.changes.as_slice(), matched.turns.as_slice());
@@ -211,15 +213,15 @@ fn replay(
         }
         if mark == was_marked {
             if wants(wanted, mark) {
-                answer.push(key, row, mark, time, add(weight, -was));
+                output.push(key, row, mark, time, add(weight, -was));
             }
             continue;
         }
         if wants(wanted, was_marked) {
-            answer.push(key, row, was_marked, time, -was);
+            output.push(key, row, was_marked, time, -was);
         }
         if wants(wanted, mark) {
-            answer.push(key, row, mark, time, weight);
+            output.push(key, row, mark, time, weight);
         }
     }
 }

@@ -1,32 +1,34 @@
-//! INTERSECT and EXCEPT: how often a row is there, from how often it is on either side.
+//! INTERSECT and EXCEPT: weights computed from the weights on both sides.
 
-use alluvium_trace::memory::context;
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
 
-use crate::arrangement::arrange;
+use crate::arrangement::keep;
 use crate::codec::CodecError;
-use crate::cogroup::{Answer, History, Logic, Rows, Shape, cogroup};
 use crate::delta::DeltaStream;
+use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fold::add;
-use crate::layout::Layout;
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns};
+use crate::reduce::{History, OutputRows, PairLogic, Rows, Shape, cogroup};
+use crate::weight::add;
 
 /// A set operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SetOperation {
-    /// What is on both sides, once.
+    /// The rows that are on both sides, once.
     Intersect,
-    /// What is on both sides, as often as where it is less often.
+    /// Multiset intersection: min(left, right).
     IntersectAll,
-    /// What is on the left and not on the right, once.
+    /// The rows that are on the left and not on the right, once.
     Except,
-    /// What is on the left, as much more often as it is there than on the right.
+    /// Multiset difference: max(left − right, 0).
     ExceptAll,
 }
 
 impl SetOperation {
-    /// How often a row comes out that is `left` times on the left and `right` times on the right.
+    /// The weight of a row with the weights `left` and `right` on the two sides.
     fn weight(self, left: i64, right: i64) -> i64 {
         let weight = match self {
             SetOperation::Intersect => i64::from(left > 0 && right > 0),
@@ -44,41 +46,52 @@ impl SetOperation {
     }
 }
 
-/// The rows of `left` and `right`, both of the columns of `schema`, that `operation` leaves.
-///
-/// Equal rows are on the same worker; NULLs are equal. Floats come out canonical.
-pub fn set_operation<'scope>(
-    left: DeltaStream<'scope, Epoch>,
-    right: DeltaStream<'scope, Epoch>,
+/// A set operation over rows of a schema.
+#[derive(Clone, Debug)]
+pub struct Spec {
     operation: SetOperation,
-    schema: SchemaRef,
-) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let layout = Layout::distinct(schema.clone())?;
-    let shape = Shape {
-        columns: (0..schema.fields().len()).collect(),
-        schema,
-        nulls_before: Vec::new(),
-        nulls_after: Vec::new(),
-        marked: false,
-    };
-    let left = arrange::<Epoch, Spine<Epoch>>(left, layout.clone(), "ArrangeLeft");
-    let right = arrange::<Epoch, Spine<Epoch>>(right, layout.clone(), "ArrangeRight");
-    let answer = Answer::new(layout, shape, &context::current());
-    let logic = Weigh { operation, left: History::default(), right: History::default() };
-    Ok(cogroup(left, right, "SetOperation", logic, answer))
+    key: KeyColumns,
+    layout: Layout,
 }
 
-struct Weigh {
+impl Spec {
+    /// `operation` over rows of `schema`. Fails if a column cannot be a key.
+    pub fn compile(operation: SetOperation, schema: SchemaRef) -> Result<Self, CodecError> {
+        let key = KeyColumns::new(&schema, &all_columns(&schema))?;
+        Ok(Self { operation, key, layout: Layout::distinct(schema)? })
+    }
+}
+
+/// The rows of `left` and `right` with the weights of the set operation.
+///
+/// Exchanges rows by all columns. NULLs are equal. Floats come out canonical.
+pub fn set_operation<'scope>(
+    spec: &Spec,
+    left: DeltaStream<'scope, Epoch>,
+    right: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let layout = &spec.layout;
+    let shape = Shape::of_rows(layout.schema().clone());
+    let left = keep(exchange(left, &spec.key, context), layout.clone(), "ArrangeLeft", context);
+    let right = keep(exchange(right, &spec.key, context), layout.clone(), "ArrangeRight", context);
+    let output = OutputRows::new(layout.clone(), shape, context);
+    let logic =
+        Weights { operation: spec.operation, left: History::default(), right: History::default() };
+    cogroup(left, right, "SetOperation", context, logic, output)
+}
+
+struct Weights {
     operation: SetOperation,
     left: History,
     right: History,
 }
 
-impl Logic for Weigh {
-    fn group(&mut self, key: &[u8], left: &mut Rows, right: &mut Rows, answer: &mut Answer) {
+impl PairLogic for Weights {
+    fn reduce(&mut self, key: &[u8], left: &mut Rows, right: &mut Rows, output: &mut OutputRows) {
         for (rows, history) in [(left, &mut self.left), (right, &mut self.right)] {
             history.clear();
-            // A row is all key, and its value is empty.
+            // The key is the whole row, and the value is empty.
             rows.history_of(key, &[], history);
             history.settle();
         }
@@ -100,7 +113,7 @@ impl Logic for Weigh {
                 }
             }
             let now = self.operation.weight(on_left, on_right);
-            answer.push(key, &[], false, time, add(now, -weight));
+            output.push(key, &[], false, time, add(now, -weight));
             weight = now;
         }
     }

@@ -1,67 +1,101 @@
 //! Tables: changes in, contents out.
 //!
-//! A table without a key is a multiset: rows are added and taken away, and what is not there is not
-//! taken away but counted as refused. A table with a key holds one row per key: a row that enters
-//! replaces the one of its key, and within an epoch the last write wins, by the number it was given.
+//! A table without a primary key is a multiset: rows are inserted and deleted, and deletions of absent rows are
+//! refused and counted. A table with a primary key holds one row per key: an inserted row replaces the row of its
+//! key, and within an epoch the write with the highest sequence number wins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_trace::memory::{StateContext, context};
-use alluvium_trace::{Epoch, NullTrace, PageTime, RowBuffer, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, RowBuffer, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use timely::dataflow::Scope;
 
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
-use crate::codec::{CodecError, Encoded, KeyCodec, has_maps};
+use crate::codec::{CodecError, Encoded, has_maps};
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fold::{Answer, Before, Changes, Logic, add, fold, weight_of};
 use crate::input::{Input, input};
-use crate::layout::{Layout, types_of};
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns, assemble};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::weight::{add, weight_of};
 
 /// The worker's end of a table's input.
 ///
-/// Dropping it closes the table: its dataflow, and all that reads from it, finishes what is on its
-/// way and ends.
+/// Dropping it closes the table: its dataflow and all its readers process the changes they have, and end.
 pub struct TableInput {
     input: Input<Epoch>,
     numbered: SchemaRef,
 }
 
-/// Builds a table of `schema` that keeps its contents; `primary_key` is empty for one without a key.
+/// The columns and the primary key of a table.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The columns and the sequence number of each write.
+    numbered: SchemaRef,
+    key: KeyColumns,
+    layout: Layout,
+    has_primary_key: bool,
+}
+
+impl Spec {
+    /// A table of `schema`; `primary_key` is empty for a table without one.
+    ///
+    /// Fails if a column has a type that cannot be stored, or a key column one that cannot be a key.
+    pub fn compile(schema: SchemaRef, primary_key: &[usize]) -> Result<Self, CodecError> {
+        let fields = schema.fields().iter().cloned();
+        let number = Arc::new(Field::new("write", DataType::UInt64, false));
+        let numbered = Arc::new(Schema::new(fields.chain([number]).collect::<Vec<_>>()));
+        let has_primary_key = !primary_key.is_empty();
+        if has_primary_key {
+            let key = KeyColumns::new(&schema, primary_key)?;
+            let layout = Layout::keyed(schema, primary_key)?;
+            return Ok(Self { numbered, key, layout, has_primary_key });
+        }
+        // Equal rows must meet on one worker: they are exchanged by all columns that can be keys.
+        let mut columns = all_columns(&schema);
+        columns.retain(|&column| !has_maps(schema.field(column).data_type()));
+        let key = KeyColumns::new(&schema, &columns)?;
+        Ok(Self { numbered, key, layout: Layout::rows(schema)?, has_primary_key })
+    }
+
+    /// The layout of the contents.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+/// Builds a table that keeps its contents.
 ///
-/// `refused` counts the copies of absent rows that were to be taken away.
+/// `refused` counts the deleted copies of absent rows.
 pub fn table<'scope>(
+    spec: &Spec,
     scope: Scope<'scope, Epoch>,
     name: &str,
-    schema: SchemaRef,
-    primary_key: &[usize],
     refused: Arc<AtomicU64>,
-) -> Result<(TableInput, Kept<'scope, Epoch>), CodecError> {
-    let fields = schema.fields().iter().cloned();
-    let number = Arc::new(Field::new("write", DataType::UInt64, false));
-    let numbered = Arc::new(Schema::new(fields.chain([number]).collect::<Vec<_>>()));
-    let (input, changes) = input(scope, name);
-    let contents = if primary_key.is_empty() {
-        unkeyed(changes, schema, refused)?
-    } else {
-        keyed(changes, schema, primary_key)?
+    context: &StateContext,
+) -> (TableInput, Kept<'scope>) {
+    let (input, changes) = input(scope, name, context);
+    let contents = match spec.has_primary_key {
+        true => keyed(spec, changes, context),
+        false => unkeyed(spec, changes, refused, context),
     };
-    Ok((TableInput { input, numbered }, contents))
+    (TableInput { input, numbered: spec.numbered.clone() }, contents)
 }
 
 impl TableInput {
-    /// Rows that enter (weight one, or above for copies) or leave (weight below zero) at `epoch`,
-    /// which must not be before the last [`TableInput::advance_to`]. Without weights, all enter. They are asked
-    /// for when the dataflow takes them.
+    /// Changes rows at `epoch`, which must not be before the last [`TableInput::advance_to`]: a positive weight inserts
+    /// copies, a negative one deletes them, and without weights each row is inserted once. `rows` is called when the
+    /// dataflow takes the change.
     ///
-    /// For a keyed table a row that enters replaces the row of its key, and of a row that leaves only
-    /// the key counts; `sequence` numbers the first row, the others follow, and within an epoch the
-    /// highest number wins over all workers.
+    /// With a primary key, an inserted row replaces the row of its key, and a deletion reads only the key columns.
+    /// `sequence` is the number of the first row, and the others follow; within an epoch the highest number of all workers
+    /// wins.
     pub fn send(
         &mut self,
         epoch: Epoch,
@@ -75,7 +109,7 @@ impl TableInput {
             let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(sequence..last));
             let mut columns = rows.columns().to_vec();
             columns.push(numbers);
-            let rows = crate::layout::assemble(numbered, columns, rows.num_rows());
+            let rows = assemble(numbered, columns, rows.num_rows());
             Delta::new(rows, Times::Same(epoch), weights)
         });
     }
@@ -87,68 +121,69 @@ impl TableInput {
 }
 
 fn unkeyed<'scope>(
+    spec: &Spec,
     changes: DeltaStream<'scope, Epoch>,
-    schema: SchemaRef,
     refused: Arc<AtomicU64>,
-) -> Result<Kept<'scope, Epoch>, CodecError> {
-    let layout = Layout::rows(schema.clone())?;
-    let columns: Vec<usize> = (0..schema.fields().len()).collect();
-    // Equal rows meet on one worker, by whatever of them can be a key.
-    let is_key = |column: &usize| !has_maps(schema.field(*column).data_type());
-    let spread: Vec<usize> = columns.iter().copied().filter(is_key).collect();
-    let rows = exchange(changes, &spread, KeyCodec::new(&types_of(&schema, &spread))?);
-    let context = context::current();
-    let mut keys = Encoded::counted(&context);
-    let mut values = Encoded::counted(&context);
+    context: &StateContext,
+) -> Kept<'scope> {
+    let layout = &spec.layout;
+    let rows = exchange(changes, &spec.key, context);
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
     let encoding = layout.clone();
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
-        &context,
         "TableChanges",
         layout.key_names(),
+        context,
         move |delta, buffer| {
             keys.clear();
             values.clear();
-            let rows = delta.rows.project(&columns).expect("the table's columns come first");
-            encoding.encode(&rows, &mut keys, &mut values).expect("rows have the table's types");
+            encoding.encode(&without_numbers(delta), &mut keys, &mut values);
             for row in 0..delta.len() {
                 buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
             }
         },
     );
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+    let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
-        0,
-        &context,
+        Vec::new(),
         "Multiset",
         layout.key_names(),
+        context,
         Multiset { refused },
     );
-    Ok(Arrangement { arranged, layout, as_of: 0 })
+    Arrangement::kept(arranged, layout.clone())
 }
 
-/// Adds rows and takes them away, but never more than there are.
+/// The rows of a table without the sequence numbers of their writes.
+fn without_numbers(delta: &Delta<Epoch>) -> RecordBatch {
+    let columns: Vec<usize> = (0..delta.rows.num_columns() - 1).collect();
+    delta.rows.project(&columns).expect("a projection to columns that exist")
+}
+
+/// Inserts and deletes rows, but deletes no more copies than there are.
 struct Multiset {
     refused: Arc<AtomicU64>,
 }
 
-impl<T: PageTime> Logic<T> for Multiset {
-    fn fold(
+impl Logic for Multiset {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        // Only a row that leaves makes it matter how many there were.
+        // Insertions alone need not know the present weight.
         let leaves = changes.rows_of(key).any(|row| changes.change(row).weight < 0);
         let mut there = 0;
-        if leaves && let Some(rows) = before.output(changes.key(key)) {
+        if leaves && let Some(rows) = prior.output(changes.key(key)) {
             there = weight_of(rows);
         }
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            let mut weight = moment.fold(0, |sum, row| add(sum, changes.change(row).weight));
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            let mut weight = slice.fold(0, |sum, row| add(sum, changes.change(row).weight));
             let missing = -add(there, weight);
             if leaves && missing > 0 {
                 self.refused.fetch_add(missing.unsigned_abs(), Ordering::Relaxed);
@@ -156,44 +191,43 @@ impl<T: PageTime> Logic<T> for Multiset {
             }
             there = add(there, weight);
             if weight != 0 {
-                answer.push(&[], time, weight);
+                output.push(&[], time, weight);
             }
         }
     }
 }
 
 fn keyed<'scope>(
+    spec: &Spec,
     changes: DeltaStream<'scope, Epoch>,
-    schema: SchemaRef,
-    primary_key: &[usize],
-) -> Result<Kept<'scope, Epoch>, CodecError> {
-    let layout = Layout::keyed(schema.clone(), primary_key)?;
-    let columns: Vec<usize> = (0..schema.fields().len()).collect();
-    let rows = exchange(changes, primary_key, KeyCodec::new(&types_of(&schema, primary_key))?);
+    context: &StateContext,
+) -> Kept<'scope> {
+    let layout = &spec.layout;
+    let rows = exchange(changes, &spec.key, context);
     let encoding = layout.clone();
-    let context = context::current();
-    let mut writes = Writes::new(&context);
+    let mut writes = Writes::new(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
-        &context,
         "TableWrites",
         layout.key_names(),
+        context,
         move |delta, buffer| {
-            writes.encode(&encoding, &columns, delta, buffer);
+            writes.encode(&encoding, delta, buffer);
         },
     );
-    let arranged = fold::<Epoch, _, Spine<Epoch>, _>(
+    let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
-        0,
-        &context,
+        Vec::new(),
         "LastWrite",
         layout.key_names(),
+        context,
         LastWrite { row: Vec::new() },
     );
-    Ok(Arrangement { arranged, layout, as_of: 0 })
+    Arrangement::kept(arranged, layout.clone())
 }
 
-/// Writes as values: the number (8 bytes, big-endian), one byte for "enters", the row's value.
+/// Encodes writes as values: the sequence number (8 bytes, big-endian), one byte that is 1 for an insertion, and the value
+/// of an inserted row.
 struct Writes {
     keys: Encoded,
     values: Encoded,
@@ -206,27 +240,19 @@ impl Writes {
         Self { keys, values, write: Vec::new() }
     }
 
-    fn encode(
-        &mut self,
-        layout: &Layout,
-        columns: &[usize],
-        delta: &Delta<Epoch>,
-        buffer: &mut RowBuffer<Epoch>,
-    ) {
+    fn encode(&mut self, layout: &Layout, delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>) {
         self.keys.clear();
         self.values.clear();
-        let rows = delta.rows.project(columns).expect("the table's columns come first");
-        layout
-            .encode(&rows, &mut self.keys, &mut self.values)
-            .expect("rows have the table's types");
-        let numbers = delta.rows.column(columns.len()).as_primitive::<UInt64Type>();
+        layout.encode(&without_numbers(delta), &mut self.keys, &mut self.values);
+        let last = delta.rows.num_columns() - 1;
+        let numbers = delta.rows.column(last).as_primitive::<UInt64Type>();
         debug_assert_eq!(numbers.null_count(), 0);
         for row in 0..delta.len() {
-            let enters = delta.weight(row) > 0;
+            let inserts = delta.weight(row) > 0;
             self.write.clear();
             self.write.extend_from_slice(&numbers.value(row).to_be_bytes());
-            self.write.push(enters.into());
-            if enters {
+            self.write.push(inserts.into());
+            if inserts {
                 self.write.extend_from_slice(self.values.get(row));
             }
             buffer.push(self.keys.get(row), &self.write, delta.time(row), 1);
@@ -234,38 +260,38 @@ impl Writes {
     }
 }
 
-/// Keeps the last row written under each key.
+/// Keeps the row of the last write under each key.
 struct LastWrite {
     row: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for LastWrite {
-    fn fold(
+impl Logic for LastWrite {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut there = before.only_output(changes.key(key), &mut self.row);
-        for moment in changes.moments(key) {
-            // Numbers sort first in a value, so the last write is the last row of its time.
+        let mut there = prior.only_output(changes.key(key), &mut self.row);
+        for slice in changes.time_slices(key) {
+            // Values sort by sequence number, so the last write of an epoch is the last row of its time slice.
             let last = match fault::armed(Fault::FirstWriteWins) {
-                true => moment.start,
-                false => moment.end - 1,
+                true => slice.start,
+                false => slice.end - 1,
             };
             let time = changes.change(last).time;
-            let (enters, row) = (changes.value(last)[8] != 0, &changes.value(last)[9..]);
-            if there && enters && self.row == row {
+            let (inserts, row) = (changes.value(last)[8] != 0, &changes.value(last)[9..]);
+            if there && inserts && self.row == row {
                 continue;
             }
             if there {
-                answer.push(&self.row, time, -1);
+                output.push(&self.row, time, -1);
             }
-            if enters {
-                answer.push(row, time, 1);
+            if inserts {
+                output.push(row, time, 1);
             }
-            there = enters;
+            there = inserts;
             self.row.clear();
             self.row.extend_from_slice(row);
         }

@@ -1,12 +1,11 @@
-//! Window functions: what each row is among the rows of its partition.
+//! Window functions: a result for each row from the rows of its partition.
 //!
-//! Partitions whose rows change are evaluated anew; see [`crate::recompute`]. The rows of a partition are
-//! in the order of the window, and rows equal in that in the order of their bytes, so that results do not
-//! depend on how they came.
+//! Partitions whose rows change are recomputed; see [`crate::recompute`]. The rows of a partition are in the order of the
+//! window, and within that in the order of their bytes, so that results do not depend on the history of the rows.
 
 use std::sync::Arc;
 
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::{SortOptions, cast, concat};
@@ -19,10 +18,11 @@ use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion_physical_plan::windows::create_window_expr;
 
 use crate::arrangement::arrange_encoded;
-use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
-use crate::layout::{Layout, all_columns, assemble, types_of};
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns, assemble};
 use crate::map::message;
 use crate::ranked::entry::{EntryEncoder, push_entries, split};
 use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
@@ -30,17 +30,17 @@ use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
 /// One function over the rows of a partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFunction {
-    /// What is computed.
+    /// The function.
     pub function: WindowFunctionDefinition,
-    /// Over what.
+    /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// Over which rows around each row.
+    /// The rows around each row that it is computed over.
     pub frame: Arc<WindowFrame>,
-    /// Of these, over those for which this column is true.
+    /// Only rows for which this column is true count.
     pub filter: Option<usize>,
     /// Whether each value counts once.
     pub distinct: bool,
-    /// Whether NULLs are passed over.
+    /// Whether NULLs are ignored.
     pub ignore_nulls: bool,
     /// The column of the results.
     pub result: FieldRef,
@@ -52,7 +52,7 @@ impl WindowFunction {
         self.arguments.iter().filter_map(Argument::column).chain(self.filter)
     }
 
-    /// Whether it has one result for all rows that are equal in the order, in whatever order these are.
+    /// Whether rows that are equal in the order have the same result.
     pub fn is_same_for_peers(&self) -> bool {
         const SAME: [&str; 6] =
             ["rank", "dense_rank", "percent_rank", "cume_dist", "session_start", "session_end"];
@@ -69,9 +69,9 @@ impl WindowFunction {
         }
     }
 
-    /// How DataFusion evaluates it over rows of `input` in `order`.
+    /// DataFusion's expression over rows of `input` in `order`.
     ///
-    /// Fails for what cannot be evaluated in the frame.
+    /// Fails for a function that cannot be evaluated in the frame.
     pub fn expression(
         &self,
         input: &SchemaRef,
@@ -98,12 +98,12 @@ impl WindowFunction {
     }
 }
 
-/// What a function is given.
+/// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// A column of the input.
     Column(usize),
-    /// A constant, which may say what the function does.
+    /// A constant.
     Constant(ScalarValue),
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn column(schema: &SchemaRef, column: usize) -> Arc<dyn PhysicalExpr>
     Arc::new(Column::new(schema.field(column).name(), column))
 }
 
-/// The rows of a stream with the results of window functions, and the errors of partitions without any.
+/// The rows of a stream with the results of window functions, and the errors of partitions without results.
 pub struct Windowed<'scope> {
     /// The input's columns, then the functions' results.
     pub rows: DeltaStream<'scope, Epoch>,
@@ -145,82 +145,98 @@ pub struct Windowed<'scope> {
     pub errors: DeltaStream<'scope, Epoch>,
 }
 
-/// What `functions` say of the rows of `stream`, whose columns are `input`, among those with equal columns
-/// `keys`, ordered by `order` and then by the columns `ties` and by their bytes.
-///
-/// Exchanges rows by partition. `output` names the input's columns and the results.
-///
-/// Fails if [`WindowFunction::expression`] does, or a column cannot be encoded.
+/// Window functions over one partitioning.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The partition of a row.
+    key: KeyColumns,
+    entries: EntryEncoder,
+    expressions: Vec<Arc<dyn WindowExpr>>,
+    /// The types of the results.
+    results: Vec<DataType>,
+    /// The columns of the input, then the results.
+    output: Layout,
+}
+
+impl Spec {
+    /// `functions` over rows of the schema `input` among those with equal columns `keys`, ordered by `order`, then by the
+    /// columns `ties`, then by their bytes. `output` names the columns of the input and the results.
+    ///
+    /// Fails if [`WindowFunction::expression`] does, or a column cannot be encoded.
+    pub fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        order: &[(usize, SortOptions)],
+        ties: &[usize],
+        functions: &[WindowFunction],
+        output: &SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let ascending = SortOptions { descending: false, nulls_first: false };
+        let ties = ties.iter().map(|&column| (column, ascending));
+        let full_order: Vec<_> = order.iter().copied().chain(ties).collect();
+        let layout = Layout::keyed(input.clone(), keys)?;
+        let expressions = functions
+            .iter()
+            .map(|function| function.expression(input, order))
+            .collect::<DataFusionResult<Vec<_>>>()
+            .map_err(|error| CodecError::Evaluation(message(&error)))?;
+        let results = functions.iter().map(|function| function.result.data_type().clone());
+        Ok(Self {
+            key: KeyColumns::new(input, keys)?,
+            entries: EntryEncoder::compile(layout, &full_order, Vec::new())?,
+            expressions,
+            results: results.collect(),
+            output: Layout::keyed(output.clone(), keys)?,
+        })
+    }
+}
+
+/// The rows of `stream` with the results of window functions. Exchanges rows by partition.
 pub fn window<'scope>(
+    spec: &Spec,
     stream: DeltaStream<'scope, Epoch>,
-    input: &SchemaRef,
-    keys: &[usize],
-    order: &[(usize, SortOptions)],
-    ties: &[usize],
-    functions: &[WindowFunction],
-    output: &SchemaRef,
-) -> Result<Windowed<'scope>, CodecError> {
-    let stream = exchange(stream, keys, KeyCodec::new(&types_of(input, keys))?);
-    let layout = Layout::keyed(input.clone(), keys)?;
-    let ascending = SortOptions { descending: false, nulls_first: false };
-    let full_order: Vec<_> =
-        order.iter().copied().chain(ties.iter().map(|&column| (column, ascending))).collect();
-    let encoder = EntryEncoder::new(layout.clone(), &full_order, Vec::new())?;
-    let context = context::current();
+    context: &StateContext,
+) -> Windowed<'scope> {
+    let layout = spec.entries.layout();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
-        encoder.encode(stream, &context),
-        &context,
+        spec.entries.clone().encode(exchange(stream, &spec.key, context), context),
         "ArrangePartitions",
         layout.key_names(),
+        context,
         push_entries,
     );
-    let output_layout = Layout::keyed(output.clone(), keys)?;
-    let expressions = functions
-        .iter()
-        .map(|function| function.expression(input, order))
-        .collect::<DataFusionResult<Vec<_>>>()
-        .map_err(|error| CodecError::Evaluation(message(&error)))?;
-    let evaluator = Windows {
-        layout,
-        expressions,
-        results: functions.iter().map(|function| function.result.data_type().clone()).collect(),
-        output: output_layout.clone(),
-        values: Encoded::counted(&context),
-    };
-    let names = functions.iter().map(|function| function.result.name().clone()).collect();
-    let (rows, errors) = recompute(entries, evaluator, output_layout, false, &context, names);
-    Ok(Windowed { rows, errors })
+    let width = layout.schema().fields().len();
+    let results = &spec.output.schema().fields()[width..];
+    let names = results.iter().map(|result| result.name().clone()).collect();
+    let evaluator = Windows { spec: spec.clone(), values: Encoded::counted(context) };
+    let (rows, errors) = recompute(entries, evaluator, spec.output.clone(), false, names, context);
+    Windowed { rows, errors }
 }
 
 /// Evaluates window functions over partitions.
 struct Windows {
-    layout: Layout,
-    expressions: Vec<Arc<dyn WindowExpr>>,
-    results: Vec<DataType>,
-    output: Layout,
+    spec: Spec,
     values: Encoded,
 }
 
 impl Evaluator for Windows {
     fn evaluate(&mut self, groups: &Groups, results: &mut Results) {
-        let schema = self.layout.schema();
+        let layout = self.spec.entries.layout();
+        let schema = layout.schema();
         let values = groups.values().map(|entry| split(entry, 0).1);
-        let columns = self
-            .layout
-            .decode(groups.keys(), values, &all_columns(schema))
-            .expect("a batch holds what its layout encoded");
+        let columns = layout.decode(groups.keys(), values, &all_columns(schema));
         let (rows, ranges) = expanded(&assemble(schema.clone(), columns, groups.rows()), groups);
 
         let mut pieces: Vec<Vec<ArrayRef>> =
-            vec![Vec::with_capacity(groups.len()); self.expressions.len()];
+            vec![Vec::with_capacity(groups.len()); self.spec.expressions.len()];
         let mut failures = vec![None; groups.len()];
         for (range, failure) in ranges.iter().zip(&mut failures) {
             let partition = rows.slice(range.start, range.len());
             for (number, (expression, result)) in
-                self.expressions.iter().zip(&self.results).enumerate()
+                self.spec.expressions.iter().zip(&self.spec.results).enumerate()
             {
                 let piece = evaluate(expression, &partition, result).unwrap_or_else(|error| {
-                    // One error is enough to have no answer.
+                    // A partition has one error, however many of its functions fail.
                     failure.get_or_insert_with(|| (number, message(&error)));
                     new_null_array(result, range.len())
                 });
@@ -232,12 +248,11 @@ impl Evaluator for Windows {
             let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
             columns.push(concat(&pieces).expect("the pieces of a column have one type"));
         }
+        let output = &self.spec.output;
         let columns: Vec<ArrayRef> =
-            self.output.value_columns().iter().map(|&column| columns[column].clone()).collect();
+            output.value_columns().iter().map(|&column| columns[column].clone()).collect();
         self.values.clear();
-        self.output
-            .encode_values(&columns, rows.num_rows(), &mut self.values)
-            .expect("results have the types of their columns");
+        output.encode_values(&columns, rows.num_rows(), &mut self.values);
         for (range, failure) in ranges.into_iter().zip(failures) {
             match failure {
                 Some((number, message)) => results.error(number, &message),

@@ -77,7 +77,7 @@ pub use crate::error::{Error, Result};
 pub use crate::session::{Outcome, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{
-    Defaulted, Inferred, Portion, Progress, Refusal, Source, SourceProgress, SourceReader,
+    Absent, Inferred, Portion, Progress, Refusal, Source, SourceProgress, SourceReader,
     SourceRequest, SourceState,
 };
 pub use crate::state::State;

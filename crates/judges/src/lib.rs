@@ -1,13 +1,14 @@
-//! Judges of Alluvium's answers, and what is put before them.
+//! Differential testing of Alluvium: random programs and SQL files, whose results are compared with other
+//! databases.
 //!
-//! - `answers`: who can say what a view holds, and how answers are held against each other;
-//! - [`files`]: the SQL files under `sql/tests/slt`, each held against other engines;
-//! - `query`: queries as trees, and what they are in the SQL of each judge;
-//! - `naive`: what a query means, evaluated in the plainest way;
-//! - `generate`: programs made up from numbers;
-//! - `program`: a program on an engine, judged, varied and shrunk;
-//! - [`tally`]: many programs, and what was seen in them;
-//! - `mutants`: the engine with faults, and after how many pairs they are found.
+//! - `answers`: the databases that compute the contents of a view, and how their answers are compared;
+//! - [`files`]: the SQL files under `sql/tests/slt`, checked against other databases;
+//! - `query`: query trees, and how to write them in each database's dialect;
+//! - `naive`: a naive evaluator of query trees;
+//! - `generate`: programs generated from a seed;
+//! - `program`: running, judging, varying and shrinking a program;
+//! - [`tally`]: running many programs, and statistics about them;
+//! - `mutants`: the engine with seeded faults, and how soon they are found.
 
 mod answers;
 pub mod files;

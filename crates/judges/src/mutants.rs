@@ -1,11 +1,11 @@
-//! The engine with a seeded fault, before the judges: after how many pairs they object.
+//! Mutation testing: how many pairs it takes to find a seeded fault of the engine.
 
 use alluvium_trace::fault::{self, FaultId};
 
 use crate::program::run::Judges;
 use crate::tally::Tally;
 
-/// The faults of all crates that make wrong results, by name.
+/// The faults of all crates that make results wrong, by name.
 fn registry() -> Vec<(String, FaultId)> {
     fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {
         (format!("{fault:?}"), fault.into())
@@ -16,11 +16,11 @@ fn registry() -> Vec<(String, FaultId)> {
     dataflow.chain(trace).chain(sql).collect()
 }
 
-/// Arms one fault after the other, or `only` that of a name, and runs programs until a judge objects or `most` pairs
-/// have run.
+/// Arms the faults one after the other, or only the one named `only`, and runs programs until a judge objects or `most`
+/// pairs have run.
 ///
-/// Calls `each` with the name of the fault, and with the pairs it took and the objection, if there was one. The fault is
-/// armed in the whole process: nothing else may use an engine meanwhile.
+/// Calls `each` with the name of the fault, and with the number of pairs and the objection, if there was one. The fault
+/// is armed in the whole process, so nothing else may use an engine at the same time.
 pub fn run(
     seed: u64,
     most: u64,
@@ -38,7 +38,7 @@ pub fn run(
             let tally = Tally::run(seed, [number], judges, |_| true);
             fault::arm_everywhere(None);
             pairs += tally.pairs;
-            // The fault is found only if there is nothing to object to without it.
+            // The objection counts only if the program passes without the fault.
             if let Some((_, what)) = tally.wrong.into_iter().next()
                 && Tally::run(seed, [number], judges, |_| true).wrong.is_empty()
             {

@@ -1,4 +1,4 @@
-//! Many programs, and what was seen in them.
+//! Running many programs, and counting what they exercise.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +11,32 @@ use crate::program::variation::Variation;
 use crate::program::{Keeping, Program, Step, Write};
 use crate::query::construct;
 
-/// What was seen in some pairs of a query and a change script.
+/// Statistics about pairs of a query and a script of changes.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Pairs.
+    /// The number of pairs.
     pub pairs: u64,
-    /// Pairs whose view was refused.
+    /// Pairs whose view the engine refused.
     pub refused: u64,
-    /// Pairs whose view has ever held a row.
+    /// Pairs whose view ever held a row.
     pub filled: u64,
-    /// Pairs in which an expression has failed.
+    /// Pairs in which an expression failed.
     pub failed: u64,
-    /// Pairs that nobody has judged.
+    /// Pairs that no judge could answer.
     pub unjudged: u64,
-    /// Looks by the naive evaluator, SQLite, DataFusion and DuckDB.
+    /// Answers compared, by judge: the naive evaluator, SQLite, DataFusion, DuckDB.
     pub looks: [u64; 4],
-    /// Pairs with each construct.
+    /// The number of pairs with each SQL construct.
     pub constructs: BTreeMap<String, u64>,
-    /// Why views were refused, with how often.
+    /// The reasons for refusals, and how often each occurred.
     pub refusals: BTreeMap<String, u64>,
-    /// Programs run in another way that must not matter.
+    /// Programs that were also run with a variation.
     pub varied: u64,
-    /// What went wrong: the program, and what.
+    /// The programs that went wrong, and how.
     pub wrong: Vec<(u64, String)>,
 }
 
-/// A program that goes wrong, made small: an SQL file, and what is wrong with it.
+/// Shrinks a program that goes wrong; returns it as an SQL file, and the error.
 pub fn shrunk(seed: u64, number: u64, judges: Judges) -> Option<(String, String)> {
     let small = shrink(&program(seed, number), judges);
     let (.., what) = run(&small, judges).wrong()?;
@@ -45,7 +45,7 @@ pub fn shrunk(seed: u64, number: u64, judges: Judges) -> Option<(String, String)
 }
 
 impl Tally {
-    /// Runs programs from a number on until there are so many pairs.
+    /// Runs programs until `each`, which receives the statistics after each program, returns false.
     pub fn run(
         seed: u64,
         programs: impl IntoIterator<Item = u64>,
@@ -75,7 +75,7 @@ impl Tally {
         tally
     }
 
-    /// Counts what programs are made of, without running them.
+    /// Counts the constructs of programs without running them.
     pub fn dry(seed: u64, programs: impl IntoIterator<Item = u64>) -> Tally {
         let mut tally = Tally::default();
         for number in programs {
@@ -118,7 +118,7 @@ impl Tally {
     }
 }
 
-/// What a script is made of.
+/// The constructs of a script.
 fn of_script(program: &Program) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut note = |name, is_there: bool| {
@@ -134,7 +134,7 @@ fn of_script(program: &Program) -> Vec<&'static str> {
         any(&|step| matches!(step, Step::Write(Write::Insert(table, _)) if keyed(table))),
     );
     note(
-        "script: insert what is there once more",
+        "script: insert of existing rows",
         any(&|step| matches!(step, Step::Write(Write::Again(..)))),
     );
     note("script: delete", any(&|step| matches!(step, Step::Write(Write::Delete(..)))));
@@ -161,14 +161,14 @@ impl fmt::Display for Tally {
         writeln!(to, "{:>7.2}% refused", share(self.refused))?;
         writeln!(to, "{:>7.2}% ever not empty", share(self.filled))?;
         writeln!(to, "{:>7.2}% with rows that failed", share(self.failed))?;
-        writeln!(to, "{:>7.2}% judged by nobody", share(self.unjudged))?;
+        writeln!(to, "{:>7.2}% without any judge's answer", share(self.unjudged))?;
         let [naive, sqlite, datafusion, duckdb] = self.looks;
         writeln!(
             to,
-            "{:>8} looks by the naive evaluator, {sqlite} by SQLite, {datafusion} by DataFusion, {duckdb} by DuckDB",
+            "{:>8} answers by the naive evaluator, {sqlite} by SQLite, {datafusion} by DataFusion, {duckdb} by DuckDB",
             naive
         )?;
-        writeln!(to, "{:>8} programs run in another way as well", self.varied)?;
+        writeln!(to, "{:>8} programs also run with a variation", self.varied)?;
         writeln!(to, "{:>8} programs wrong", self.wrong.len())?;
         for (name, count) in &self.constructs {
             writeln!(to, "{count:>8} {name}")?;

@@ -1,7 +1,7 @@
-//! The engine with a fault, before the judges.
+//! The judges find seeded faults of the engine.
 //!
-//! Faults are armed in the whole process, so that this is a binary of its own with one test. It arms those that are found
-//! soon; `judge --mutants` arms all.
+//! A fault is armed in the whole process, so this is a separate binary with one test. It arms the faults that are
+//! found quickly; `judge --mutants` arms all.
 
 use alluvium_dataflow::fault::{Fault, arm_everywhere};
 use alluvium_judges::Judges;
@@ -18,7 +18,7 @@ fn judges_object_to_an_engine_with_a_fault() {
         Fault::WrongWorker,
         Fault::KeepDefault,
         Fault::CountNulls,
-        // Only where a step takes several epochs.
+        // Found only where one activation processes several epochs.
         Fault::LastTimeOnly,
     ] {
         arm_everywhere(Some(fault));

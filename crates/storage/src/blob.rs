@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 
 /// A sealed blob: bytes that never change.
 ///
-/// What was opened stays readable, with the same bytes, for as long as it is held, also after the blob was
-/// deleted.
+/// An open blob stays readable, with the same bytes, also after it was deleted.
 pub trait Blob: Send + Sync + Debug {
     /// The name it was opened under.
     fn name(&self) -> &str;
@@ -26,35 +25,34 @@ pub trait Blob: Send + Sync + Debug {
         self.len() == 0
     }
 
-    /// All bytes, mapped or on the heap. This reads and copies nothing, and what it returns outlives the blob.
+    /// All bytes, mapped or on the heap. The call reads and copies nothing, and the result outlives the blob.
     ///
-    /// To touch mapped bytes may read from the disk. A device that fails then ends the process with a signal, unless it
-    /// was asked before to [`populate`](Blob::populate) them, and so does a file that someone else has cut short.
+    /// An access to mapped bytes may read from the disk. If the device fails then, or the file was truncated, a signal ends
+    /// the process; [`populate`](Blob::populate) the bytes first to get an error instead.
     fn bytes(&self) -> Bytes;
 
     /// Whether [`bytes`](Blob::bytes) are a mapped file.
     fn is_mapped(&self) -> bool;
 
-    /// The bytes of this range, on the heap. A mapped file is read by the range, not through its mapping, so
-    /// the mapping's resident pages stay as they are and an error of the device is an `Err`.
+    /// The bytes of this range, on the heap. A mapped file is read past its mapping: resident pages stay as they are, and an
+    /// error of the device is an `Err`.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfBounds`] if the range ends before it starts or after the blob's end.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
 
-    /// Brings this range of the mapping to memory and waits for it, so that a device that fails is an `Err` here, and does
-    /// not end the process when the bytes are read. Where the system cannot do that (Linux before 5.14, and others), and
-    /// on a blob that is not mapped, it does nothing.
+    /// Makes this range of the mapping resident and waits for it, so that an error of the device is an `Err` here and does
+    /// not end the process later. On systems without support (Linux before 5.14, and others), and on a blob that is not
+    /// mapped, it does nothing.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfBounds`] if the range ends before it starts or after the blob's end.
     fn populate(&self, range: Range<u64>) -> Result<()>;
 
-    /// Tells the operating system what will happen to these ranges of the mapping. Each is widened to whole
-    /// pages of the operating system; an empty one is passed over. Advice changes no bytes, and on a blob that
-    /// is not mapped it does nothing.
+    /// Advises the operating system on these ranges of the mapping. Each is widened to whole pages of the system; empty ones
+    /// are ignored. Advice changes no bytes, and on a blob that is not mapped it does nothing.
     ///
     /// # Errors
     ///
@@ -62,12 +60,12 @@ pub trait Blob: Send + Sync + Debug {
     fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()>;
 }
 
-/// What will happen to a range of a mapped blob.
+/// How a range of a mapped blob will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// It will be read soon: start to bring it in, and do not wait for it.
+    /// It will be read soon: start reading it, without waiting.
     WillNeed,
-    /// It will not be read soon: give its memory back. When it is read after all it comes from the disk again.
+    /// It will not be read soon: release its memory. A later access reads it again.
     DontNeed,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with blobs.
+//! Errors of storage.
 
 use std::io;
 use std::ops::Range;
@@ -9,12 +9,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation on storage failed.
 ///
-/// A *place* is the path of a file or directory, or `mem:` and the name of a blob in memory. A message is
-/// complete: it has the cause in it, and no [`source`](std::error::Error::source) has to be printed after it.
+/// A *place* is the path of a file or directory, or `mem:` and the name of a blob in memory. Messages include the cause;
+/// there is no [`source`](std::error::Error::source) to print after them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No blob can have this name.
+    /// The name is not valid.
     #[error(
         "`{name}` cannot name a blob: a name has 1 to 200 ASCII letters, digits, `-`, `_` and `.`, \
          and does not start with a dot"
@@ -34,25 +34,25 @@ pub enum Error {
     Missing {
         /// Where the blob would be.
         place: String,
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         operation: &'static str,
     },
-    /// The disk is full, or its user's quota is used up. When there is room again the operation may succeed.
+    /// The disk is full, or the user's quota is used up. When there is space again the operation may succeed.
     #[error("cannot {operation} {place}: no room is left ({cause})")]
     Full {
-        /// What was being written.
+        /// The file or blob that was being written.
         place: String,
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         operation: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// A blob was to be written that is sealed.
+    /// A write to a sealed blob.
     #[error("cannot {operation} {place}: it is sealed")]
     Sealed {
         /// Where the blob is.
         place: String,
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         operation: &'static str,
     },
     /// A range that is not within a blob.
@@ -65,20 +65,20 @@ pub enum Error {
         /// The length of the blob.
         length: u64,
     },
-    /// Anything else that the operating system refuses or fails to do.
+    /// Any other error of the operating system.
     #[error("cannot {operation} {place}: {cause}")]
     Io {
-        /// What it was to be done to.
+        /// The file, directory or blob.
         place: String,
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         operation: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         cause: io::Error,
     },
 }
 
 impl Error {
-    /// What the operating system said of an operation, told apart where a caller may want to act on it.
+    /// The error of an operation, with a variant of its own where a caller may want to act on it.
     pub(crate) fn io(operation: &'static str, place: impl Into<String>, cause: io::Error) -> Error {
         let place = place.into();
         match cause.kind() {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_and_a_used_up_quota_are_told_apart_from_other_errors() {
+    fn a_full_disk_and_an_exhausted_quota_are_errors_of_their_own() {
         // ENOSPC and EIO have these numbers on every Unix; EDQUOT's differ.
         let full = Error::io("append to", "x", io::Error::from_raw_os_error(28));
         assert!(matches!(full, Error::Full { .. }), "{full}");

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::heap::HeapBlob;
 use crate::storage::{BlobWriter, Storage};
 
-/// Storage over another, that does what that does until it is told to fail.
+/// A storage that passes calls on to another until it is set to fail.
 ///
-/// *Mutating* calls are `create`, `append`, `seal` and `delete`. A writer that is dropped unsealed leaves nothing,
-/// whatever was told. Clones share what they were told.
+/// *Mutating* calls are `create`, `append`, `seal` and `delete`. A writer that is dropped unsealed leaves nothing in any
+/// case. Clones share their settings.
 #[derive(Clone, Debug)]
 pub struct Failing<S> {
     storage: S,
@@ -23,18 +23,18 @@ pub struct Failing<S> {
 
 #[derive(Debug, Default)]
 struct Faults {
-    /// How many mutating calls there were, failed ones too.
+    /// The number of mutating calls, including failed ones.
     calls: u64,
-    /// The number of the first mutating call that fails, counted from 1.
+    /// The first mutating call that fails, counted from 1.
     first: Option<u64>,
-    /// How many bytes were appended.
+    /// The bytes appended so far.
     used: u64,
-    /// How many can be.
+    /// The most that can be.
     capacity: Option<u64>,
     damage: HashMap<String, Vec<Damage>>,
 }
 
-/// What becomes of a blob's bytes on their way to the reader.
+/// Damage to a blob's bytes, as readers see it.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Bit(u64),
@@ -42,50 +42,49 @@ enum Damage {
 }
 
 impl<S: Storage> Failing<S> {
-    /// What this storage does, and no faults yet.
+    /// A storage over this one, without faults yet.
     pub fn new(storage: S) -> Failing<S> {
         Failing { storage, faults: Arc::default() }
     }
 
-    /// Makes the `call`-th mutating call and all after it fail with an [`Error::Io`], counted from 1 for the first
-    /// there ever was.
+    /// Makes the `call`-th mutating call, counted from 1, and all later ones fail with an [`Error::Io`].
     pub fn fail_from(&self, call: u64) {
         self.faults().first = Some(call);
     }
 
-    /// How many mutating calls there were, those that failed too.
+    /// The number of mutating calls so far, including failed ones.
     pub fn calls(&self) -> u64 {
         self.faults().calls
     }
 
-    /// Makes appends fail as a full disk does, with [`Error::Full`], when there would be more than `capacity` bytes
-    /// appended to all blobs together since the beginning. What is deleted or dropped does not count back.
+    /// Makes appends fail as on a full disk, with [`Error::Full`], when the bytes appended to all blobs since the beginning
+    /// would exceed `capacity`. Deleted blobs still count.
     pub fn limit(&self, capacity: u64) {
         self.faults().capacity = Some(capacity);
     }
 
-    /// How many bytes were appended to all blobs together, what was deleted or dropped since included.
+    /// The bytes appended to all blobs so far, including deleted ones.
     pub fn used(&self) -> u64 {
         self.faults().used
     }
 
-    /// Makes room without limit.
+    /// Removes the limit.
     pub fn free(&self) {
         self.faults().capacity = None;
     }
 
-    /// Flips a bit of a blob for all who open it from now on. Bit `n` is bit `n % 8`, counted from the lowest, of
-    /// byte `n / 8`; a bit after the end is not there to be flipped.
+    /// Flips a bit of a blob for everyone who opens it from now on. Bit `n` is bit `n % 8`, counted from the lowest, of byte
+    /// `n / 8`; bits behind the end are ignored.
     pub fn flip(&self, name: &str, bit: u64) {
         self.damage(name, Damage::Bit(bit));
     }
 
-    /// Cuts a blob to its first `length` bytes for all who open it from now on.
+    /// Truncates a blob to its first `length` bytes for everyone who opens it from now on.
     pub fn cut(&self, name: &str, length: u64) {
         self.damage(name, Damage::Length(length));
     }
 
-    /// Takes back all damage to blobs. What is open stays as it is.
+    /// Repairs all blobs. Open ones stay as they are.
     pub fn mend(&self) {
         self.faults().damage.clear();
     }
@@ -99,7 +98,7 @@ impl<S: Storage> Failing<S> {
     }
 }
 
-/// The faults, also after a panic: no change to them is ever half done.
+/// The faults, also after a panic: no change is ever half done.
 fn locked(faults: &Mutex<Faults>) -> MutexGuard<'_, Faults> {
     faults.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -117,8 +116,8 @@ impl Faults {
         }
     }
 
-    /// Fails if there is no room for so many more bytes.
-    fn room(&self, name: &str, bytes: u64) -> Result<()> {
+    /// Fails if `bytes` more would exceed the limit.
+    fn reserve(&self, name: &str, bytes: u64) -> Result<()> {
         match self.capacity {
             Some(capacity) if self.used + bytes > capacity => {
                 let cause = io::ErrorKind::StorageFull.into();
@@ -151,7 +150,7 @@ impl<S: Storage> Storage for Failing<S> {
     }
 }
 
-/// The blob, or what is left of it, on the heap.
+/// The blob with its damage, on the heap.
 fn damaged(faults: &Faults, blob: Arc<dyn Blob>) -> Arc<dyn Blob> {
     let Some(damage) = faults.damage.get(blob.name()) else { return blob };
     let mut bytes = blob.bytes().to_vec();
@@ -179,10 +178,10 @@ struct Writer {
 
 impl BlobWriter for Writer {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        // Held throughout, so that no two writers take the same room.
+        // Locked throughout, so that two writers do not use the same space.
         let mut faults = locked(&self.faults);
         faults.call("append to", &self.name)?;
-        faults.room(&self.name, bytes.len() as u64)?;
+        faults.reserve(&self.name, bytes.len() as u64)?;
         self.writer.append(bytes)?;
         faults.used += bytes.len() as u64;
         Ok(())

@@ -20,7 +20,7 @@ impl HeapBlob {
     }
 }
 
-/// Without the bytes: they may be many.
+/// Without the bytes, which may be many.
 impl Debug for HeapBlob {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let length = self.bytes.len();

@@ -1,20 +1,20 @@
 //! Alluvium's storage: immutable blobs by name.
 //!
-//! A *blob* is a sequence of bytes that is written once, from its beginning to its end, sealed, and from then
-//! on only read or deleted. What the bytes mean, this crate does not know.
+//! A *blob* is a sequence of bytes that is written once, from beginning to end, then sealed, and from then on only read or
+//! deleted. This crate does not know what the bytes mean.
 //!
 //! Read the chapters in this order:
 //!
-//! - [`storage`]: the name space, and how a blob is written;
+//! - [`storage`]: the name space, and writing a blob;
 //! - [`blob`]: reading a sealed one;
-//! - [`error`]: what can go wrong;
+//! - [`error`]: what can fail;
 //! - [`local`]: blobs as files of a directory, mapped to memory when they are large;
-//! - [`scratch`]: a directory for as long as a process runs;
-//! - [`temporary`]: a blob that is deleted when nobody needs it any more;
-//! - [`memory`] and `failing`: the twins for tests, one without a disk and one whose disk fails on command
-//!   (with the feature `faults`).
+//! - [`scratch`]: a directory that lives as long as its process;
+//! - [`temporary`]: a blob that is deleted with its last owner;
+//! - [`memory`] and `failing`: implementations for tests, one without a disk, and one whose disk fails on command (with
+//!   the feature `faults`).
 //!
-//! All twins pass the same tests, so a program that runs on one of them runs on all.
+//! All implementations pass the same tests: a program that runs on one runs on all.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,7 +29,7 @@
 //! let blob = TemporaryBlob::new(scratch, writer.seal()?);
 //! assert_eq!(blob.bytes(), "some bytes");
 //! assert_eq!(blob.read(5..10)?, "bytes");
-//! // The blob goes here, and with it, as nobody else has it, the scratch directory.
+//! // This deletes the blob and, as nobody else uses it, the scratch directory.
 //! drop(blob);
 //! # Ok(())
 //! # }
@@ -37,8 +37,7 @@
 //!
 //! # Known limitation
 //!
-//! Sealing makes a blob visible, not durable: nothing here survives a crash of the system by promise. Local
-//! files are for Unix.
+//! Sealing makes a blob visible, not durable: after a crash of the system it may be gone. Local files require Unix.
 
 pub mod blob;
 pub mod error;

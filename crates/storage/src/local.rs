@@ -1,8 +1,8 @@
 //! Blobs as files of a directory.
 //!
-//! A sealed blob `name` is the file `name`. While it is written it is the file `.name.unsealed`, which no blob
-//! can be called, and sealing renames it. So whoever finds a file under the name of a blob finds all of it, and
-//! the file system decides which of several writers gets a name, also between processes.
+//! A sealed blob `name` is the file `name`. While it is written it is the file `.name.unsealed`, which is not a valid name
+//! of a blob, and sealing renames it. So a file under the name of a blob is complete, and the file system decides which
+//! of several writers gets a name, also between processes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -17,24 +17,23 @@ use crate::mapped::{FAULT_AROUND, MappedBlob};
 use crate::name;
 use crate::storage::{BlobWriter, Storage};
 
-/// Files of more bytes than this are mapped, others read to the heap: mappings are a limited resource, and a
-/// small file costs more to map than to read.
+/// Larger files are mapped, others are read to the heap: mappings are a limited resource, and a small file costs more to
+/// map than to read.
 const LARGEST_ON_HEAP: u64 = 32 << 10;
 
-/// How many bytes are gathered before they are written, and written with one call: the page cache may hold them in one
-/// folio, which is mapped as a whole.
+/// How many bytes are buffered and then written with one call. The page cache may keep what one call wrote in one folio,
+/// which is mapped as a whole.
 const PIECE: usize = FAULT_AROUND;
 
 /// A directory whose files are blobs.
 ///
-/// Several of them, also in several processes, may have the same directory. Files that no blob can be called are
-/// left alone and not listed.
+/// Several of them, also in several processes, may use the same directory. Files whose names are not valid names of blobs
+/// are ignored.
 ///
-/// Large blobs are mapped to memory. Other programs must not write to the files or cut them short, which would
-/// change bytes that are taken to be constant, or end the process with a signal; to delete them does no harm to those
-/// who have them open.
+/// Large blobs are mapped to memory. Other programs must not write to the files or truncate them: that would change bytes
+/// that readers take to be constant, or end the process with a signal. Deleting them does not affect readers.
 ///
-/// A process that ends while it writes a blob leaves the file `.name.unsealed`, and with it the name stays taken.
+/// A process that ends while it writes a blob leaves the file `.name.unsealed` behind, and the name stays taken.
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     directory: PathBuf,
@@ -55,7 +54,7 @@ impl LocalStorage {
         &self.directory
     }
 
-    /// The path of a blob, if a blob can have this name.
+    /// The path of a blob, if the name is valid.
     fn path(&self, name: &str) -> Result<PathBuf> {
         name::check(name)?;
         Ok(self.directory.join(name))
@@ -81,7 +80,7 @@ impl Storage for LocalStorage {
             waiting: Vec::with_capacity(PIECE),
             sealed: false,
         };
-        // Only now: the unsealed file keeps others from sealing a blob of this name in between.
+        // Checked now: the unsealed file prevents others from sealing a blob of this name in between.
         match writer.path.try_exists() {
             Ok(false) => Ok(Box::new(writer)),
             Ok(true) => Err(Error::Exists { place: writer.path.display().to_string() }),
@@ -118,7 +117,7 @@ impl Storage for LocalStorage {
     }
 }
 
-/// What the operating system said of a blob's file.
+/// The error of an operation on a blob's file.
 fn named(operation: &'static str, path: &Path, cause: io::Error) -> Error {
     let place = path.display().to_string();
     match cause.kind() {
@@ -128,7 +127,7 @@ fn named(operation: &'static str, path: &Path, cause: io::Error) -> Error {
     }
 }
 
-/// The blob that a complete file is.
+/// The blob in a complete file.
 fn read_or_map(name: &str, path: &Path, mut file: File) -> io::Result<Arc<dyn Blob>> {
     let length = file.metadata()?.len();
     if length > LARGEST_ON_HEAP {
@@ -144,15 +143,15 @@ struct Writer {
     path: PathBuf,
     unsealed: PathBuf,
     file: File,
-    /// How many bytes are in the file, in whole pieces.
+    /// The bytes in the file, in whole pieces.
     written: u64,
-    /// The bytes that come after those, less than a piece.
+    /// The bytes behind those, less than a piece.
     waiting: Vec<u8>,
     sealed: bool,
 }
 
 impl Writer {
-    /// Whether the blob can still be written: readers take it that its bytes stay.
+    /// Fails if the blob is sealed: readers rely on its bytes.
     fn check(&self, operation: &'static str) -> Result<()> {
         match self.sealed {
             true => Err(Error::Sealed { place: self.path.display().to_string(), operation }),
@@ -160,13 +159,13 @@ impl Writer {
         }
     }
 
-    /// Writes at a position, not at the end: what a failed write has left behind is written over.
+    /// Writes at a position, not at the end: this overwrites what a failed write has left behind.
     fn write(&self, bytes: &[u8], position: u64) -> io::Result<()> {
         let mut pieces = bytes.chunks(PIECE).zip((position..).step_by(PIECE));
         pieces.try_for_each(|(piece, position)| self.file.write_all_at(piece, position))
     }
 
-    /// Writes all whole pieces of what waits and these bytes, and lets the rest wait.
+    /// Writes the buffered and these bytes in whole pieces, and buffers the rest.
     fn write_pieces(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (head, rest) = bytes.split_at(PIECE - self.waiting.len());
         let (pieces, tail) = rest.split_at(rest.len() / PIECE * PIECE);
@@ -177,8 +176,7 @@ impl Writer {
             .and_then(|()| self.write(pieces, self.written + PIECE as u64));
         if let Err(cause) = written {
             self.waiting.truncate(waiting);
-            // The room is of more use to others. What cannot be given back now is written over, or cut off at the
-            // end.
+            // Release the space for others. If that fails, the bytes are overwritten later, or cut off at the end.
             let _ = self.file.set_len(self.written);
             return Err(cause);
         }
@@ -188,10 +186,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what waits, opens the file as a blob, and only when that has worked gives it its name.
+    /// Writes the buffered bytes, opens the file as a blob, and only then gives it its name.
     fn finish(&mut self) -> io::Result<Arc<dyn Blob>> {
         self.write(&self.waiting, self.written)?;
-        // A failed write may have left more behind.
+        // A failed write may have left bytes behind.
         self.file.set_len(self.len())?;
         let blob = read_or_map(&self.name, &self.path, File::open(&self.unsealed)?)?;
         fs::rename(&self.unsealed, &self.path)?;
@@ -215,7 +213,7 @@ impl BlobWriter for Writer {
     }
 
     fn held(&self) -> usize {
-        // What was touched of the allocation stays.
+        // The part of the allocation that was used stays resident.
         self.len().min(PIECE as u64) as usize
     }
 
@@ -228,7 +226,7 @@ impl BlobWriter for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.sealed {
-            // Nobody can be told.
+            // There is nobody to report an error to.
             let _ = fs::remove_file(&self.unsealed);
         }
     }

@@ -1,7 +1,7 @@
 //! A blob whose bytes are a mapped file.
 //!
-//! The mapping is advised `MADV_RANDOM` for life: what reads in sequence uses [`Blob::read`], and what knows
-//! ahead which pages it visits says so with [`Advice::WillNeed`].
+//! The mapping is advised `MADV_RANDOM` for life. Sequential readers use [`Blob::read`], and readers that know their pages
+//! ahead use [`Advice::WillNeed`].
 
 use std::fmt::{self, Debug, Formatter};
 use std::fs::File;
@@ -17,11 +17,11 @@ use memmap2::{Mmap, UncheckedAdvice};
 use crate::blob::{Advice, Blob, within};
 use crate::error::{Error, Result};
 
-/// Where a byte of a blob that is mapped is touched, the system maps what it has in memory of so many bytes around it,
-/// aligned: Linux's `fault_around_bytes`.
+/// The bytes around an accessed byte of a mapped blob, aligned, that become resident with it if they are in the system's
+/// cache: Linux's `fault_around_bytes`.
 ///
-/// Since 6.18 it maps all that lies together in its cache (a folio): what one call wrote, so [`LocalStorage`] writes
-/// no more than this with one. What was read ahead, after the cache had let go of it, can still be more.
+/// Since Linux 6.18 the system maps whole folios of its cache. A folio has what one call wrote, so [`LocalStorage`]
+/// writes no more than this with one call. After the cache has evicted it, read-ahead can make larger ones.
 ///
 /// [`LocalStorage`]: crate::LocalStorage
 pub const FAULT_AROUND: usize = 64 << 10;
@@ -35,7 +35,7 @@ pub(crate) struct MappedBlob {
     bytes: Bytes,
 }
 
-/// What the bytes of a blob hold on to.
+/// The owner of a blob's bytes.
 struct Mapping(Arc<Mmap>);
 
 impl AsRef<[u8]> for Mapping {
@@ -45,23 +45,23 @@ impl AsRef<[u8]> for Mapping {
 }
 
 impl MappedBlob {
-    /// Maps all of a file that nobody will write to any more.
+    /// Maps a file that will not be written any more.
     pub(crate) fn new(name: &str, path: &Path, file: File) -> io::Result<MappedBlob> {
         // SAFETY: the bytes of a mapping must not change while it is borrowed. The file belongs to a directory
         // whose blobs are written only before they are sealed, under a name of their own, and afterwards only
-        // unlinked, never written or cut short, and what is unlinked stays until the mapping goes. That no other
+        // unlinked, never written or cut short, and an unlinked file stays until the mapping is dropped. That no other
         // program does otherwise is what `LocalStorage` asks of its directory.
         let map = unsafe { Mmap::map(&file) }?;
-        // This is for speed alone, so a system that does not know it is none the worse.
+        // Only for speed: an error does not matter.
         let _ = map.advise(memmap2::Advice::Random);
         let map = Arc::new(map);
         let bytes = Bytes::from_owner(Mapping(map.clone()));
         Ok(MappedBlob { name: name.to_owned(), path: path.to_owned(), file, map, bytes })
     }
 
-    /// Advises one range, which is not empty and within the mapping. The mapping starts at a page and the file is
-    /// mapped to its end, so to align the start downwards, as memmap2 does, and the end upwards, as the system
-    /// does, stays within it.
+    /// Advises one range, which is not empty and within the mapping. The mapping starts at a page and reaches to the end of
+    /// the file, so aligning the start downwards, as memmap2 does, and the end upwards, as the system does, stays within
+    /// it.
     fn advise_range(&self, range: &Range<usize>, advice: Advice) -> io::Result<()> {
         match advice {
             Advice::WillNeed => {
@@ -76,13 +76,13 @@ impl MappedBlob {
     }
 }
 
-/// Brings a range that is not empty to memory.
+/// Makes a range that is not empty resident.
 #[cfg(target_os = "linux")]
 fn populate(map: &Mmap, range: Range<usize>) -> io::Result<()> {
     match map.advise_range(memmap2::Advice::PopulateRead, range.start, range.len()) {
-        // The system does not know how.
+        // The system does not know this advice.
         Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        // To touch it would be a fault: the system says no more.
+        // An access would fault. The system reports no more than that.
         Err(cause) if cause.raw_os_error() == Some(EFAULT) => {
             Err(io::Error::other("its device does not give the bytes, or the file was cut short"))
         }
@@ -90,7 +90,7 @@ fn populate(map: &Mmap, range: Range<usize>) -> io::Result<()> {
     }
 }
 
-/// What Linux calls it, on all machines.
+/// Its number on Linux, on all machines.
 #[cfg(target_os = "linux")]
 const EFAULT: i32 = 14;
 

@@ -12,13 +12,13 @@ use crate::heap::HeapBlob;
 use crate::name;
 use crate::storage::{BlobWriter, Storage};
 
-/// Blobs in memory, gone with the last clone and the last that has one open.
+/// Blobs in memory, for as long as there is a clone of the storage or an open blob.
 #[derive(Clone, Default)]
 pub struct MemoryStorage {
     blobs: Arc<Mutex<Blobs>>,
 }
 
-/// By name: the bytes of a sealed blob, or nothing for a name that is being written.
+/// The bytes of sealed blobs by name; `None` for a name that is being written.
 type Blobs = BTreeMap<String, Option<Bytes>>;
 
 impl MemoryStorage {
@@ -28,7 +28,7 @@ impl MemoryStorage {
     }
 
     fn blobs(&self) -> MutexGuard<'_, Blobs> {
-        // No change is ever half done, whoever panicked.
+        // No change is ever half done, so a panic has left nothing inconsistent.
         self.blobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,7 +119,7 @@ impl BlobWriter for Writer {
     }
 
     fn held(&self) -> usize {
-        // All of it is what would be on the disk.
+        // All bytes stand for bytes on the disk.
         0
     }
 

@@ -1,4 +1,4 @@
-//! Which names a blob can have: those that are file names everywhere, and that leave room for ours.
+//! Valid names of blobs: they are file names everywhere, and differ from those of our own files.
 
 use crate::error::{Error, Result};
 

@@ -1,19 +1,19 @@
-//! A directory for as long as a process runs.
+//! A directory that lives as long as its process.
 //!
 //! # Design
 //!
-//! A scratch directory is called `alluvium-` and something unique, and has a lock file in it that its owner holds
-//! locked. The operating system lets go of the lock when the owner ends, however it ends, so a lock that can be
-//! taken tells that a crash has left the directory behind.
+//! The name of a scratch directory is `alluvium-` and a unique suffix. In it is a lock file that its owner holds locked.
+//! The operating system releases the lock when the owner ends, however it ends. So a lock that can be taken means that a
+//! crash has left the directory behind.
 //!
-//! A directory is never seen under its name before its lock is held: it is made under another name, locked, and
-//! then renamed. And when it is removed the lock file goes last, so that a removal which is cut off can be taken up
-//! by the next. What has no such lock file is not ours and is left alone.
+//! A directory has its name only once its lock is held: it is created under another name, locked, and then renamed. A
+//! removal deletes the lock file last, so that an interrupted removal can be continued by another process. A directory
+//! without such a lock file is not ours and is ignored.
 //!
 //! # Known limitation
 //!
-//! A crash within the few calls that make or unmake a directory can leave one behind that has nothing in it but,
-//! perhaps, an empty lock file.
+//! A crash within the few calls that create or remove a directory can leave one behind that is empty or has an empty lock
+//! file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -29,16 +29,16 @@ use crate::error::{Error, Result};
 use crate::local::LocalStorage;
 use crate::storage::{BlobWriter, Storage};
 
-/// What the names of all scratch directories begin with.
+/// The prefix of the names of all scratch directories.
 const PREFIX: &str = "alluvium-";
 
-/// The lock file. No blob can be called that.
+/// The name of the lock file, which is not a valid name of a blob.
 const LOCK: &str = ".alluvium-scratch.lock";
 
 /// A directory of blobs that is removed when this is dropped.
 ///
-/// It is storage itself, so an `Arc` of it, as a [`TemporaryBlob`](crate::TemporaryBlob) holds one, keeps the
-/// directory for as long as there are blobs in it. Only its user can read it.
+/// It is a [`Storage`] itself: an `Arc` of it, as in a [`TemporaryBlob`](crate::TemporaryBlob), keeps the directory for as
+/// long as there are blobs in it. Only its user can read it.
 #[derive(Debug)]
 pub struct Scratch {
     storage: LocalStorage,
@@ -54,21 +54,21 @@ impl Scratch {
 
     /// A new directory in this one, which is created if it does not exist.
     ///
-    /// Scratch directories there that nobody owns any more are removed, as far as the user may do that; those in
-    /// use, and whatever else there is, are left alone.
+    /// This also removes scratch directories that crashed processes of the same user have left there. Others, and
+    /// everything else, are left alone.
     pub fn create_in(parent: impl AsRef<Path>) -> Result<Scratch> {
         let given = parent.as_ref();
         let error = |cause| Error::path("create a scratch directory in", given, cause);
         let parent = std::path::absolute(given).map_err(error)?;
         fs::create_dir_all(&parent).map_err(error)?;
         let (directory, lock) = create_locked(&parent).map_err(error)?;
-        // What cannot be removed takes up room, no more.
+        // A directory that cannot be removed only takes up space.
         let _ = lock.metadata().and_then(|own| remove_leftovers(&parent, own.uid()));
         let storage = LocalStorage::open(directory)?;
         Ok(Scratch { storage, _lock: lock })
     }
 
-    /// The directory as storage. It is of no use any more once `self` is dropped, but what is open stays open.
+    /// The directory as storage. It cannot be used after `self` is dropped, but open blobs stay readable.
     pub fn storage(&self) -> &LocalStorage {
         &self.storage
     }
@@ -94,12 +94,12 @@ impl Storage for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is not removed now, the next scratch directory's owner removes.
+        // If this fails, the owner of the next scratch directory removes it.
         let _ = remove(self.storage.directory());
     }
 }
 
-/// Makes a directory that has its name only once its lock is held.
+/// Creates a directory that has its name only once its lock is held.
 fn create_locked(parent: &Path) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -129,17 +129,17 @@ fn lock(directory: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Removes this user's scratch directories that no process has. In one of another user there may be anything.
+/// Removes this user's scratch directories that no process owns. Those of other users may contain anything.
 fn remove_leftovers(parent: &Path, user: u32) -> io::Result<()> {
     for entry in fs::read_dir(parent)? {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX))
-            // Not of what a link leads to.
+            // Of the entry itself, not of the target of a link.
             && let Ok(metadata) = entry.metadata()
             && metadata.is_dir()
             && metadata.uid() == user
         {
-            // Another's, or being removed by another.
+            // In use, or being removed by another process.
             let _ = remove_leftover(&entry.path());
         }
     }
@@ -152,8 +152,8 @@ fn remove_leftover(directory: &Path) -> io::Result<()> {
     remove(directory)
 }
 
-/// Removes a scratch directory whose lock is held: its files, the lock file last, and itself. Directories in it
-/// are not ours; then it stays.
+/// Removes a scratch directory whose lock is held: its files, then the lock file, then itself. It stays if there are
+/// directories in it, which are not ours.
 fn remove(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

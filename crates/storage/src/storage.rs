@@ -1,4 +1,4 @@
-//! The name space of blobs, and how one is written.
+//! The name space of blobs, and writing one.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use crate::error::Result;
 
 /// A flat name space of immutable blobs.
 ///
-/// A name has 1 to 200 ASCII letters, digits, `-`, `_` and `.`, and does not start with a dot; every method
-/// that is given another refuses it with [`Error::InvalidName`](crate::Error::InvalidName).
+/// A name has 1 to 200 ASCII letters, digits, `-`, `_` and `.`, and does not start with a dot. Every method fails with
+/// [`Error::InvalidName`](crate::Error::InvalidName) for other names.
 ///
 /// All methods may be called from several threads at once. None of them waits for another's writer.
 pub trait Storage: Send + Sync + Debug {
     /// Begins a blob of this name.
     ///
-    /// Until it is sealed the blob can be neither opened nor listed nor deleted, but its name is taken: of
-    /// several callers that create the same name, one succeeds.
+    /// Until it is sealed, the blob cannot be opened, listed or deleted, but its name is taken: of several callers that
+    /// create the same name, one succeeds.
     ///
     /// # Errors
     ///
@@ -35,8 +35,8 @@ pub trait Storage: Send + Sync + Debug {
     /// The prefix need not be a valid name; the empty one lists everything.
     fn list(&self, prefix: &str) -> Result<Vec<String>>;
 
-    /// Deletes a sealed blob. Its name is free at once; those who have it open can read it for as long as they
-    /// hold it, and only then does its room come back.
+    /// Deletes a sealed blob. Its name is free at once. Readers that have it open can go on reading; the space is free when
+    /// the last of them is gone.
     ///
     /// # Errors
     ///
@@ -48,21 +48,20 @@ pub trait Storage: Send + Sync + Debug {
 ///
 /// Dropped unsealed, it leaves nothing, and its name is free again.
 pub trait BlobWriter: Send {
-    /// Writes these bytes behind those written before.
+    /// Appends these bytes.
     ///
-    /// Bytes may wait in memory until there are enough of them for a large write, so an error may have its
-    /// cause in bytes of earlier calls. An append that fails has appended nothing: it can be repeated, for
-    /// instance when there is room again.
+    /// Bytes may be buffered, so an error may be caused by bytes of earlier calls. An append that fails has appended
+    /// nothing: it can be repeated, for instance when there is space again.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`](crate::Error::Full) if there is no room.
+    /// [`Error::Full`](crate::Error::Full) if there is no space.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// How many bytes have been appended.
     fn len(&self) -> u64;
 
-    /// How many bytes of memory the writer keeps for bytes that wait to be written, whether any do or not.
+    /// The bytes of memory that the writer uses as its buffer.
     fn held(&self) -> usize;
 
     /// Whether nothing has been appended.
@@ -72,12 +71,12 @@ pub trait BlobWriter: Send {
 
     /// Ends the blob, makes it visible under its name, and opens it.
     ///
-    /// If this fails nothing has changed: it can be repeated, for instance when there is room again. Once it has
-    /// succeeded, the writer is of no more use: every further call of this and of [`append`](BlobWriter::append) fails.
+    /// A call that fails has changed nothing and can be repeated, for instance when there is space again. After a success
+    /// every further call of this and of [`append`](BlobWriter::append) fails.
     ///
     /// # Errors
     ///
-    /// [`Error::Sealed`](crate::Error::Sealed) if that was done before;
-    /// [`Error::Full`](crate::Error::Full) if there is no room for what had waited in memory.
+    /// [`Error::Sealed`](crate::Error::Sealed) after a success; [`Error::Full`](crate::Error::Full) if there is no space for
+    /// buffered bytes.
     fn seal(&mut self) -> Result<Arc<dyn Blob>>;
 }

@@ -1,4 +1,4 @@
-//! A blob that is deleted when nobody needs it any more.
+//! A blob that is deleted with its last owner.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::blob::Blob;
 use crate::storage::Storage;
 
-/// A sealed blob that its owners share, and that is deleted from its storage with the last of them.
+/// A sealed blob with shared ownership, deleted from its storage with the last owner.
 ///
-/// Whoever still holds its [`bytes`](Blob::bytes) then can go on to read them.
+/// Its [`bytes`](Blob::bytes) stay readable for those who hold them.
 #[derive(Clone, Debug)]
 pub struct TemporaryBlob {
     owned: Arc<Owned>,
@@ -21,7 +21,7 @@ struct Owned {
 }
 
 impl TemporaryBlob {
-    /// Takes over a blob of this storage. Nobody else should delete it, or create another of its name.
+    /// Takes over a blob of this storage. Nobody else should delete it or create another with its name.
     pub fn new(storage: Arc<dyn Storage>, blob: Arc<dyn Blob>) -> TemporaryBlob {
         TemporaryBlob { owned: Arc::new(Owned { blob, storage }) }
     }
@@ -37,7 +37,7 @@ impl Deref for TemporaryBlob {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // Nobody is left to be told. What cannot be deleted now goes with the storage.
+        // There is nobody to report an error to. The blob is then deleted with the storage.
         let _ = self.storage.delete(self.blob.name());
     }
 }

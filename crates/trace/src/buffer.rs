@@ -105,7 +105,7 @@ impl<T: PageTime> RowBuffer<T> {
         self.arena.extend_from_slice(val);
     }
 
-    /// Reserves memory for an update of so many bytes; first sorts a run, if the buffer is large already.
+    /// Reserves memory for an update of `bytes` bytes. If the buffer is large already, first sorts a run.
     #[cold]
     fn reserve(&mut self, bytes: usize) {
         if self.should_run() {
@@ -160,7 +160,7 @@ impl<T: PageTime> RowBuffer<T> {
         (self.arena.len(), size_of_val(&*self.updates))
     }
 
-    /// Releases allocations, but for what is worth retaining when so much was `used`.
+    /// Releases allocations, except for what the policy retains of the `used` bytes.
     fn shrink(&mut self, used: (usize, usize)) {
         let policy = self.context.budget().policy();
         self.arena.shrink_to(policy.retained(used.0));

@@ -60,8 +60,8 @@ impl<T: PageTime> BatchBuilder<T> {
         }
     }
 
-    /// The same builder, of a batch that is expected to add so many bytes to the heap if it stays there. If they would
-    /// exceed the budget it continues in a file as soon as it is large enough for one.
+    /// The same builder, of a batch that is expected to add `bytes` to the heap if it stays there. If that would exceed the
+    /// budget, the batch continues in a file as soon as it is large enough for one.
     pub(crate) fn expecting(mut self, bytes: usize) -> Self {
         self.expected = bytes;
         self

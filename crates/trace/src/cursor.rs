@@ -12,8 +12,13 @@ use crate::time::PageTime;
 /// A cursor starts at the first key and its first value, and every move to a key ends at its first value. It moves
 /// forward only, except with [`rewind_vals`](Cursor::rewind_vals). A key whose values span several pages is one key, and
 /// a value whose updates span several pages is one value.
+///
+/// Times are advanced to the `since` of the batch's description, if that is a single time. To read a batch as of a later
+/// time, [describe](Batch::described) it with that `since`.
 pub struct Cursor<T> {
     pages: PageReader<T>,
+    /// Earlier times are advanced to this one: the batch's `since`.
+    since: T,
     /// The first page that has the current key; the number of pages when there are no more keys.
     key_page: usize,
     /// The number of the key on that page.
@@ -28,17 +33,19 @@ pub struct Cursor<T> {
 impl<T: PageTime> Cursor<T> {
     /// A cursor at the first key of the batch.
     pub fn new(batch: Batch<T>) -> Self {
-        Self::over(PageReader::random(batch))
+        let since = since(&batch);
+        Self::over(PageReader::random(batch), since)
     }
 
     /// A cursor at the first key of the batch, for a reader that goes through it once together with others, `batches`
     /// in all; see [`Batch::scan`].
     pub(crate) fn scan(batch: Batch<T>, batches: usize) -> Self {
-        Self::over(PageReader::sequential(batch, batches))
+        let since = since(&batch);
+        Self::over(PageReader::sequential(batch, batches), since)
     }
 
-    fn over(pages: PageReader<T>) -> Self {
-        let mut cursor = Cursor { pages, key_page: 0, key: 0, page: 0, values: 0..0 };
+    fn over(pages: PageReader<T>, since: T) -> Self {
+        let mut cursor = Cursor { pages, since, key_page: 0, key: 0, page: 0, values: 0..0 };
         cursor.rewind_vals();
         cursor
     }
@@ -190,7 +197,7 @@ impl<T: PageTime> Cursor<T> {
     /// The updates of the current key and value, by time; none where there is no value.
     pub fn updates(&self) -> impl Iterator<Item = (T, i64)> + '_ {
         self.runs().flat_map(|(page, updates)| {
-            updates.map(|update| (page.time(update), page.weight(update)))
+            updates.map(|update| (self.time(page, update), page.weight(update)))
         })
     }
 
@@ -200,15 +207,21 @@ impl<T: PageTime> Cursor<T> {
         if self.values.len() > 1 {
             let page = self.pages.page(self.page);
             for update in page.updates_of(self.values.start) {
-                visit(page.time(update), page.weight(update));
+                visit(self.time(page, update), page.weight(update));
             }
             return;
         }
         for (page, updates) in self.runs() {
             for update in updates {
-                visit(page.time(update), page.weight(update));
+                visit(self.time(page, update), page.weight(update));
             }
         }
+    }
+
+    /// The time of an update, advanced.
+    #[inline]
+    fn time(&self, page: &Page, update: usize) -> T {
+        page.time::<T>(update).join(&self.since)
     }
 
     /// The updates of the current key and value, page by page.
@@ -269,5 +282,13 @@ impl<T: PageTime> Cursor<T> {
         }
         let next = pages.get(page + 1)?;
         (next.key(0) == self.key()?).then(|| next.values_of(0))
+    }
+}
+
+/// The time to which the times of a batch are advanced.
+fn since<T: PageTime>(batch: &Batch<T>) -> T {
+    match batch.description().since().elements() {
+        [since] => *since,
+        _ => T::minimum(),
     }
 }

@@ -35,10 +35,12 @@ pub fn merge<T: PageTime>(
     description: Description<T>,
     context: &StateContext,
 ) -> Batch<T> {
-    let mut merger = BatchMerger::over(sources, since, description, context);
-    let mut fuel = isize::MAX;
-    merger.advance(&mut fuel);
-    merger.done()
+    BatchMerger::new(sources, since, description, limits_of(sources), context).finish()
+}
+
+/// The limits of the pages of a merge: those of the first source.
+pub(crate) fn limits_of<T>(sources: &[Batch<T>]) -> PageLimits {
+    sources.first().map_or_else(PageLimits::default, Batch::limits)
 }
 
 /// The description of consecutive batches after a merge that advances times to `since`.
@@ -72,13 +74,14 @@ pub struct BatchMerger<T> {
 }
 
 impl<T: PageTime> BatchMerger<T> {
-    fn over(
+    /// A merge as [`merge`] does it, with pages within `limits`.
+    pub(crate) fn new(
         sources: &[Batch<T>],
         since: AntichainRef<'_, T>,
         description: Description<T>,
+        limits: PageLimits,
         context: &StateContext,
     ) -> BatchMerger<T> {
-        let limits = sources.first().map_or_else(PageLimits::default, Batch::limits);
         let files = sources.iter().filter(|source| source.is_file());
         let expected = files.map(Batch::bytes).sum();
         BatchMerger {
@@ -88,6 +91,13 @@ impl<T: PageTime> BatchMerger<T> {
             description,
             updates: Vec::new(),
         }
+    }
+
+    /// Does all of the merge.
+    pub(crate) fn finish(mut self) -> Batch<T> {
+        let mut fuel = isize::MAX;
+        self.advance(&mut fuel);
+        self.done()
     }
 
     /// Merges until all is done or the fuel is used up. An update costs one unit, and so does a page that is taken over.
@@ -135,7 +145,8 @@ impl<T: PageTime> Merger<Batch<T>> for BatchMerger<T> {
     fn new(source1: &Batch<T>, source2: &Batch<T>, since: AntichainRef<'_, T>) -> Self {
         let sources = [source1.clone(), source2.clone()];
         let description = merged_description(&sources, since);
-        Self::over(&sources, since, description, &context::current())
+        let limits = limits_of(&sources);
+        BatchMerger::new(&sources, since, description, limits, &context::current())
     }
 
     fn work(&mut self, _source1: &Batch<T>, _source2: &Batch<T>, fuel: &mut isize) {

@@ -20,6 +20,10 @@ pub struct Label {
     pub operator: String,
     /// The columns of its keys; empty where the keys are no columns.
     pub key: String,
+    /// Which state of the relation it is part of.
+    pub id: String,
+    /// What the bytes of that state mean, as a number in hexadecimal digits.
+    pub fingerprint: String,
 }
 
 /// The metrics of one spine.

@@ -1,22 +1,44 @@
-//! Incremental plans as text.
+//! Plans as text.
 //!
-//! A node a line, its inputs indented below it; in brackets the properties of its rows and the state it keeps.
+//! A node a line, its inputs indented below it; in brackets the properties of its rows and the state it keeps, with the
+//! id of the state and the start of its fingerprint.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use super::names::Names;
-use super::{IncrementalPlan, Node};
+use super::{Fingerprint, IncrementalPlan, Node};
+use crate::error::Result;
+use crate::physical::{Compiled, Output, PhysicalPlan, compile};
 
 /// The plan, a node a line.
-pub(crate) fn explain(plan: &IncrementalPlan) -> String {
+///
+/// # Errors
+/// If the plan cannot be compiled.
+pub(crate) fn explain(plan: &IncrementalPlan) -> Result<String> {
+    let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes)?;
+    let indexes = indexes.into_iter().map(|index| (index.fingerprint, index.plan)).collect();
     let mut text = String::new();
-    write_node(plan, 0, &mut text).expect("a string takes any text");
-    text
+    write_node(&shared, &physical, &indexes, 0, &mut text).expect("a string takes any text");
+    Ok(text)
 }
 
-fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::Result {
-    write!(text, "{:indent$}", "", indent = 2 * depth)?;
+fn write_node(
+    plan: &IncrementalPlan,
+    physical: &PhysicalPlan,
+    indexes: &HashMap<Fingerprint, Arc<PhysicalPlan>>,
+    depth: usize,
+    text: &mut String,
+) -> fmt::Result {
     let node = plan.node.as_node();
+    // The line of the node that reads an index says so. Here follows what the index is made of.
+    if let Some(index) = node.index()
+        && let Some(physical) = indexes.get(&index.fingerprint())
+    {
+        return write_node(&index.rows, physical, indexes, depth, text);
+    }
+    write!(text, "{:indent$}", "", indent = 2 * depth)?;
     node.explain(&plan.schema, text)?;
     let (names, properties) = (Names(&plan.schema), &plan.properties);
     let unique = (!properties.unique.is_empty()).then(|| {
@@ -24,14 +46,16 @@ fn write_node(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::R
         format!("unique: {}", keys.join(", "))
     });
     let append_only = properties.append_only && !matches!(plan.node, Node::Constant(_));
+    let state = node.state(physical.places(plan.fingerprint()));
     let known: Vec<String> = unique
         .into_iter()
         .chain(append_only.then(|| "append-only".to_string()))
-        .chain(node.state().map(|state| format!("keeps: {state}")))
+        .chain(state.map(|state| format!("keeps: {state}")))
         .collect();
     if !known.is_empty() {
         write!(text, " [{}]", known.join("; "))?;
     }
     text.push('\n');
-    plan.inputs().into_iter().try_for_each(|input| write_node(input, depth + 1, text))
+    let mut inputs = plan.inputs().into_iter();
+    inputs.try_for_each(|input| write_node(input, physical, indexes, depth + 1, text))
 }

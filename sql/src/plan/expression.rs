@@ -13,13 +13,12 @@ use datafusion_physical_expr::expressions::{
     NotExpr,
 };
 
-/// An expression of the planner's.
+/// A physical expression.
 pub(crate) type Expression = Arc<dyn PhysicalExpr>;
 
-/// The same expression over rows of `schema`, with integer arithmetic that fails where it would leave
-/// its type.
+/// The same expression over rows of `schema`, with integer arithmetic that fails on overflow.
 ///
-/// DataFusion's `+`, `-`, `*` and negation wrap around unless told otherwise, wherever they stand.
+/// DataFusion's `+`, `-`, `*` and negation wrap around by default.
 ///
 /// # Errors
 /// If a node of the expression cannot be rebuilt over its children.
@@ -69,7 +68,7 @@ pub(crate) fn is_free(expression: &Expression) -> bool {
     expression.is::<Column>() || expression.is::<Literal>()
 }
 
-/// `left AND right`, fallbacks in this order: what fails in `right` does not fail where `left` is false.
+/// `left AND right`, evaluated in this order: where `left` is false, `right` cannot fail.
 pub(crate) fn and(left: Option<Expression>, right: Option<Expression>) -> Option<Expression> {
     match (left, right) {
         (Some(left), Some(right)) => Some(Arc::new(BinaryExpr::new(left, Operator::And, right))),
@@ -82,7 +81,7 @@ pub(crate) fn when(condition: Expression, value: Expression) -> Result<Expressio
     Ok(Arc::new(CaseExpr::try_new(None, vec![(condition, value)], None)?))
 }
 
-/// Calls `visit` with every column an expression uses, as often as it is used.
+/// Calls `visit` with every column that an expression uses, once for each use.
 pub(crate) fn for_each_column(expression: &Expression, visit: &mut impl FnMut(usize)) {
     let walked = expression.apply(|node| {
         if let Some(column) = as_column(node) {
@@ -107,13 +106,12 @@ pub(crate) fn replace_columns(
 
 /// Whether a value of the expression can be NULL, over rows of `schema`.
 ///
-/// Only what is plainly never NULL is taken at its word: a wrong `false` would make a batch invalid.
+/// Other expressions than the strict ones count as nullable: a wrong `false` would make a batch invalid.
 pub(crate) fn is_nullable(expression: &Expression, schema: &Schema) -> Result<bool> {
     Ok(!is_strict(expression) || expression.nullable(schema)?)
 }
 
-/// Whether an expression is made of nothing but columns, literals, and operators that give NULL for
-/// NULL or never.
+/// Whether an expression consists of columns, literals, and operators that return NULL only for NULL.
 fn is_strict(expression: &Expression) -> bool {
     let mut strict = true;
     let walked = expression.apply(|node| {
@@ -129,8 +127,7 @@ fn is_strict(expression: &Expression) -> bool {
     walked.is_ok() && strict
 }
 
-/// `expression IS NOT NULL`; where only one column can make it NULL, that column is looked at instead,
-/// so that the expression need not be evaluated for it.
+/// `expression IS NOT NULL`. Casts are skipped: they return NULL only for NULL, and need not be evaluated.
 pub(crate) fn is_not_null(expression: &Expression) -> Expression {
     let mut inner = expression;
     while let Some(cast) = inner.downcast_ref::<CastExpr>() {
@@ -139,7 +136,7 @@ pub(crate) fn is_not_null(expression: &Expression) -> Expression {
     Arc::new(IsNotNullExpr::new(Arc::clone(inner)))
 }
 
-/// A row without meaning, over which constants are evaluated.
+/// A row over which constants are evaluated.
 pub(crate) fn one_row() -> RecordBatch {
     let schema = Arc::new(Schema::new(vec![Field::new("row", DataType::Boolean, false)]));
     RecordBatch::try_new(schema, vec![Arc::new(BooleanArray::from(vec![true]))])

@@ -7,11 +7,13 @@
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
 //! - [`ranking_filter`]: turns a filter on `ROW_NUMBER` and its relatives into a top-k.
 //! - [`share`]: finds the indexes that several plans can share.
+//! - [`fingerprint`]: identifies equal plans, and state across processes.
 //! - [`explain`]: prints a plan; [`names`] writes its columns and expressions.
 //! - [`expression`]: the expressions that maps evaluate.
 mod build;
 mod explain;
 mod expression;
+mod fingerprint;
 mod names;
 pub mod node;
 mod properties;
@@ -19,18 +21,22 @@ mod prune;
 mod ranking_filter;
 mod share;
 
+use std::sync::OnceLock;
+
 use arrow::datatypes::SchemaRef;
 
 pub(crate) use self::build::build;
 pub(crate) use self::explain::explain;
 pub use self::expression::checked;
 pub(crate) use self::expression::one_row;
+pub(crate) use self::fingerprint::Canonical;
+pub use self::fingerprint::Fingerprint;
 pub use self::node::Node;
 pub use self::properties::Properties;
-pub use self::share::Index;
+pub use self::share::{Index, Shared, SharedIndex};
 
 /// A plan: its topmost node, which owns its inputs, and what is known about its rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct IncrementalPlan {
     /// What computes the rows.
     pub node: Node,
@@ -38,9 +44,15 @@ pub struct IncrementalPlan {
     pub schema: SchemaRef,
     /// What holds for the rows.
     pub properties: Properties,
+    /// Computed when first needed. Whoever changes the node keeps its rows what they are.
+    fingerprint: OnceLock<Fingerprint>,
 }
 
 impl IncrementalPlan {
+    fn new(node: Node, schema: SchemaRef, properties: Properties) -> Self {
+        Self { node, schema, properties, fingerprint: OnceLock::new() }
+    }
+
     /// Calls `visit` with every relation that the plan reads.
     pub fn visit_relations(&self, visit: &mut impl FnMut(&str)) {
         if let Some(relation) = self.node.relation() {
@@ -56,7 +68,7 @@ impl IncrementalPlan {
         self.node.as_node().inputs()
     }
 
-    /// As [`IncrementalPlan::inputs`], for changes that keep their columns.
+    /// As [`IncrementalPlan::inputs`], for changes that keep their rows.
     pub(crate) fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
         self.node.as_node_mut().inputs_mut()
     }

@@ -15,18 +15,32 @@ use datafusion_physical_expr::expressions::{Column, Literal};
 
 use super::IncrementalPlan;
 use super::expression::{self, Expression};
+use crate::physical::Place;
 
-/// What a join keeps of its sides.
+/// What an operator keeps, and in which place, if that is known.
+pub(super) fn kept(what: &str, places: &[Place]) -> String {
+    match places {
+        [place, ..] => format!("{what} {place}"),
+        [] => what.to_string(),
+    }
+}
+
+/// Where a join keeps its sides.
 pub(super) fn sides(
     left: &IncrementalPlan,
     right: &IncrementalPlan,
     on: &[(usize, usize)],
+    places: &[Place],
 ) -> String {
-    if on.is_empty() {
-        return "both sides".to_string();
-    }
+    let side = |name: &str, plan: &IncrementalPlan, keys: Vec<usize>, place: usize| {
+        let keys = match keys.is_empty() {
+            true => String::new(),
+            false => format!(" by {}", Names(&plan.schema).list(&keys)),
+        };
+        kept(&format!("{name}{keys}"), places.get(place..).unwrap_or_default())
+    };
     let (l, r): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
-    format!("left by {}, right by {}", Names(&left.schema).list(&l), Names(&right.schema).list(&r))
+    format!("{}, {}", side("left", left, l, 0), side("right", right, r, 1))
 }
 
 /// The name of an aggregate function in SQL.
@@ -167,7 +181,8 @@ fn quoted(value: &ScalarValue) -> Option<String> {
     }
 }
 
-struct Sql<'a>(&'a Expression);
+/// An expression as SQL, with columns by their names.
+pub(super) struct Sql<'a>(pub(super) &'a Expression);
 
 impl fmt::Display for Sql<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

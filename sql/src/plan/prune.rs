@@ -8,7 +8,7 @@ use super::IncrementalPlan;
 
 /// The plan reduced to the columns `required`, in this order; `required` has at least one column.
 pub(crate) fn prune(plan: IncrementalPlan, required: &[usize]) -> Result<IncrementalPlan> {
-    let IncrementalPlan { node, schema, properties } = plan;
+    let IncrementalPlan { node, schema, properties, .. } = plan;
     node.prune(&schema, properties, required)
 }
 

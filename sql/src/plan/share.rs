@@ -1,82 +1,111 @@
-//! Sharing: state that several plans want is kept once.
+//! Sharing: state that several plans need is kept once.
 //!
-//! An *index* keeps the rows of a sub-plan sorted by some of their columns, in a dataflow of its own. The
-//! sides of a plan's joins become indexes, and so do plain views that a plan has written out in place and
-//! whose rows take state to know. Whoever builds plans finds an equal index that is there already, or
-//! builds it.
+//! An *index* keeps the rows of a sub-plan sorted by some of their columns, in a dataflow of its own. Sharing turns
+//! the sides of a plan's joins into indexes, and so it does with plain views that the plan has expanded in place and
+//! that take state. It only lists the indexes: the engine installs those that are missing, which it finds by their
+//! fingerprints.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::fingerprint::Canonical;
 use super::node::IndexScan;
-use super::{IncrementalPlan, Node};
+use super::{Fingerprint, IncrementalPlan, Node};
 
 /// The rows of a sub-plan, sorted by some of their columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Index {
-    /// The rows. Whatever indexes they are made of stand in it already.
+    /// The rows, over the indexes that they are made of.
     pub rows: IncrementalPlan,
     /// The columns they are sorted by, which also decide the worker a row is on.
     pub keys: Vec<usize>,
 }
 
-impl IncrementalPlan {
-    /// The plan over indexes.
-    ///
-    /// `find` is asked for each index, those it is made of first, and gives the number it is known by. It is
-    /// told, too, whether the errors in the index's rows are the plan's own: inside a view they are told
-    /// where the view is built.
-    pub fn share<E>(
-        mut self,
-        find: &mut impl FnMut(Index, bool) -> Result<u64, E>,
-    ) -> Result<IncrementalPlan, E> {
-        self.share_inputs(false, find)?;
-        Ok(self)
-    }
-
-    fn share_inputs<E>(
-        &mut self,
-        in_view: bool,
-        find: &mut impl FnMut(Index, bool) -> Result<u64, E>,
-    ) -> Result<(), E> {
-        let in_view = in_view || matches!(self.node, Node::View(_));
-        for input in self.inputs_mut() {
-            input.share_inputs(in_view, find)?;
-        }
-        for (input, keys) in self.node.as_node_mut().indexed() {
-            if !input.is_stored_by(&keys) {
-                input.become_index(keys, in_view, find)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn become_index<E>(
-        &mut self,
-        keys: Vec<usize>,
-        in_view: bool,
-        find: &mut impl FnMut(Index, bool) -> Result<u64, E>,
-    ) -> Result<(), E> {
-        if matches!(&self.node, Node::IndexScan(index) if index.keys == keys) {
-            return Ok(());
-        }
-        let index = Index { rows: self.clone(), keys: keys.clone() };
-        self.node = Node::IndexScan(IndexScan { number: find(index, !in_view)?, keys });
-        Ok(())
-    }
-}
-
 impl Index {
-    /// The numbers of the indexes that its rows are made of.
-    pub fn parts(&self) -> Vec<u64> {
+    /// Identifies the index: equal rows under equal keys.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut canonical = Canonical::new("index");
+        canonical.fingerprint(self.rows.fingerprint());
+        canonical.columns(&self.keys);
+        canonical.finish()
+    }
+
+    /// The indexes that its rows are made of, each once.
+    pub fn parts(&self) -> Vec<Fingerprint> {
         let mut parts = Vec::new();
         self.rows.collect_indexes(&mut parts);
+        parts.sort_unstable();
+        parts.dedup();
         parts
     }
 }
 
+/// A plan over indexes.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// The plan.
+    pub plan: IncrementalPlan,
+    /// The indexes it reads, each once, and before those that are made of it.
+    pub indexes: Vec<SharedIndex>,
+}
+
+/// An index that a plan reads.
+#[derive(Clone, Debug)]
+pub struct SharedIndex {
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// What it holds.
+    pub index: Arc<Index>,
+    /// Whether the plan reports the errors of its rows. Those inside a view are reported by the view.
+    pub reported: bool,
+}
+
 impl IncrementalPlan {
-    fn collect_indexes(&self, numbers: &mut Vec<u64>) {
-        if let Node::IndexScan(index) = &self.node {
-            numbers.push(index.number);
+    /// The plan over indexes, and the indexes it needs.
+    pub fn share(mut self) -> Shared {
+        let mut sharing = Sharing::default();
+        sharing.share(&mut self, false);
+        Shared { plan: self, indexes: sharing.indexes }
+    }
+
+    fn collect_indexes(&self, found: &mut Vec<Fingerprint>) {
+        found.extend(self.node.as_node().index().map(|index| index.fingerprint()));
+        self.inputs().into_iter().for_each(|input| input.collect_indexes(found));
+    }
+}
+
+/// The indexes that have been found so far.
+#[derive(Default)]
+struct Sharing {
+    indexes: Vec<SharedIndex>,
+    /// The place of each among them.
+    places: HashMap<Fingerprint, usize>,
+}
+
+impl Sharing {
+    fn share(&mut self, plan: &mut IncrementalPlan, in_view: bool) {
+        let in_view = in_view || matches!(plan.node, Node::View(_));
+        for input in plan.inputs_mut() {
+            self.share(input, in_view);
         }
-        self.inputs().into_iter().for_each(|input| input.collect_indexes(numbers));
+        for (input, keys) in plan.node.as_node_mut().indexed() {
+            let is_index = input.node.as_node().index().is_some_and(|index| index.keys == keys);
+            if !is_index && !input.is_stored_by(&keys) {
+                let index = self.find(Index { rows: input.clone(), keys }, !in_view);
+                input.node = Node::IndexScan(IndexScan { index });
+            }
+        }
+    }
+
+    /// The index equal to this one, which is added if there is none.
+    fn find(&mut self, index: Index, reported: bool) -> Arc<Index> {
+        let fingerprint = index.fingerprint();
+        let place = *self.places.entry(fingerprint).or_insert_with(|| {
+            self.indexes.push(SharedIndex { fingerprint, index: Arc::new(index), reported: false });
+            self.indexes.len() - 1
+        });
+        let found = &mut self.indexes[place];
+        found.reported |= reported;
+        found.index.clone()
     }
 }

@@ -1,6 +1,6 @@
-//! Constant arithmetic that leaves its type.
+//! Overflow in constant arithmetic.
 //!
-//! DataFusion folds constants with arithmetic that wraps around, so whoever plans must look first.
+//! DataFusion folds constants with wrapping arithmetic, so overflow is checked before it plans.
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError};
@@ -54,7 +54,7 @@ fn is_constant(expression: &Expr) -> bool {
 
 fn evaluate(expression: &Expr) -> datafusion_common::Result<()> {
     let nothing = DFSchema::empty();
-    // What has no type or does not evaluate is left for others to complain about.
+    // An expression without a type or value gets its error message later.
     let is_integer = expression.get_type(&nothing).is_ok_and(|data_type| data_type.is_integer());
     let physical = create_physical_expr(
         expression,

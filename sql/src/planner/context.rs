@@ -1,4 +1,4 @@
-//! What DataFusion's SQL planner asks for while it resolves names.
+//! Name resolution for DataFusion's SQL planner.
 
 use std::sync::{Arc, LazyLock};
 
@@ -23,7 +23,7 @@ use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
 
-/// How plans are made: one string type everywhere, and time zone UTC.
+/// Planning options: one string type everywhere, and time zone UTC.
 pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     let mut options = ConfigOptions::new();
     options.execution.time_zone = Some("+00:00".to_string());
@@ -31,12 +31,12 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     options.sql_parser.collect_spans = true;
     options.optimizer.skip_failed_rules = false;
     options.optimizer.max_passes = 2;
-    // A join, like a correlated one: `subquery` sees to it that only subqueries of one row come to that.
+    // Uncorrelated scalar subqueries become joins too: `subquery` leaves only those of one row.
     options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     Arc::new(options)
 });
 
-/// Relations that are calls of functions.
+/// Table functions.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
     LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
 
@@ -56,7 +56,7 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
-    /// The plan of a statement; what it unnests in FROM is unnested in place.
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral).
     pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
         lateral::unnest_in_place(self.planner().sql_statement_to_plan(statement)?)
     }
@@ -124,14 +124,14 @@ impl ContextProvider for Context<'_> {
     }
 }
 
-/// There is no relation of this name.
+/// The error for a relation that does not exist.
 pub(crate) fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
     let names = catalog.names();
     let near = did_you_mean(name, names.iter().map(String::as_str));
     Error::new(format!("no table or view \"{name}\"{near}"), None)
 }
 
-/// A catalog of nothing: what a table's definition can refer to.
+/// An empty catalog: a table's definition can refer to nothing.
 struct Nothing;
 
 impl Catalog for Nothing {
@@ -158,7 +158,7 @@ impl TypePlanner for Maps {
     }
 }
 
-/// What a type's name means.
+/// The type of this name.
 fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
     let name = ast::Ident::new("column");
     let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
@@ -166,7 +166,7 @@ fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
     Ok(schema.field(0).data_type().clone())
 }
 
-/// The type of a table's column, if tables can hold it.
+/// The type of a table's column, if tables can store it.
 pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
     let data_type = data_type(&column.data_type).map_err(|error| Error::from_datafusion(&error))?;
     if !is_column_type(&data_type) {

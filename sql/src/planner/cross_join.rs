@@ -1,4 +1,4 @@
-//! DataFusion's elimination of cross joins, kept from plans it would change the meaning of.
+//! DataFusion's elimination of cross joins, except for plans whose meaning it would change.
 
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{JoinType, NullEquality, Result};
@@ -9,9 +9,8 @@ use datafusion_optimizer::optimizer::OptimizerRule;
 
 /// [`EliminateCrossJoin`], except where a join pairs NULLs.
 ///
-/// DataFusion's rule puts nested inner joins into one pool of keys and gives all of them the NULL equality of
-/// the outermost: beside a join with `IS NOT DISTINCT FROM`, one with `=` would pair NULLs, or the other
-/// way round.
+/// DataFusion's rule collects the keys of nested inner joins and gives all of them the NULL equality of the outermost
+/// join. A join with `=` next to one with `IS NOT DISTINCT FROM` would then pair NULLs, or the other way round.
 #[derive(Debug, Default)]
 pub struct CrossJoinElimination {
     rule: EliminateCrossJoin,
@@ -39,7 +38,7 @@ impl OptimizerRule for CrossJoinElimination {
     }
 }
 
-/// Whether some inner join of the plan takes NULL keys as equal.
+/// Whether some inner join of the plan treats NULL keys as equal.
 fn pairs_nulls(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {

@@ -1,4 +1,4 @@
-//! DISTINCT ON as what it means: the rows that are the first of their groups.
+//! DISTINCT ON: the first row of each group.
 
 use std::sync::Arc;
 
@@ -11,13 +11,12 @@ use datafusion_functions_window::row_number::row_number_udwf;
 use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 
-/// The column of the number of a row within its group.
+/// The column with the number of a row within its group.
 const NUMBER: &str = "number within DISTINCT ON";
 
 /// DISTINCT ON as a filter of row numbers.
 ///
-/// It has to come first: the rules that follow push filters below a DISTINCT ON, where they would choose other
-/// rows.
+/// This rule comes first: later rules would push filters below a DISTINCT ON and so change which rows are first.
 #[derive(Debug, Default)]
 pub(crate) struct DistinctOnToRowNumber;
 

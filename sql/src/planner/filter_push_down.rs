@@ -1,5 +1,4 @@
-//! DataFusion's pushing of filters towards tables, kept from aggregates and joins where it would change what is true or
-//! what fails.
+//! DataFusion's filter push-down, except through aggregates and joins where it would change results or errors.
 
 use std::sync::Arc;
 
@@ -14,13 +13,12 @@ use datafusion_optimizer::push_down_filter::PushDownFilter;
 
 /// [`PushDownFilter`], except
 ///
-/// - through an aggregate that has a row where its input has none: DataFusion's rule lets a condition pass that names
-///   nothing but groups, as one on a constant does, but below an aggregate without GROUP BY that takes the input's rows
-///   away, and not the one row of the aggregate;
-/// - of a condition that [may fail](may_fail), through an aggregate or a join where another condition stays above it, as
-///   one of HAVING does, or one on both sides: it would fail for what the other leaves out;
-/// - of such a condition through any join, where a failure is not of a row but of a whole query: it would fail for rows that
-///   meet none.
+/// - through an aggregate that has a row even over no input. DataFusion pushes down conditions that name only groups, and a
+///   condition on a constant counts as one. Below an aggregate without GROUP BY it would remove input rows instead of the
+///   aggregate's one row;
+/// - of a condition that [may fail](may_fail), through an aggregate or a join above which another condition stays, such as
+///   one of HAVING or one on both sides: it would fail for rows that the other condition rejects;
+/// - of such a condition through any join, if one failure fails the whole query: it would fail for rows without a match.
 #[derive(Debug, Default)]
 pub struct FilterPushDown {
     rule: PushDownFilter,
@@ -28,7 +26,7 @@ pub struct FilterPushDown {
 }
 
 impl FilterPushDown {
-    /// For plans of which one failure is the end.
+    /// For plans in which one failing row fails the query.
     pub fn careful() -> Self {
         FilterPushDown { is_careful: true, ..Self::default() }
     }
@@ -66,7 +64,7 @@ impl OptimizerRule for FilterPushDown {
             }
             _ => return self.rule.rewrite(plan, config),
         };
-        // Whether a condition can go where one of these places has all columns that it names.
+        // A condition can move to an input that has all columns it names.
         let passes = |condition: &Expr| {
             let names = condition.column_refs();
             places.iter().any(|columns| names.iter().all(|column| columns.contains(column)))
@@ -93,8 +91,8 @@ impl OptimizerRule for FilterPushDown {
     }
 }
 
-/// What is below the filters that a plan begins with, which the rule takes for one; their conditions, one by one, from
-/// above.
+/// The plan below the filters that a plan starts with, and their conditions from top to bottom; the rule treats adjacent
+/// filters as one.
 fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a LogicalPlan {
     match plan {
         LogicalPlan::Filter(filter) => {
@@ -105,7 +103,7 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
     }
 }
 
-/// Functions that have a value whatever they are given.
+/// Functions that never fail.
 const SURE: [&str; 14] = [
     "btrim",
     "character_length",
@@ -123,7 +121,7 @@ const SURE: [&str; 14] = [
     "upper",
 ];
 
-/// Whether evaluating an expression may fail for a row; it is taken for one that may where that is not known.
+/// Whether evaluating an expression may fail for a row; true if that is unknown.
 pub fn may_fail(expression: &Expr) -> bool {
     let part_may = |part: &Expr| {
         Ok(match part {
@@ -136,7 +134,7 @@ pub fn may_fail(expression: &Expr) -> bool {
     expression.exists(part_may).is_ok_and(|may| may)
 }
 
-/// Whether an aggregate groups by nothing, or does so among others.
+/// Whether an aggregate has no GROUP BY, or an empty grouping set.
 fn has_row_of_nothing(aggregate: &Aggregate) -> bool {
     aggregate.group_expr.is_empty()
         || aggregate.group_expr.iter().any(|group| match group {

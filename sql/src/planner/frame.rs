@@ -1,4 +1,4 @@
-//! Window frames as people write them.
+//! Syntax of window frames.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use sqlparser::ast::{
     VisitMut, VisitorMut, WindowFrame, WindowFrameBound, WindowType,
 };
 
-/// Gives the bounds of window frames the one form that DataFusion takes: `INTERVAL 6 HOURS` becomes
+/// Rewrites the bounds of window frames to the form that DataFusion accepts: `INTERVAL 6 HOURS` becomes
 /// `INTERVAL '6' HOURS`.
 pub(crate) fn normalize(query: &mut Query) {
     let ControlFlow::Continue(()) = VisitMut::visit(query, &mut Frames);

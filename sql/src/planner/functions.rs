@@ -15,17 +15,17 @@ pub(crate) struct Functions {
     pub(crate) higher_order: HashMap<String, Arc<HigherOrderUDF>>,
     pub(crate) aggregate: HashMap<String, Arc<AggregateUDF>>,
     pub(crate) window: HashMap<String, Arc<WindowUDF>>,
-    /// What EXTRACT, SUBSTRING … FROM, `array[1]` and the like stand for.
+    /// Planners of EXTRACT, SUBSTRING … FROM, `array[1]` and similar syntax.
     pub(crate) planners: Vec<Arc<dyn ExprPlanner>>,
 }
 
-/// Built when first needed, and shared: nothing in it depends on a catalog.
+/// Built when first needed, and shared, since it does not depend on a catalog.
 pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let scalar = datafusion_functions::all_default_functions()
         .into_iter()
         .chain(datafusion_functions_nested::all_default_nested_functions());
     Functions {
-        // Functions that come later replace those of their names.
+        // A later function replaces an earlier one of the same name.
         scalar: by_name(
             scalar.chain(now::functions()),
             |function| function.name(),

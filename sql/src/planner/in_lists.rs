@@ -1,8 +1,8 @@
-//! Two lists of one value, as `a IN (1, 2) AND a IN (3)`, or `(a = 1 OR a = 2) AND a = 3`.
+//! Two lists for one value, as `a IN (1, 2) AND a IN (3)`, or `(a = 1 OR a = 2) AND a = 3`.
 //!
-//! DataFusion puts the lists together, and takes what is in none for false, and for true with `NOT IN … OR NOT IN`, also
-//! where the value is NULL: under a NOT, or as a column, that is another answer. So such pairs are put together
-//! before, with the NULL.
+//! DataFusion merges the lists. If they have no value in common it simplifies AND to false, and `NOT IN … OR NOT IN` to
+//! true, even if the value is NULL. Under a NOT, or as a column, NULL is a different result. So this rule merges such pairs
+//! first and keeps the NULL.
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -17,7 +17,7 @@ use datafusion_physical_expr::create_physical_expr;
 
 use crate::plan::one_row;
 
-/// Decides such pairs where no value is in both lists. It comes after the coercion of types.
+/// Simplifies such pairs if no value is in both lists. It runs after type coercion.
 #[derive(Debug)]
 pub struct DisjointLists;
 
@@ -52,10 +52,10 @@ fn decided(expression: Expr) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expression));
     };
     let is_decided = match (left.negated, right.negated) {
-        // One of two lists is always missed.
+        // At least one of the two lists does not contain the value.
         (true, true) => truth && left.is_disjoint(&right),
         (false, false) => !truth && left.is_disjoint(&right),
-        // A list is always missed, or met, beside one that holds it.
+        // One list contains the other.
         (true, false) if truth => left.is_within(&right),
         (false, true) if truth => right.is_within(&left),
         (true, false) => right.is_within(&left),
@@ -69,7 +69,7 @@ fn decided(expression: Expr) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(decided))
 }
 
-/// Whether a value is among others, however it is said.
+/// Whether a value is in a list, however that is written.
 struct Among<'a> {
     value: &'a Expr,
     list: Vec<ScalarValue>,
@@ -113,7 +113,7 @@ impl<'a> Among<'a> {
     }
 }
 
-/// The value of a constant that is not NULL, nor a floating point number.
+/// The value of a constant that is neither NULL nor a floating point number.
 fn constant(expression: &Expr) -> Option<ScalarValue> {
     let value = match expression {
         Expr::Literal(value, _) => value.clone(),

@@ -1,8 +1,8 @@
-//! `FROM t, UNNEST(t.list)`: what is unnested comes from the rows before it.
+//! `FROM t, UNNEST(t.list)`: UNNEST of columns of the relations before it.
 //!
-//! DataFusion plans the UNNEST as a subquery of the rows it stands beside, and has no rule that makes anything
-//! of it. Its plan does nothing but to compute, to filter and to unnest, starting from one row without columns:
-//! started from the rows beside it, with their columns kept all along, it is the join.
+//! DataFusion plans the UNNEST as a lateral subquery and has no rule that removes it. The subquery only projects, filters
+//! and unnests, starting from one row without columns. Starting from the rows of the other relations instead, and keeping
+//! their columns, gives the join.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 
 use crate::error::Error;
 
-/// The plan with joins to such subqueries written as unnested rows.
+/// The plan with joins to such subqueries replaced by unnested rows.
 pub(super) fn unnest_in_place(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rewritten = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
@@ -35,7 +35,7 @@ pub(super) fn unnest_in_place(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(rewritten.data)
 }
 
-/// The plan of a subquery in FROM that refers to rows beside it.
+/// The plan of a lateral subquery in FROM.
 fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     match plan {
         LogicalPlan::Subquery(subquery) if !subquery.outer_ref_columns.is_empty() => {
@@ -50,8 +50,8 @@ fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     }
 }
 
-/// `body` over each of `rows` instead of over one row: the columns of both, or `None` if it does more than
-/// compute, filter and unnest.
+/// `body` over each of `rows` instead of over one row, with the columns of both; `None` if it does more than project,
+/// filter and unnest.
 fn start_from(body: &LogicalPlan, rows: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let names = NamePreserver::new_for_projection();
     let carried = || rows.schema().columns().into_iter().map(Expr::Column);
@@ -93,7 +93,7 @@ fn start_from(body: &LogicalPlan, rows: &LogicalPlan) -> Result<Option<LogicalPl
     }))
 }
 
-/// The expression with the columns of `rows` as its own.
+/// The expression with outer references to columns of `rows` as plain columns.
 fn inner(expression: Expr, rows: &LogicalPlan) -> Result<Expr> {
     let inner = expression.transform_up(|part| match part {
         Expr::OuterReferenceColumn(_, column) if rows.schema().has_column(&column) => {

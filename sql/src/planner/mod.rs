@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! query ─ refusal ─► datafusion-sql ─► analyzer, optimizer ─► validate ─► plan::build ─► IncrementalPlan   (views)
-//!                    datafusion-sql ─► views written out in place ─► LogicalPlan                            (statements)
+//!                    datafusion-sql ─► views expanded in place ─► LogicalPlan                               (statements)
 //! ```
 //!
-//! `context` resolves names, `now` keeps the time open, `refusal` says what a view cannot say yet, `optimizer`
-//! chooses rules that hold while the data changes (`cross_join`, `filter_push_down` and `distinct_on` are our own), `time_window` plans
-//! TUMBLE, HOP and SESSION, `lateral` and `ordinality` UNNEST, `view` and `write` plan, `constant` keeps constants from
-//! wrapping around. `set_operation` plans INTERSECT and EXCEPT, `subquery` makes joins of
-//! subqueries, once `selected_names` has told apart what they select.
+//! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
+//! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
+//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
+//! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
+//! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
+//! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
+//!   `in_lists` and `named_casts` are ours.
 mod constant;
 mod context;
 mod cross_join;
@@ -61,8 +63,8 @@ use crate::statement::ViewDefinition;
 /// Plans statements against a catalog.
 ///
 /// Plans for statements are logical plans that scan [`RelationSource`]s, neither analyzed nor
-/// optimized; they scan tables, materialized views, system relations and the [`CLOCK`] only. They tell the time
-/// where they say `NOW()`: whoever runs one says [`at`] which. Their parameters are to be [bound](bind).
+/// optimized; they scan tables, materialized views, system relations and the [`CLOCK`] only. Before one is run, [`at`]
+/// fills in the time for `NOW()`, and [`bind`] its parameters.
 #[derive(Debug)]
 pub struct Planner {
     optimizer: optimizer::ViewOptimizer,
@@ -80,12 +82,15 @@ impl Planner {
         Planner { optimizer: optimizer::ViewOptimizer::new() }
     }
 
-    /// The plan of a view, or why it cannot be maintained.
+    /// The plan of a view.
+    ///
+    /// # Errors
+    /// If the query is wrong, or the view cannot be maintained.
     pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
         view::plan(&self.optimizer, view, catalog)
     }
 
-    /// The plan of a query that is answered once.
+    /// The plan of a query that runs once.
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
@@ -106,8 +111,7 @@ impl Planner {
             })
     }
 
-    /// The rows that an INSERT adds: exactly the table's columns in order, of their types, with defaults
-    /// filled in.
+    /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         write::insert(insert, catalog)
     }
@@ -124,7 +128,7 @@ impl Planner {
     }
 
     /// A plan as text, a node a line, each node's inputs indented below it.
-    pub fn explain(&self, plan: &IncrementalPlan) -> String {
+    pub fn explain(&self, plan: &IncrementalPlan) -> Result<String> {
         crate::plan::explain(plan)
     }
 }

@@ -1,14 +1,14 @@
-//! Names of casts inside functions of many rows.
+//! Names for casts inside aggregates and window functions.
 //!
-//! DataFusion calls a function by its arguments without their casts, and finds its results by that name: of
-//! `SUM(n), SUM(CAST(n AS DOUBLE))` it would take one for the other.
+//! DataFusion names a function by its arguments without their casts and finds its results by that name. It would confuse
+//! `SUM(n)` with `SUM(CAST(n AS DOUBLE))`.
 
 use datafusion_common::Result;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::Expr;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawWindowExpr};
 
-/// Gives arguments with casts in them names of their own.
+/// Gives arguments that contain casts names of their own.
 #[derive(Debug)]
 pub(super) struct NamedCasts;
 

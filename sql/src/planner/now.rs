@@ -1,8 +1,8 @@
-//! `NOW()` and its like: the time of the epoch.
+//! `NOW()` and similar functions: the time of the epoch.
 //!
-//! They are functions without a value of their own ([`functions`]), which whoever runs a plan replaces: in a
-//! statement by the time it is run at ([`at`]), in a view by the one row of a relation that every epoch
-//! replaces with its time ([`with_clock`]). DataFusion's own would be folded into the time of planning.
+//! They are placeholders ([`functions`]). In a statement the time at which it runs replaces them ([`at`]), in a view the one
+//! row of a relation that each epoch replaces with its time ([`with_clock`]). DataFusion's own functions would be folded to
+//! the time of planning.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,7 +33,7 @@ fn moment() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, Some("+00:00".into()))
 }
 
-/// The functions that tell the time of the epoch.
+/// The functions that return the time of the epoch.
 pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
     let function = |name, aliases: &[&str], result| {
         Arc::new(ScalarUDF::from(Now {
@@ -104,7 +104,7 @@ fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The plan as it is run at `time`, in nanoseconds since 1970.
+/// The plan as it runs at `time`, in nanoseconds since 1970.
 pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
     let time = lit(ScalarValue::TimestampNanosecond(Some(time), Some("+00:00".into())));
     let replaced = plan.transform_up_with_subqueries(|node| {
@@ -121,7 +121,7 @@ pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
     Ok(replaced.data)
 }
 
-/// The plan with [`CLOCK`] joined to whatever tells the time.
+/// The plan with [`CLOCK`] joined to the nodes that use the time.
 pub(super) fn with_clock(plan: LogicalPlan) -> Result<LogicalPlan> {
     let clock = TableReference::from(CLOCK);
     let field = CLOCK_SCHEMA.field(0).name();

@@ -1,10 +1,11 @@
-//! The rules that views are optimized with.
+//! The optimizer rules for views.
 //!
-//! A rule is here only if it holds for multisets that change: none looks at statistics, at what data
-//! there is now, or at the time. Left out, of DataFusion's own: subqueries but for scalars of one row (the
-//! others are rewritten by `subquery`, which knows NULLs and counts rows); what moves limits and prunes
-//! columns, and DISTINCT as aggregation and in aggregates (done on the incremental plan, which knows them);
-//! and what merely tidies plans that are executed once.
+//! A rule is listed only if it is correct for multisets that change: none uses statistics, the present data or the time. Of
+//! DataFusion's rules these are left out:
+//!
+//! - subqueries, except scalars of one row: `subquery` rewrites them with regard to NULLs and numbers of rows;
+//! - limits, column pruning, and DISTINCT as aggregation: the incremental plan does these;
+//! - rules that only help plans that run once.
 
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl ViewOptimizer {
         ViewOptimizer { analyzer, optimizer: Optimizer::with_rules(rules), sharing }
     }
 
-    /// The plan with all types explicit, optimized but for what it computes twice.
+    /// The plan with explicit types, optimized except for common subexpressions.
     pub(crate) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let analyzed = self.analyzer.execute_and_check(plan, &OPTIONS, |_, _| {})?;
         constant::check(&analyzed)
@@ -74,10 +75,9 @@ impl ViewOptimizer {
         self.optimizer.optimize(analyzed, &context(), |_, _| {})
     }
 
-    /// The optimized plan, computing once what it would compute twice.
+    /// The optimized plan with common subexpressions computed once.
     ///
-    /// What is computed gets a name that is only told apart from others of the same plan, so this comes last, when no
-    /// other view's plan will be put in or around.
+    /// Their names are unique only within the plan, so this comes last, after views have been expanded.
     pub(crate) fn share(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         self.sharing.optimize(plan, &context(), |_, _| {})
     }
@@ -88,7 +88,7 @@ fn context() -> OptimizerContext {
         .without_query_execution_start_time()
 }
 
-/// Functions whose result is a string of another layout give the one string type of tables.
+/// Functions that return another string type return the string type of tables.
 #[derive(Debug)]
 struct OneStringType;
 
@@ -106,7 +106,7 @@ impl FunctionRewrite for OneStringType {
         if !matches!(expression, Expr::ScalarFunction(_)) {
             return Ok(Transformed::no(expression));
         }
-        // A function whose arguments are not coerced yet may have no type: then the coercion says why.
+        // A function whose arguments are not coerced yet may have no type: type coercion reports the error.
         let Ok(data_type) = expression.get_type(schema) else {
             return Ok(Transformed::no(expression));
         };

@@ -1,4 +1,4 @@
-//! `UNNEST(…) WITH ORDINALITY`: one more list beside the others, of the places of elements.
+//! `UNNEST(…) WITH ORDINALITY`: one more list, with the positions of the elements.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,7 +21,7 @@ use sqlparser::ast::{Spanned, TableFactor};
 
 use crate::error::{Error, Position};
 
-/// Plans UNNEST with its places; without, it is DataFusion's.
+/// Plans UNNEST WITH ORDINALITY; DataFusion plans UNNEST without it.
 #[derive(Debug)]
 pub(super) struct OrdinalityPlanner;
 
@@ -76,7 +76,7 @@ static PLACES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::from(Places { signature }))
 });
 
-/// For lists side by side the places of their elements: 1, 2, … up to the length of the longest.
+/// The positions of the elements of parallel lists: 1, 2, … up to the length of the longest.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Places {
     signature: Signature,

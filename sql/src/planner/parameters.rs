@@ -1,4 +1,4 @@
-//! `$1`, `$2`, …: values that are given when a statement is run.
+//! Parameters: `$1`, `$2`, …
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Position, Result};
 use crate::statement::StatementKind;
 use crate::walk::walk;
 
-/// Refuses a statement whose parameters are not exactly `$1` to the number of values that are given.
+/// Refuses a statement whose parameters are not exactly `$1` to the number of values.
 pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     let mut uses = Uses { given, used: vec![false; given] };
     match statement {
@@ -55,12 +55,12 @@ impl Visitor for Uses {
     }
 }
 
-/// Which value a parameter stands for, from zero.
+/// The index of a parameter's value.
 fn place(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The plan with values in place of its parameters, of the types that are wanted where they stand.
+/// The plan with values in place of its parameters, cast to the types that the context asks for.
 ///
 /// The statement has passed [`check_parameters`].
 pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {

@@ -1,7 +1,7 @@
-//! What a view cannot say yet, refused by name and position.
+//! Unsupported constructs in views, refused by name and position.
 //!
-//! These are constructs no rule of the optimizer turns into something a view can maintain, so the
-//! syntax tree is enough to know, and it knows positions.
+//! No optimizer rule turns these constructs into something a view can maintain, so the syntax tree, which has positions, is
+//! enough to find them.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use super::time_window;
 use crate::error::{Error, Position};
 use crate::walk::walk;
 
-/// Where a query first uses constructs that the optimizer may or may not be able to replace.
+/// The first positions of constructs that the optimizer may or may not be able to replace.
 #[derive(Debug, Default)]
 pub(crate) struct Landmarks {
     /// The query's start.
@@ -36,7 +36,7 @@ pub(crate) struct Landmarks {
     pub(crate) window: Option<Position>,
 }
 
-/// Refuses what a view's query cannot say; returns where it says what it perhaps cannot.
+/// Refuses unsupported constructs in a view's query; returns the positions of those that may be unsupported.
 pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
     let mut check =
         Check { landmarks: Landmarks { start: Position::of(query), ..Landmarks::default() } };
@@ -46,7 +46,7 @@ pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
     }
 }
 
-/// Refuses what a column's DEFAULT cannot say.
+/// Refuses unsupported constructs in a column's DEFAULT.
 pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
     struct Default;
     impl Visitor for Default {
@@ -86,13 +86,13 @@ fn function_name(function: &ast::Function) -> String {
     function.name.to_string().to_lowercase()
 }
 
-/// Functions that give another result for the same arguments.
+/// Functions that return different results for the same arguments.
 fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error> {
     let name = function_name(function);
     let Some(scalar) = FUNCTIONS.scalar.get(&name) else { return ControlFlow::Continue(()) };
     let position = Position::of(&function.name);
     ControlFlow::Break(match scalar.signature().volatility {
-        // What is stable tells the time, which is constant within an epoch.
+        // Stable functions depend on the time, which is constant within an epoch.
         Volatility::Immutable | Volatility::Stable => return ControlFlow::Continue(()),
         Volatility::Volatile => Error::new(
             format!("{name}() gives another value at each call and cannot be used in {place}"),
@@ -165,13 +165,13 @@ impl Check {
     }
 }
 
-/// Takes note of where something is first.
+/// Records the first position of a construct.
 fn first_here(place: &mut Option<Position>, span: Span) -> ControlFlow<Error> {
     *place = place.or_else(|| Position::of_span(span));
     ControlFlow::Continue(())
 }
 
-/// The syntax tree does not know where every construct is: the nearest place it does know.
+/// The nearest known position: the syntax tree does not have one for every construct.
 fn first_known(span: Span, otherwise: Span) -> Span {
     if span.start.line > 0 { span } else { otherwise }
 }

@@ -11,10 +11,10 @@ use super::now::CLOCK_SCHEMA;
 use crate::catalog::{KEEPING, Relation};
 use crate::error::{self, Error};
 
-/// What a scan in one of our logical plans reads.
+/// The relation that a scan in a logical plan reads.
 ///
-/// It says what is read and not how: to execute a plan, replace the source of each of its scans by
-/// one that provides the rows of [`name`](RelationSource::name).
+/// It cannot be executed: to run a plan, replace the source of each scan by one that provides the rows of
+/// [`name`](RelationSource::name).
 #[derive(Debug)]
 pub struct RelationSource {
     name: String,
@@ -29,7 +29,7 @@ impl RelationSource {
             | Relation::MaterializedView { schema }
             | Relation::System { schema } => Arc::clone(schema),
             Relation::Clock => Arc::clone(&CLOCK_SCHEMA),
-            // A plan's own opinion of what can be NULL: whatever is planned over it must agree with it.
+            // Plans over this one must agree with it on which columns can be NULL.
             Relation::View { plan, .. } => Arc::clone(plan.schema().inner()),
         };
         RelationSource { name, relation, schema }
@@ -67,12 +67,12 @@ impl TableSource for RelationSource {
     }
 }
 
-/// The source of a scan in one of our plans.
+/// The source of a scan, if it is a relation of the catalog.
 pub(crate) fn source_of(source: &dyn TableSource) -> Option<&RelationSource> {
     source.downcast_ref::<RelationSource>()
 }
 
-/// Refuses a query of a table that keeps no rows to be read.
+/// Refuses a query of a table that does not keep its rows.
 pub(crate) fn check_kept(plan: &LogicalPlan) -> error::Result<()> {
     let mut passing = None;
     let walked = plan.apply_with_subqueries(|node| {
@@ -94,8 +94,7 @@ pub(crate) fn check_kept(plan: &LogicalPlan) -> error::Result<()> {
     }
 }
 
-/// Writes the views that are not materialized out in place, so that only relations with rows of
-/// their own are scanned.
+/// Expands views that are not materialized, so that only relations with rows of their own are scanned.
 pub(crate) fn inline_views(plan: LogicalPlan) -> Result<LogicalPlan> {
     let inlined = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };

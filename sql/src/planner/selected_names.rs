@@ -1,7 +1,7 @@
-//! What correlated subqueries select, by names of its own.
+//! Unique names for the columns of correlated subqueries.
 //!
-//! Where a subquery becomes a join, the columns that it is correlated by are added to what it selects. In
-//! `(SELECT MAX(n) AS k FROM u WHERE u.k = t.k)` both would be `k`, and nobody could tell which is meant.
+//! When a subquery becomes a join, the columns of its correlation are added to those it selects. In
+//! `(SELECT MAX(n) AS k FROM u WHERE u.k = t.k)` both would be called `k`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, Tre
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, logical_plan as logical};
 
-/// The plan with names in its correlated subqueries that no column below has. What is outside of them keeps its names.
+/// The plan with names in its correlated subqueries that no column below has. Names outside of them stay.
 pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     let generator = AliasGenerator::new();
     plan.transform_up_with_subqueries(|node| {

@@ -1,9 +1,9 @@
 //! INTERSECT and EXCEPT.
 //!
-//! DataFusion plans them as semi and anti joins of whole rows. That does not count, so their ALL forms are
-//! wrong: `{1, 1} INTERSECT ALL {1}` has 1 twice. [`plan`] puts a node of our own in place of each such join,
-//! which views maintain. For what DataFusion runs, [`expand`] writes the node out with numbered copies: the
-//! n-th copy of a row on one side agrees with the n-th on the other.
+//! DataFusion plans them as semi and anti joins of whole rows. These do not count copies, so the ALL forms are wrong:
+//! `{1, 1} INTERSECT ALL {1}` returns 1 twice. [`plan`] replaces each such join by a node of our own, which views maintain.
+//! For plans that DataFusion runs, [`expand`] replaces the node by a join of numbered copies: the n-th copy of a row on one
+//! side matches the n-th on the other.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -48,7 +48,7 @@ impl SetOperationNode {
     }
 }
 
-/// How an operation is called in SQL.
+/// The name of an operation in SQL.
 pub(crate) fn name(operation: SetOperation) -> &'static str {
     match operation {
         SetOperation::Intersect => "INTERSECT",
@@ -87,15 +87,15 @@ impl UserDefinedLogicalNodeCore for SetOperationNode {
     }
 }
 
-/// The set operation that a node of a logical plan is, if it is one.
+/// The set operation of a logical plan node, if it is one.
 pub(crate) fn as_set_operation(extension: &Extension) -> Option<&SetOperationNode> {
     extension.node.as_any().downcast_ref::<SetOperationNode>()
 }
 
-/// The plan, fresh from the SQL planner, with set operations in place of the joins that stand for them.
+/// The plan from the SQL planner with set operations in place of the joins that DataFusion planned.
 pub(super) fn plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| match node {
-        // No join that a user writes pairs NULLs before the optimizer has seen it.
+        // Before optimization, only these joins pair NULLs.
         LogicalPlan::Join(join)
             if join.null_equality == NullEquality::NullEqualsNull
                 && matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) =>
@@ -143,7 +143,7 @@ fn set_operation(join: logical::Join) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Extension(Extension { node }))
 }
 
-/// The plan with its columns named and qualified as in `schema`: to cast one forgets what it is qualified by.
+/// The plan with its columns named and qualified as in `schema`; a cast drops the qualifier.
 fn named(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     if plan.schema().columns() == schema.columns() {
         return Ok(plan);
@@ -157,7 +157,7 @@ fn named(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).project(named)?.build()
 }
 
-/// The plan with every set operation written out in what DataFusion runs.
+/// The plan with every set operation expanded to nodes that DataFusion runs.
 pub(super) fn expand(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| match &node {
         LogicalPlan::Extension(extension) => match as_set_operation(extension) {
@@ -194,7 +194,7 @@ fn written_out(node: &SetOperationNode) -> Result<LogicalPlan> {
         .build()
 }
 
-/// The rows with their columns under plain names, each once or, if `counted`, with the number of its copy.
+/// The rows with their columns under plain names: each once or, if `counted`, every copy with its number.
 fn copies(plan: &LogicalPlan, counted: bool, side: &str) -> Result<LogicalPlan> {
     let columns = plan.schema().columns().into_iter().enumerate();
     let columns = columns.map(|(number, column)| Expr::Column(column).alias(format!("c{number}")));

@@ -1,4 +1,4 @@
-//! The check that a scalar subquery has one row.
+//! The check that a scalar subquery returns at most one row.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,10 +9,10 @@ use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// `single_row(value, rows)`: the value, or an error where there is more than one row.
+/// `single_row(value, rows)`: the value, or an error if there is more than one row.
 ///
-/// It counts as volatile, so that no rule evaluates it anywhere but where the subquery stood: it fails for
-/// the rows that ask for the value, and not for a group that no row asks for.
+/// It is declared volatile so that no rule moves it: it fails for the outer rows that evaluate it, and not for groups that
+/// no outer row uses.
 pub(super) fn single_row() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         let signature = Signature::any(2, Volatility::Volatile);

@@ -1,22 +1,22 @@
-//! Subqueries in expressions become joins.
+//! Subqueries in expressions, rewritten to joins.
 //!
 //! ```text
 //! WHERE EXISTS (…), x IN (…)       a semi join
 //! WHERE NOT EXISTS (…)             an anti join
 //! WHERE x NOT IN (…)               anti joins, see below
 //! the same anywhere else           a mark join, and its mark in the expression
-//! (SELECT …) of one row            left to DataFusion's own rule
+//! (SELECT …) of one row            DataFusion's own rule
 //! (SELECT …) of any rows           a left join with each group's value and number of rows, and a check
 //! ```
 //!
-//! DataFusion's own rule for predicates knows NULLs in NOT IN at the top of WHERE only, and takes an aggregate
-//! without GROUP BY for empty where it has a row. Its rule for scalars takes any row of several. So predicates, and scalars
-//! that may have several rows, are rewritten here, with DataFusion's means of pulling a correlation up.
+//! DataFusion's own rule for predicates handles NULLs in NOT IN only at the top of WHERE, and treats an aggregate without
+//! GROUP BY as empty although it has a row. Its rule for scalars picks any of several rows. So predicates, and scalars that
+//! may have several rows, are rewritten here, with DataFusion's functions for pulling up a correlation.
 //!
-//! `x IN S` is true if S has an equal row; else NULL if S has a row with NULL, or if x is NULL and S has any row;
-//! else false. Each of these is an existence of its own, and only those that can matter are asked for.
+//! `x IN S` is true if S has an equal row; else NULL if S has a row with NULL, or if x is NULL and S has any row; else
+//! false. Each of these conditions is a mark join of its own, and only those that can matter are made.
 //!
-//! What cannot be rewritten stays as it is, and the validator refuses it.
+//! Subqueries that cannot be rewritten stay, and the validator refuses them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,7 +35,7 @@ use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 use super::functions::FUNCTIONS;
 use super::single_row::single_row;
 
-/// The plan without subqueries in its filters and projections, as far as that goes.
+/// The plan without subqueries in its filters and projections, as far as they can be rewritten.
 pub(super) fn decorrelate(plan: LogicalPlan) -> Result<LogicalPlan> {
     Decorrelation { names: AliasGenerator::new() }.plan(plan)
 }
@@ -48,7 +48,7 @@ struct Decorrelation {
 struct Pulled {
     /// Its rows, with the columns the correlation needs, under a name of their own.
     plan: LogicalPlan,
-    /// The correlation, over the outer columns and these.
+    /// The correlation, over the outer columns and these rows' columns.
     filter: Option<Expr>,
 }
 
@@ -78,7 +78,7 @@ impl Decorrelation {
         let mut others = Vec::new();
         let (nested, plain): (Vec<_>, Vec<_>) =
             split_conjunction_owned(filter.predicate).into_iter().partition(is_nested);
-        // What fails in a plain condition must fail before, and not because, rows are joined.
+        // Plain conditions are evaluated below the joins, so that joins do not change which rows fail.
         if let Some(plain) = conjunction(plain) {
             input = LogicalPlanBuilder::from(input).filter(plain)?.build()?;
         }
@@ -135,7 +135,7 @@ impl Decorrelation {
         LogicalPlanBuilder::from(input).project(expressions?)?.build()
     }
 
-    /// The rows of `input` for which the subquery has a row, or has none.
+    /// The rows of `input` for which the subquery has a row, or those for which it has none.
     fn exists(
         &self,
         input: &LogicalPlan,
@@ -160,8 +160,7 @@ impl Decorrelation {
         self.join(input, pulled.plan, JoinType::LeftSemi, filter).map(Some)
     }
 
-    /// The rows of `input` for which `value NOT IN` the subquery is true, once those are gone for which
-    /// `others` are not.
+    /// The rows of `input` for which `value NOT IN` the subquery and all `others` are true.
     fn not_within(
         &self,
         input: &LogicalPlan,
@@ -186,8 +185,7 @@ impl Decorrelation {
         Ok(Some(rest))
     }
 
-    /// The expression with marks and columns in place of its subqueries; the joins that have them are put
-    /// on `input`.
+    /// The expression with marks and columns in place of its subqueries; the joins that provide them are added to `input`.
     fn replaced(&self, expression: Expr, input: &mut LogicalPlan) -> Result<Expr> {
         let replaced = expression.transform_down(|expression| {
             let replacement = match &expression {
@@ -253,7 +251,7 @@ impl Decorrelation {
         Ok(Some(Pulled { plan, filter }))
     }
 
-    /// The one value of a subquery that may have several rows, which fails where it has.
+    /// The value of a subquery that may return several rows; evaluating it fails if it does.
     fn scalar(&self, query: &LogicalPlan, input: &mut LogicalPlan) -> Result<Option<Expr>> {
         let Some(pulled) = self.pull_up(query, input, false)? else { return Ok(None) };
         let Some(keys) = equality_keys(&pulled) else { return Ok(None) };
@@ -281,7 +279,7 @@ impl Decorrelation {
         Ok(Some(single_row().call(vec![column("__value"), column("__rows")])))
     }
 
-    /// Joins `input` with `right` so that each row has a mark, which it gives back.
+    /// Joins `input` with `right` so that each row has a mark, and returns the mark.
     fn mark(
         &self,
         input: &mut LogicalPlan,
@@ -304,7 +302,7 @@ impl Decorrelation {
         LogicalPlanBuilder::from(input.clone()).join_on(right, kind, Some(filter))?.build()
     }
 
-    /// The subquery without references to outer columns, if these can be had as a condition of a join.
+    /// The subquery without references to outer columns, if these can become a join condition.
     fn pull_up(
         &self,
         query: &LogicalPlan,
@@ -313,7 +311,7 @@ impl Decorrelation {
     ) -> Result<Option<Pulled>> {
         let mut pull_up = PullUpCorrelatedExpr::new().with_exists_sub_query(exists);
         let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(None) };
-        // An aggregate without GROUP BY has a row where the correlation finds nothing; as groups it has none.
+        // An aggregate without GROUP BY has a row even if the correlation finds nothing; with groups it would have none.
         if !pull_up.can_pull_up || pull_up.pulled_up_scalar_agg && !pull_up.join_filters.is_empty()
         {
             return Ok(None);
@@ -328,7 +326,7 @@ impl Decorrelation {
             .map(|filter| replace_col(filter, &renamed))
             .transpose()?;
         let plan = LogicalPlanBuilder::from(plan).alias(name)?.build()?;
-        // What refers to a query further out is no condition of this join.
+        // A reference to a query further out cannot be a condition of this join.
         let known = |column: &&Column| {
             input.schema().has_column(column) || plan.schema().has_column(column)
         };
@@ -337,7 +335,7 @@ impl Decorrelation {
     }
 }
 
-/// The inner columns of a correlation that consists of `inner = outer` alone, each once.
+/// The inner columns of a correlation that consists only of `inner = outer`, each once.
 fn equality_keys(pulled: &Pulled) -> Option<Vec<Column>> {
     let schema = pulled.plan.schema();
     let mut keys = Vec::new();
@@ -382,7 +380,7 @@ pub(super) fn is_single(query: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether the expression has a subquery that is to be rewritten here.
+/// Whether the expression has a subquery that this module rewrites.
 fn is_nested(expression: &Expr) -> bool {
     let nested = expression.exists(|part| {
         Ok(match part {

@@ -1,8 +1,7 @@
-//! Whether every column of an optimized plan exists where it is used.
+//! Checks that every column of an optimized plan exists where it is used.
 //!
-//! The optimizer can leave a column behind that its input does not have, without an error: a
-//! correlation over two levels does. Or it leaves a subquery as it is. Such a plan must be refused, not
-//! run.
+//! The optimizer can produce a reference to a column that its input does not have, without an error: a correlation over two
+//! levels does. Or it leaves a subquery as it is. Such plans are refused.
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema};
@@ -34,8 +33,7 @@ pub(crate) fn validate(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> 
     .map_err(|error| Error::from_datafusion(&error))
 }
 
-/// Refuses what is left of subqueries after they were rewritten, but for scalars of one row: those have a
-/// rule of the optimizer's.
+/// Refuses subqueries that were not rewritten, except scalars of one row: an optimizer rule handles these.
 pub(crate) fn check_subqueries(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> {
     plan.apply(|node| {
         node.apply_expressions(|expression| {
@@ -62,7 +60,7 @@ fn subquery_left(part: &Expr, landmarks: &Landmarks) -> datafusion_common::Resul
     }
 }
 
-/// A subquery that is no join: of its kind, the first in the text is named.
+/// The error for a subquery that was not rewritten, at the position of the first of its kind.
 fn left_over(name: &str, position: Option<Position>) -> datafusion_common::DataFusionError {
     let error = Error::not_supported(
         format!("{name}, with what it refers to outside, in a view"),

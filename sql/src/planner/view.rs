@@ -17,20 +17,19 @@ use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
 use crate::statement::ViewDefinition;
 
-/// A view, ready to be built.
+/// A planned view.
 #[derive(Clone, Debug)]
 pub struct PlannedView {
-    /// What it selects, for statements and views that name it while it is not materialized.
+    /// Its query, which replaces its name in statements and views if it is not materialized.
     pub logical: Arc<LogicalPlan>,
     /// Its columns.
     pub schema: SchemaRef,
     /// How it is maintained.
     pub plan: IncrementalPlan,
-    /// The tables and materialized views whose rows it reads or that pass through it, each once, in alphabetical
-    /// order; the [`CLOCK`](super::CLOCK) among them if it tells the time.
+    /// The tables and materialized views that it reads, each once, in alphabetical order; the [`CLOCK`](super::CLOCK) among
+    /// them if it uses the time.
     pub reads: Vec<String>,
-    /// All relations its text names, each once, in alphabetical order; none of them may be dropped
-    /// before it.
+    /// All relations that its text names, each once, in alphabetical order; none of them may be dropped before it.
     pub depends: Vec<String>,
 }
 
@@ -73,7 +72,7 @@ pub(super) fn plan(
     })
 }
 
-/// Gives the columns the names of the view's column list; without one they must differ already.
+/// Gives the columns the names of the view's column list; without a list their names must be distinct.
 fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan> {
     let selected = plan.schema().fields().len();
     if !view.columns.is_empty() && view.columns.len() != selected {
@@ -116,7 +115,7 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
         .map_err(|error| Error::from_datafusion(&error).at(Some(view.position)))
 }
 
-/// The relations that a plan scans; a view reads none of the system's.
+/// The relations that a plan scans; a view cannot read system relations.
 fn relations(plan: &LogicalPlan, landmarks: &refusal::Landmarks) -> Result<Vec<String>> {
     let mut names = BTreeSet::new();
     let mut system = None;

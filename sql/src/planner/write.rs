@@ -1,4 +1,4 @@
-//! Planning INSERT, UPDATE and DELETE: which rows enter and leave a table.
+//! Planning INSERT, UPDATE and DELETE: which rows are inserted into and deleted from a table.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<Plan
         if !assigned.insert(name.clone()) {
             return Err(Error::new(format!("column \"{name}\" is assigned twice"), at));
         }
-        // DataFusion looks the target up as it stands: give it the folded name.
+        // DataFusion looks the target up without folding its name, so it gets the folded one.
         *column = ObjectName::from(vec![Ident::with_quote('"', name)]);
     }
     let qualifier = alias.unwrap_or_else(|| target.name.clone());
@@ -168,7 +168,7 @@ impl Target {
         }
     }
 
-    /// Refuses to change rows that are not kept, or never change.
+    /// Refuses to change rows that are not kept or are append-only.
     fn check_changes(&self, statement: &str) -> Result<()> {
         let name = &self.name;
         if !self.kept {
@@ -197,8 +197,8 @@ impl Target {
         )
     }
 
-    /// Rows of the table's types. DataFusion casts them as well, but to what it takes an expression's type to be
-    /// before it has analysed it: that of lists of several types, in a UNION or a CASE, turns out to be another.
+    /// The rows cast to the table's types. DataFusion's own casts use types from before its analysis, which changes, for
+    /// example, the types of lists in a UNION or a CASE.
     fn cast(&self, plan: LogicalPlan) -> datafusion_common::Result<LogicalPlan> {
         let columns = plan.schema().columns().into_iter().zip(self.schema.fields());
         let cast = columns.map(|(column, field)| {
@@ -231,7 +231,7 @@ impl Target {
     }
 }
 
-/// The word DEFAULT among VALUES would be taken for a column.
+/// Refuses DEFAULT among VALUES, which DataFusion would take for a column.
 fn refuse_default(source: &ast::Query) -> Result<()> {
     let SetExpr::Values(values) = source.body.as_ref() else { return Ok(()) };
     let mut values = values.rows.iter().flat_map(|row| row.content.iter());

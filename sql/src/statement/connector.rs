@@ -9,8 +9,7 @@
 //! WITH (connector = 'file', path = 't.csv', format = 'csv', headers = 'true')
 //! ```
 //!
-//! What is read here is only their shape. Which transports and formats there are, and what options they
-//! have, is the affair of whoever makes connectors of these definitions.
+//! This module only reads their shape. The engine knows which transports and formats exist and which options they have.
 
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 
@@ -24,20 +23,20 @@ pub struct ConnectorDefinition {
     pub position: Position,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// How bytes get here or away, such as `file_input`; its `name` is `transport` or `connector`.
+    /// The transport, such as `file_input`; its `name` is `transport` or `connector`.
     pub transport: Setting,
-    /// What the transport is told, such as `path`.
+    /// The options of the transport, such as `path`.
     pub config: Vec<Setting>,
-    /// What the bytes mean, such as `csv`.
+    /// The format, such as `csv`.
     pub format: Option<Setting>,
-    /// What the format is told, such as `headers`.
+    /// The options of the format, such as `headers`.
     pub options: Vec<Setting>,
 }
 
-/// Something that is set to a value.
+/// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// What is set, as it was written.
+    /// Its name, as it was written.
     pub name: String,
     /// The value: text without its quotes, anything else as it was written.
     pub value: String,
@@ -52,7 +51,7 @@ pub(super) struct Options {
     pub(super) connectors: Vec<ConnectorDefinition>,
 }
 
-/// What the flat options `connector` and `path` say of the transport; all others are the format's.
+/// The transport of the flat options `connector` and `path`; all other flat options belong to the format.
 const FLAT_CONFIG: &[&str] = &["path", "mode"];
 
 impl Options {
@@ -151,7 +150,7 @@ fn connectors(literal: Literal<'_>) -> Result<Vec<ConnectorDefinition>> {
     connectors.into_iter().map(|connector| shape.connector(connector)).collect()
 }
 
-/// Takes JSON apart, with positions for what is wrong.
+/// Reads definitions from JSON, with positions for errors.
 struct Shape<'a>(Literal<'a>);
 
 impl Shape<'_> {

@@ -12,7 +12,7 @@ use super::dialect::Alluvium;
 use super::kind::fold;
 use crate::error::Position;
 
-/// Reads COPY from its first word on. What options mean is the affair of sources and sinks.
+/// Reads COPY from its first word on. Sources and sinks interpret the options.
 pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
     parser.expect_keyword_is(Keyword::COPY)?;
     let start = parser.peek_token_ref().clone();

@@ -15,7 +15,7 @@ pub(crate) struct Alluvium;
 const GENERIC: GenericDialect = GenericDialect;
 
 impl Dialect for Alluvium {
-    /// Grammar that sqlparser ties to the generic dialect's name is ours too.
+    /// Enables grammar that sqlparser enables by the generic dialect's name.
     fn dialect(&self) -> TypeId {
         GENERIC.dialect()
     }
@@ -124,8 +124,8 @@ impl Dialect for Alluvium {
         true
     }
 
-    /// `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons do: sqlparser would take an AND that
-    /// follows into its right side.
+    /// `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
+    /// right side.
     fn parse_infix(
         &self,
         parser: &mut Parser<'_>,
@@ -168,7 +168,7 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `FOREIGN KEY REFERENCES …` on a column says what `REFERENCES …` says.
+    /// `FOREIGN KEY REFERENCES …` on a column means `REFERENCES …`.
     fn parse_column_option(
         &self,
         parser: &mut Parser<'_>,

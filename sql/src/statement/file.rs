@@ -10,7 +10,7 @@ use crate::walk::walk;
 
 /// The files that a part of a statement reads, each once, in the order of their first mention.
 ///
-/// They are relations whose names stand in single quotes; a catalog is asked for them by their paths.
+/// They are relations with names in single quotes; the catalog is asked for them by path.
 pub fn files(statement: &impl Visit) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     visit(statement, |relation| match path(relation) {
@@ -20,8 +20,8 @@ pub fn files(statement: &impl Visit) -> Vec<String> {
     files
 }
 
-/// All names of relations in a part of a statement but those of files: what it reads and, if it changes a
-/// relation, that one. Names that the statement itself defines are among them.
+/// The names of all relations in a part of a statement except files: those it reads and the one it changes. Names that the
+/// statement itself defines are included.
 pub fn relations(statement: &impl Visit) -> Vec<String> {
     let mut relations = Vec::new();
     visit(statement, |relation| {
@@ -51,7 +51,7 @@ fn path(relation: &ObjectName) -> Option<&str> {
     (name.quote_style == Some('\'')).then_some(name.value.as_str())
 }
 
-/// Refuses a view over a file: nothing would tell it of changes.
+/// Refuses a view over a file, whose changes it would not notice.
 pub(super) fn refuse(query: &ast::Query, tokens: &[TokenWithSpan]) -> Result<(), Error> {
     let Some(file) = files(query).into_iter().next() else { return Ok(()) };
     let position = tokens

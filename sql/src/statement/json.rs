@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Position, Result};
 
-/// The deepest nesting that is read.
+/// The maximum depth of nesting.
 const DEEPEST: usize = 32;
 
 /// A JSON value, and where it starts: a byte of the text.
@@ -12,7 +12,7 @@ pub(super) struct Json {
     pub(super) value: Value,
 }
 
-/// What a JSON text says. Numbers, booleans and null are kept as they were written.
+/// A JSON value without its position. Numbers, booleans and null are kept as they were written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Word(String),
@@ -21,7 +21,7 @@ pub(super) enum Value {
     Object(Vec<Member>),
 }
 
-/// A name in an object, and what it stands for.
+/// A name in an object, and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     pub(super) offset: usize,
@@ -29,16 +29,16 @@ pub(super) struct Member {
     pub(super) value: Json,
 }
 
-/// A string literal of a statement: its text, and the place where it stands.
+/// A string literal of a statement: its text and position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal<'a> {
     pub(super) text: &'a str,
-    /// Where its quote is opened.
+    /// The position of its opening quote.
     pub(super) start: Position,
 }
 
 impl Literal<'_> {
-    /// Where a byte of the text is in the statement; a quote in the text stands there twice.
+    /// The position in the statement of a byte of the text; a quote in the text is doubled there.
     pub(super) fn position(&self, offset: usize) -> Position {
         let mut at = Position { column: self.start.column + 1, ..self.start };
         for character in self.text[..offset].chars() {
@@ -69,7 +69,7 @@ impl Literal<'_> {
     }
 }
 
-/// Reads a text from its start; an error is what was expected where it stands.
+/// Reads a text from its start; an error says what was expected.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands after a backslash, which is at hand.
+    /// The character of an escape sequence, after its backslash.
     fn escape(&mut self) -> Expected<char> {
         let character = match self.rest().as_bytes().get(1) {
             Some(b'n') => '\n',

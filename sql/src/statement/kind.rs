@@ -1,4 +1,4 @@
-//! What kind of statement some tokens are.
+//! The kinds of statements.
 
 use sqlparser::ast::{self, Ident, ObjectName, ObjectType};
 use sqlparser::keywords::Keyword;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::error::{Error, Position, Result};
 
-/// Statements that sqlparser knows and we do not, by their first word.
+/// Statements that sqlparser parses and Alluvium does not support, by their first word.
 const REFUSED: &[&str] = &[
     "ALTER",
     "ANALYZE",
@@ -60,7 +60,7 @@ const REFUSED: &[&str] = &[
     "VACUUM",
 ];
 
-/// The kind of the statement that `tokens` spell; `text` is their source.
+/// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
     let words: Vec<String> =
         tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
@@ -169,7 +169,7 @@ fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<Statement
     }
 }
 
-/// Statements whose syntax is sqlparser's own.
+/// Statements that sqlparser parses.
 fn sort(
     statement: ast::Statement,
     words: &[String],
@@ -223,7 +223,7 @@ fn sort(
     }
 }
 
-/// What a definition does where its name is taken.
+/// What a definition does if its name is taken.
 pub(super) fn if_taken(
     or_replace: bool,
     if_not_exists: bool,
@@ -239,7 +239,7 @@ pub(super) fn if_taken(
     }
 }
 
-/// An identifier as DataFusion folds it: unquoted ones to lower case.
+/// A folded identifier: unquoted ones are in lower case.
 pub(crate) fn fold(identifier: &Ident) -> String {
     match identifier.quote_style {
         Some(_) => identifier.value.clone(),
@@ -247,7 +247,7 @@ pub(crate) fn fold(identifier: &Ident) -> String {
     }
 }
 
-/// The folded name of a relation that is created, dropped or written to, and where it stands.
+/// The folded name of a relation that is created, dropped or written to, and its position.
 pub(crate) fn relation_name(name: &ObjectName) -> Result<(String, Position)> {
     let position = Position::of(name).unwrap_or(Position { line: 1, column: 1 });
     match name.0.as_slice() {

@@ -1,13 +1,12 @@
 //! SQL text as statements.
 //!
-//! A text is cut into statements at its semicolons, on located tokens, and each statement is parsed
-//! when it is reached; every position is one in the text as it was given. What is parsed here knows
-//! nothing of the tables that exist: names are resolved by the [planner](crate::planner).
+//! A text is split into statements at its semicolons, and each statement is parsed when it is reached. All positions refer
+//! to the original text. Parsing does not look at the catalog: the [planner](crate::planner) resolves names.
 //!
-//! In reading order: `statements` cuts, `dialect` says how our SQL differs from sqlparser's
-//! generic one, `kind` sorts statements and refuses those that do not work, `table` and `view`
-//! read definitions, `nested_types` spells types, `connector` reads where their rows come from and go to (as
-//! `json` or flat), `copy` reads COPY, and `file` finds the files that queries name.
+//! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
+//! - `dialect` lists the differences from sqlparser's generic SQL;
+//! - `table` and `view` read definitions, `nested_types` their types, `connector` and `json` their connectors;
+//! - `copy` reads COPY, `file` finds the files that queries name.
 mod connector;
 mod copy;
 mod dialect;
@@ -32,7 +31,7 @@ use crate::error::Position;
 /// One statement of a text.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// What it asks for.
+    /// Its kind, with its parts.
     pub kind: StatementKind,
     /// Its source, without the semicolon.
     pub text: String,
@@ -40,7 +39,7 @@ pub struct Statement {
     pub position: Position,
 }
 
-/// What a definition does where its name is taken by a relation of its kind.
+/// What a definition does if a relation of its kind has its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfTaken {
     /// It fails.
@@ -48,7 +47,7 @@ pub enum IfTaken {
     Fail,
     /// `IF NOT EXISTS`: nothing.
     Keep,
-    /// `OR REPLACE`: it takes the other's place.
+    /// `OR REPLACE`: it replaces the other.
     Replace,
 }
 
@@ -59,13 +58,13 @@ pub struct Drop {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// Whether it need not be there.
+    /// Whether it may be missing.
     pub if_exists: bool,
-    /// Whether all that names it goes with it.
+    /// Whether relations that depend on it are dropped with it.
     pub cascade: bool,
 }
 
-/// What a statement asks for. Names are folded; positions are those of names.
+/// The kind of a statement. Names are folded; positions are those of names.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     /// `CREATE TABLE`

@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Statements {
 pub struct Statements {
     text: String,
     tokens: std::vec::IntoIter<TokenWithSpan>,
-    /// What ended the tokens before the text's end.
+    /// The error at which tokenizing stopped, if it did.
     failure: Option<TokenizerError>,
     reached: Reached,
     ended: bool,
@@ -86,7 +86,7 @@ impl Iterator for Statements {
 }
 
 impl Statements {
-    /// The byte at which a location starts; locations are asked for in ascending order.
+    /// The byte at which a location starts; calls are in ascending order of locations.
     fn offset(&mut self, location: Location) -> usize {
         let mut at = self.reached;
         for character in self.text[at.offset..].chars() {
@@ -116,7 +116,7 @@ fn column_name(mut token: TokenWithSpan) -> TokenWithSpan {
     token
 }
 
-/// A parser's error in our words, at the position it writes at the end of its message.
+/// A parser's error in our words, at the position that its message ends with.
 pub(super) fn syntax_error(error: ParserError) -> Error {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
@@ -139,7 +139,7 @@ pub(super) fn syntax_error(error: ParserError) -> Error {
     Error::new(lower_first(&message.replace(", found: ", ", found ")), position)
 }
 
-/// Messages start in lower case, but names such as `LATENESS` stay as they are.
+/// Messages start in lower case; names such as `LATENESS` stay as they are.
 fn lower_first(message: &str) -> String {
     let mut characters = message.chars();
     match (characters.next(), characters.clone().next()) {

@@ -20,17 +20,17 @@ pub struct TableDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// What becomes of it if there is one of its name.
+    /// What to do if there is one of its name.
     pub if_taken: IfTaken,
     /// Its columns; those of the primary key and those declared NOT NULL are not nullable.
     pub schema: SchemaRef,
     /// The columns of the primary key, in its order; empty without one.
     pub primary_key: Vec<usize>,
-    /// What a column gets that an INSERT leaves out: one entry per column, `None` for NULL.
+    /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
     /// The options of its WITH clause that are its own, names and values in lower case.
     pub options: Vec<(String, String)>,
-    /// Where its rows come from.
+    /// The connectors that its rows come from.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
@@ -59,7 +59,7 @@ impl TableDefinition {
         if create.query.is_some() {
             return Err(Error::not_supported("CREATE TABLE … AS", position));
         }
-        let understood = CreateTableBuilder::new(create.name.clone())
+        let supported = CreateTableBuilder::new(create.name.clone())
             .columns(create.columns.clone())
             .constraints(create.constraints.clone())
             .table_options(create.table_options.clone())
@@ -67,13 +67,46 @@ impl TableDefinition {
             .or_replace(create.or_replace)
             .if_not_exists(create.if_not_exists)
             .build();
-        if understood != create {
+        if supported != create {
             return Err(Error::not_supported("a clause of this CREATE TABLE", position));
         }
         if create.columns.is_empty() {
             return Err(Error::new(format!("table \"{name}\" has no columns"), position));
         }
 
+        let columns = Columns::read(&create, position)?;
+        let (options, connectors) = options(&create.table_options, position)?;
+        let is_discarded =
+            options.iter().any(|(name, value)| name == "materialized" && value == "false");
+        if is_discarded && !columns.primary_key.is_empty() {
+            return Err(Error::new(
+                "a table with a PRIMARY KEY keeps its contents: 'materialized' cannot be 'false'",
+                position,
+            ));
+        }
+        Ok(TableDefinition {
+            name,
+            position,
+            if_taken,
+            schema: Arc::new(Schema::new(columns.fields)),
+            primary_key: columns.primary_key,
+            defaults: columns.defaults,
+            options,
+            connectors,
+            text: text.to_string(),
+        })
+    }
+}
+
+/// The columns of a CREATE TABLE.
+struct Columns {
+    fields: Vec<Field>,
+    defaults: Vec<Option<Expr>>,
+    primary_key: Vec<usize>,
+}
+
+impl Columns {
+    fn read(create: &ast::CreateTable, position: Position) -> Result<Columns> {
         let mut fields: Vec<Field> = Vec::with_capacity(create.columns.len());
         let mut defaults = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Vec<usize>> = None;
@@ -105,56 +138,45 @@ impl TableDefinition {
             fields.push(Field::new(column_name, data_type, nullable));
             defaults.push(default);
         }
-
         for constraint in &create.constraints {
-            match constraint {
-                TableConstraint::ForeignKey(_) => {}
-                TableConstraint::PrimaryKey(_) if primary_key.is_some() => {
-                    return Err(second_key(Position::of(constraint).or(Some(position))));
-                }
-                TableConstraint::PrimaryKey(key) => {
-                    let columns: Result<Vec<usize>> =
-                        key.columns.iter().map(|column| key_column(column, &fields)).collect();
-                    primary_key = Some(columns?);
-                }
-                other => {
-                    let name = other.to_string();
-                    let name = name.split(['(', ' ']).next().unwrap_or_default().to_string();
-                    return Err(Error::not_supported(name, Position::of(other).or(Some(position))));
-                }
+            if primary_key.is_some() && matches!(constraint, TableConstraint::PrimaryKey(_)) {
+                return Err(second_key(Position::of(constraint).or(Some(position))));
+            }
+            if let Some(key) = table_constraint(constraint, &fields, position)? {
+                primary_key = Some(key);
             }
         }
         let primary_key = primary_key.unwrap_or_default();
         for &column in &primary_key {
             fields[column].set_nullable(false);
         }
+        Ok(Columns { fields, defaults, primary_key })
+    }
+}
 
-        let (options, connectors) = options(&create.table_options, position)?;
-        let forgets =
-            options.iter().any(|(name, value)| name == "materialized" && value == "false");
-        if forgets && !primary_key.is_empty() {
-            return Err(Error::new(
-                "a table with a PRIMARY KEY keeps its contents: 'materialized' cannot be 'false'",
-                position,
-            ));
+/// The columns of the primary key, if a constraint declares it.
+fn table_constraint(
+    constraint: &TableConstraint,
+    fields: &[Field],
+    position: Position,
+) -> Result<Option<Vec<usize>>> {
+    match constraint {
+        TableConstraint::ForeignKey(_) => Ok(None),
+        TableConstraint::PrimaryKey(key) => {
+            let columns = key.columns.iter().map(|column| key_column(column, fields));
+            columns.collect::<Result<Vec<usize>>>().map(Some)
         }
-        Ok(TableDefinition {
-            name,
-            position,
-            if_taken,
-            schema: Arc::new(Schema::new(fields)),
-            primary_key,
-            defaults,
-            options,
-            connectors,
-            text: text.to_string(),
-        })
+        other => {
+            let name = other.to_string();
+            let name = name.split(['(', ' ']).next().unwrap_or_default().to_string();
+            Err(Error::not_supported(name, Position::of(other).or(Some(position))))
+        }
     }
 }
 
 impl TableDefinition {
-    /// A table of these columns and nothing else. Types that tables do not hold become the nearest one that
-    /// they do; fails at the first column without one.
+    /// A table of these columns, without options. A type that tables cannot store is replaced by the nearest one that they
+    /// can; fails at the first column without one.
     pub fn with_columns(
         name: &str,
         position: Position,
@@ -174,7 +196,7 @@ impl TableDefinition {
         })
     }
 
-    /// Columns with types that tables hold, under names that differ.
+    /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
@@ -268,10 +290,10 @@ fn option_name(option: &ColumnOption) -> String {
         .join(" ")
 }
 
-/// Options that are neither of a connector nor unknown, by name.
+/// The names of the table's own options.
 type Flags = Vec<(String, String)>;
 
-/// The options that are the table's own, in lower case, and its connectors.
+/// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
     position: Position,
@@ -298,7 +320,7 @@ fn options(
     Ok((read, connectors))
 }
 
-/// Whether tables can hold columns of this type.
+/// Whether tables can store columns of this type.
 pub fn is_column_type(data_type: &DataType) -> bool {
     match data_type {
         DataType::Boolean

@@ -7,14 +7,14 @@ use super::connector::{ConnectorDefinition, Options};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
 
-/// What becomes of a view's rows.
+/// The kind of a view: what becomes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewKind {
-    /// They are for other views only.
+    /// Other views read them; there is no output.
     Local,
-    /// They are put out as a stream of changes.
+    /// Their changes are an output.
     Plain,
-    /// They are put out, and kept to be read.
+    /// Their changes are an output, and the rows are kept to be read.
     Materialized,
 }
 
@@ -25,15 +25,15 @@ pub struct ViewDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// What becomes of it if there is one of its name.
+    /// What to do if there is one of its name.
     pub if_taken: IfTaken,
-    /// What becomes of its rows.
+    /// Its kind.
     pub kind: ViewKind,
     /// Names for its columns, folded; empty to take the query's.
     pub columns: Vec<String>,
-    /// What it selects.
+    /// Its query.
     pub query: Box<ast::Query>,
-    /// Where its rows go.
+    /// The connectors that its rows go to.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,

@@ -6,7 +6,7 @@ use alluvium_sql::statement::StatementKind;
 fn refusal(definitions: &Definitions, query: &str) -> String {
     match definitions.view(query) {
         Ok(planned) => {
-            panic!("{query} is planned:\n{}", definitions.planner.explain(&planned.plan))
+            panic!("{query} is planned:\n{}", definitions.planner.explain(&planned.plan).unwrap())
         }
         Err(error) => shown(&error),
     }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use alluvium::{Error, Result, SourceRequest};
-use arrow::array::Array;
 use arrow::datatypes::SchemaRef;
 
 use super::record::Record;
@@ -36,10 +35,9 @@ pub fn names(schema: &SchemaRef, header: &Record) -> std::result::Result<Names, 
 
 /// Fails if a column that is NOT NULL and has no default is missing.
 pub fn check(request: &SourceRequest, path: &Path, names: Names) -> Result<Names> {
-    let defaults = request.defaults.columns();
-    for ((column, field), default) in request.schema.fields().iter().zip(&names).zip(defaults) {
-        if field.is_none() && !column.is_nullable() && default.is_null(0) {
-            let (path, name) = (path.display(), column.name());
+    for (column, field) in names.iter().enumerate() {
+        if field.is_none() && !request.may_leave_out(column) {
+            let (path, name) = (path.display(), request.schema.field(column).name());
             return Err(Error::source(format!(
                 "{path}:1: column \"{name}\" is NOT NULL and the file does not have it"
             )));

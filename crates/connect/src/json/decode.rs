@@ -1,13 +1,12 @@
-//! Typed arrays of JSON objects.
+//! JSON objects, decoded into typed arrays.
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::{Portion, Refusal, SourceRequest};
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
@@ -16,13 +15,14 @@ use super::keys::keys;
 use super::records::Batch;
 use crate::fit::Fit;
 
-/// How many objects are looked at to see how names are spelt.
+/// How many objects are sampled to see how names are spelt.
 const SAMPLE: usize = 1024;
 
 /// Makes rows of a table of objects.
 pub struct Decoder {
     schema: SchemaRef,
-    defaults: RecordBatch,
+    /// For each column whether it has a default other than NULL.
+    has_default: Vec<bool>,
     /// The columns under the names that members have, any of which may be absent.
     members: SchemaRef,
 }
@@ -49,7 +49,11 @@ impl Decoder {
         let members = request.schema.fields().iter().map(member).collect::<Vec<_>>();
         let members = Arc::new(Schema::new(members));
         ReaderBuilder::new(members.clone()).build_decoder()?;
-        Ok(Self { schema: request.schema.clone(), defaults: request.defaults.clone(), members })
+        Ok(Self {
+            schema: request.schema.clone(),
+            has_default: request.has_default.clone(),
+            members,
+        })
     }
 
     /// The rows of some objects, without those that do not fit.
@@ -74,22 +78,14 @@ impl Decoder {
         };
         let line = |row: usize| objects.line(good[row]);
         let mut fit = Fit::new(file, good.len(), &line);
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         for (index, field) in self.schema.fields().iter().enumerate() {
-            let default = self.defaults.column(index);
-            let values = match default.is_null(0) {
-                true => rows.column(index).clone(),
-                false => {
-                    let absent = self.absent(index, rows.column(index), objects, &good);
-                    let default = Scalar::new(default.clone());
-                    let values = zip(&absent, &default, rows.column(index))?;
-                    fit.defaulted(index, absent);
-                    values
-                }
-            };
-            columns.push(fit.column(field, &values)?);
+            let values = rows.column(index);
+            // Without a default, a member that is absent is NULL.
+            let absent =
+                self.has_default[index].then(|| self.absent(index, values, objects, &good));
+            fit.column(field, values, absent)?;
         }
-        let mut portion = fit.finish(&self.schema, columns)?;
+        let mut portion = fit.finish()?;
         portion.refused.extend(bad);
         Ok(portion)
     }
@@ -113,7 +109,7 @@ impl Decoder {
     }
 
     fn try_decode(&self, text: &[u8], count: usize) -> Result<RecordBatch, String> {
-        let said = |error: ArrowError| match error {
+        let message = |error: ArrowError| match error {
             ArrowError::JsonError(message) | ArrowError::ParseError(message) => message,
             error => error.to_string(),
         };
@@ -121,12 +117,12 @@ impl Decoder {
             return Ok(RecordBatch::new_empty(self.members.clone()));
         }
         let decoder = ReaderBuilder::new(self.members.clone()).with_batch_size(count + 1);
-        let mut decoder = decoder.build_decoder().map_err(said)?;
-        decoder.decode(text).map_err(said)?;
+        let mut decoder = decoder.build_decoder().map_err(message)?;
+        decoder.decode(text).map_err(message)?;
         if decoder.has_partial_record() || decoder.len() != count {
             return Err("the text is not one JSON object".to_owned());
         }
-        match decoder.flush().map_err(said)? {
+        match decoder.flush().map_err(message)? {
             Some(rows) => Ok(rows),
             None => Err("the text is not one JSON object".to_owned()),
         }

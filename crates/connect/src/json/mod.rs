@@ -2,7 +2,7 @@
 //!
 //! [`records`] cuts a file into objects, [`decode`] makes typed arrays of them, [`infer`] guesses types, and
 //! [`write`](mod@write) writes. What is read is an object a line or, if the file begins with `[`, one array of
-//! objects; what is written is one array ([`Json`]) or an object a line ([`JsonLines`]).
+//! objects; what is written is one array ([`Json::ARRAY`]) or an object a line ([`Json::LINES`]).
 //!
 //! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
 //!   of a file have it. Members that are no columns are passed over; a column that an object does not have gets
@@ -31,21 +31,39 @@ use options::Options;
 use records::Records;
 use write::JsonWriter;
 
-/// Files whose names end with `.json`, or are said to be JSON; written as one array.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Json;
+/// JSON files: either one array of objects, or an object a line.
+///
+/// The two read the same files, and differ in their names, the file names they handle, and in what they write.
+#[derive(Clone, Copy, Debug)]
+pub struct Json {
+    name: &'static str,
+    extensions: &'static [&'static str],
+    layout: Layout,
+}
 
-/// Files whose names end with `.jsonl` or `.ndjson`, or are said to be JSON lines; written an object a line.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct JsonLines;
+/// How objects are written.
+#[derive(Clone, Copy, Debug)]
+enum Layout {
+    Array,
+    Lines,
+}
+
+impl Json {
+    /// The format `json`: files whose names end with `.json`, written as one array.
+    pub const ARRAY: Self = Self { name: "json", extensions: &[".json"], layout: Layout::Array };
+
+    /// The format `jsonl`: files whose names end with `.jsonl` or `.ndjson`, written as an object a line.
+    pub const LINES: Self =
+        Self { name: "jsonl", extensions: &[".jsonl", ".ndjson"], layout: Layout::Lines };
+}
 
 impl Source for Json {
     fn name(&self) -> &str {
-        "json"
+        self.name
     }
 
     fn handles(&self, path: &Path) -> bool {
-        input::ends_with(path, &[".json"])
+        input::ends_with(path, self.extensions)
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
@@ -63,11 +81,11 @@ impl Source for Json {
 
 impl Sink for Json {
     fn name(&self) -> &str {
-        "json"
+        self.name
     }
 
     fn handles(&self, path: &Path) -> bool {
-        input::ends_with(path, &[".json"])
+        input::ends_with(path, self.extensions)
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
@@ -75,47 +93,10 @@ impl Sink for Json {
     }
 
     fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
-        Ok(Box::new(JsonWriter::<JsonArray>::create(request)?))
-    }
-}
-
-impl Source for JsonLines {
-    fn name(&self) -> &str {
-        "jsonl"
-    }
-
-    fn handles(&self, path: &Path) -> bool {
-        input::ends_with(path, &[".jsonl", ".ndjson"])
-    }
-
-    fn check(&self, option: &str, value: &str) -> Result<()> {
-        Options::default().set(option, value)
-    }
-
-    fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
-        infer::infer(path, options)
-    }
-
-    fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
-        JsonReader::open_all(request)
-    }
-}
-
-impl Sink for JsonLines {
-    fn name(&self) -> &str {
-        "jsonl"
-    }
-
-    fn handles(&self, path: &Path) -> bool {
-        input::ends_with(path, &[".jsonl", ".ndjson"])
-    }
-
-    fn check(&self, option: &str, value: &str) -> Result<()> {
-        Options::default().set(option, value)
-    }
-
-    fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
-        Ok(Box::new(JsonWriter::<LineDelimited>::create(request)?))
+        Ok(match self.layout {
+            Layout::Array => Box::new(JsonWriter::<JsonArray>::create(request)?),
+            Layout::Lines => Box::new(JsonWriter::<LineDelimited>::create(request)?),
+        })
     }
 }
 

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium::{Error, Inferred, Portion, Result, SourceReader, SourceRequest};
-use arrow::array::{Array, RecordBatch};
 use arrow::compute::can_cast_types;
-use arrow::datatypes::DataType;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -21,18 +19,16 @@ use crate::input::{self, failed};
 /// Reads the rows of one file.
 pub struct ParquetReader {
     path: PathBuf,
-    schema: SchemaRef,
-    defaults: RecordBatch,
     rows: ParquetRecordBatchReader,
-    /// For each column of the table the column of the batches that holds it.
-    columns: Vec<Option<usize>>,
+    /// The columns of the table that the file has, and the column of the batches that holds each.
+    columns: Vec<(FieldRef, usize)>,
     /// How many rows were read.
     at: u64,
     /// How large the file is, and how many rows it has.
     size: u64,
     count: u64,
-    /// How many of the file's bytes were told of.
-    told: u64,
+    /// How many of the file's bytes were reported.
+    reported: u64,
 }
 
 impl ParquetReader {
@@ -47,13 +43,13 @@ impl ParquetReader {
         };
         let wanted = request.schema.fields().iter();
         let places: Vec<Option<usize>> = wanted.clone().map(|field| place(field.name())).collect();
-        for ((field, place), default) in wanted.zip(&places).zip(request.defaults.columns()) {
+        for (number, (field, place)) in wanted.clone().zip(&places).enumerate() {
             let name = field.name();
             let wrong = |problem: String| {
                 Error::source(format!("\"{}\": column \"{name}\" {problem}", path.display()))
             };
             match place {
-                None if !field.is_nullable() && default.is_null(0) => {
+                None if !request.may_leave_out(number) => {
                     return Err(wrong("is NOT NULL and the file does not have it".to_owned()));
                 }
                 Some(place) => {
@@ -71,20 +67,22 @@ impl ParquetReader {
         let mut roots: Vec<usize> = places.iter().flatten().copied().collect();
         roots.sort_unstable();
         roots.dedup();
-        let columns = places.iter().map(|place| roots.binary_search(&(*place)?).ok()).collect();
+        let columns = wanted.zip(&places).filter_map(|(field, place)| {
+            Some((field.clone(), roots.binary_search(&(*place)?).ok()?))
+        });
+        let columns = columns.collect();
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
         let builder = builder.with_projection(mask).with_batch_size(request.batch_rows);
         let rows = guarded(path, || builder.build().map_err(io::Error::other))?;
-        let (schema, defaults) = (request.schema.clone(), request.defaults.clone());
         let path = path.to_owned();
-        Ok(Self { path, schema, defaults, rows, columns, at: 0, size, count, told: 0 })
+        Ok(Self { path, rows, columns, at: 0, size, count, reported: 0 })
     }
 
     /// The bytes of the file that belong to the rows read since this was last asked.
     fn bytes(&mut self) -> u64 {
         let all = u128::from(self.size) * u128::from(self.at) / u128::from(self.count.max(1));
         let all = u64::try_from(all).unwrap_or(self.size);
-        std::mem::replace(&mut self.told, all).abs_diff(all)
+        std::mem::replace(&mut self.reported, all).abs_diff(all)
     }
 }
 
@@ -95,15 +93,10 @@ impl SourceReader for ParquetReader {
         let Some(batch) = guarded(&self.path, next)? else { return Ok(None) };
         let line = |row: usize| self.at + row as u64 + 1;
         let mut fit = Fit::new(&self.path, batch.num_rows(), &line);
-        let defaults = self.defaults.columns().iter();
-        let columns = self.schema.fields().iter().zip(&self.columns).zip(defaults);
-        let columns =
-            columns.enumerate().map(|(number, ((field, column), default))| match column {
-                Some(column) => fit.column(field, batch.column(*column)),
-                None => fit.default(number, default),
-            });
-        let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
-        let fitted = columns.and_then(|columns| fit.finish(&self.schema, columns));
+        let mut columns = self.columns.iter();
+        let fitted = columns
+            .try_for_each(|(field, column)| fit.column(field, batch.column(*column), None))
+            .and_then(|()| fit.finish());
         let mut portion =
             fitted.map_err(|error| failed("read", &self.path, &io::Error::other(error)))?;
         self.at += batch.num_rows() as u64;
@@ -132,7 +125,7 @@ fn open(path: &Path) -> Result<(ParquetRecordBatchReaderBuilder<File>, u64)> {
     Ok((guarded(path, builder)?, size))
 }
 
-/// Reads; a panic is an error, too: what a damaged file says of itself is believed in many places.
+/// Runs `read` and turns a panic into an error: the library trusts what a damaged file says of itself in many places.
 fn guarded<R>(path: &Path, read: impl FnOnce() -> io::Result<R>) -> Result<R> {
     let read = catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::InvalidData, "the file is damaged")));

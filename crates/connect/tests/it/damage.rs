@@ -5,8 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use alluvium::{Error, Source, SourceRequest};
-use alluvium_connect::{Csv, Json, JsonLines, Parquet};
-use arrow::array::{RecordBatch, new_null_array};
+use alluvium_connect::{Csv, Json, Parquet};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -49,14 +48,10 @@ fn read(source: &dyn Source, bytes: &[u8], batch_rows: usize) -> Result<(usize, 
     let path = folder.path().join("file");
     fs::write(&path, bytes).unwrap();
     let schema = schema();
-    let nulls: Vec<_> =
-        schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
-    let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
-    let nullable = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
-    let defaults = RecordBatch::try_new(nullable, nulls).unwrap();
-    // Whether it can be told is not the question here, but it must not panic either.
+    let has_default = vec![false; schema.fields().len()];
+    // It may fail here, but it must not panic either.
     let _ = source.infer(&path, &[]);
-    let request = SourceRequest { path, options: Vec::new(), schema, defaults, batch_rows };
+    let request = SourceRequest { path, options: Vec::new(), schema, has_default, batch_rows };
     let mut reader = source.open(&request)?;
     let (mut rows, mut refused) = (0, 0);
     while let Some(portion) = reader.next()? {
@@ -103,7 +98,7 @@ fn random_bytes_are_rows_refusals_or_an_error() {
             bytes.extend_from_slice(numbers.pick(pieces));
         }
         let batch_rows = 1 + numbers.below(4);
-        for source in [&Csv as &dyn Source, &Json, &JsonLines, &Parquet] {
+        for source in [&Csv as &dyn Source, &Json::ARRAY, &Json::LINES, &Parquet] {
             // Any outcome but a panic is right.
             let _ = read(source, &bytes, batch_rows);
         }
@@ -167,7 +162,7 @@ fn every_line_of_json_is_read_or_counted() {
             let members = members.collect::<Vec<_>>().join(numbers.pick(&[", ", ",", ", ", ""]));
             text += &format!("{{{members}{}\n", numbers.pick(&["}", "}", "}", "", "}}", "} {}"]));
         }
-        let (rows, refused) = read(&JsonLines, text.as_bytes(), 1 + numbers.below(7)).unwrap();
+        let (rows, refused) = read(&Json::LINES, text.as_bytes(), 1 + numbers.below(7)).unwrap();
         assert_eq!(rows + refused, lines, "round {round}: {text}");
     }
 }
@@ -186,8 +181,8 @@ fn what_is_refused_does_not_depend_on_how_rows_are_batched() {
     };
     for _ in 0..30 {
         let text: String = (0..100).map(|_| line(&mut numbers)).collect();
-        let whole = read(&JsonLines, text.as_bytes(), 1000).unwrap();
-        assert_eq!(read(&JsonLines, text.as_bytes(), 3).unwrap(), whole);
+        let whole = read(&Json::LINES, text.as_bytes(), 1000).unwrap();
+        assert_eq!(read(&Json::LINES, text.as_bytes(), 3).unwrap(), whole);
         assert_eq!(whole.0 + whole.1, 100);
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alluvium::{Sink, SinkRequest, Source, SourceRequest, Visibility};
-use alluvium_connect::{Csv, Json, JsonLines, Parquet};
-use arrow::array::{RecordBatch, new_null_array};
+use alluvium_connect::{Csv, Json, Parquet};
+use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::json::ReaderBuilder;
@@ -39,8 +39,10 @@ fn rows() -> RecordBatch {
 fn what_is_written_is_read_back() {
     let rows = rows();
     let schema = rows.schema();
+    const ARRAY: Json = Json::ARRAY;
+    const LINES: Json = Json::LINES;
     let formats: [(&dyn Sink, &dyn Source); 4] =
-        [(&Csv, &Csv), (&Json, &Json), (&JsonLines, &JsonLines), (&Parquet, &Parquet)];
+        [(&Csv, &Csv), (&ARRAY, &ARRAY), (&LINES, &LINES), (&Parquet, &Parquet)];
     for (sink, source) in formats {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("file");
@@ -55,16 +57,11 @@ fn what_is_written_is_read_back() {
         writer.write(&rows.slice(0, 1)).unwrap();
         writer.write(&rows.slice(1, 2)).unwrap();
         writer.finish().unwrap();
-        let nulls = schema
-            .fields()
-            .iter()
-            .map(|field| (field.name(), new_null_array(field.data_type(), 1), true));
-        let defaults = RecordBatch::try_from_iter_with_nullable(nulls).unwrap();
         let request = SourceRequest {
             path,
             options: Vec::new(),
             schema: schema.clone(),
-            defaults,
+            has_default: vec![false; schema.fields().len()],
             batch_rows: 2,
         };
         let mut reader = source.open(&request).unwrap();

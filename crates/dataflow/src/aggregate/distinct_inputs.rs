@@ -1,19 +1,20 @@
-//! Aggregates of distinct values: the rows of a group as accumulators are told of them.
+//! Aggregates of distinct values.
 //!
-//! Each input whose values count once is a stream of its own, of the distinct pairs of group and value. All
-//! streams are put into one, with a column for each input and NULL in those of the others, so that one state
-//! per group takes in all of them:
+//! Each input of which every value counts once is a stream of its own, of the distinct pairs of group and value. All streams
+//! are put into one, with a column for each aggregate that is NULL in the rows of other streams, so that one state per group
+//! accumulates all of them:
 //!
 //! ```text
-//! keys | a row that counts as such | inputs of rows | input of distinct values | another | …
-//!    k |                      true |              5 |                     NULL |    NULL
-//!    k |                      NULL |           NULL |                        7 |    NULL
+//! keys | marks a row, for COUNT(*) | input of rows | input of distinct values | another
+//!    k |                      true |             5 |                     NULL |    NULL
+//!    k |                      NULL |          NULL |                        7 |    NULL
 //! ```
 
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use arrow::array::{ArrayRef, BooleanArray, new_null_array};
+use alluvium_trace::memory::StateContext;
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -21,153 +22,178 @@ use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
-use super::{Aggregate, Columns, select};
-use crate::codec::{CodecError, KeyCodec};
+use super::Aggregate;
+use super::columns::Columns;
+use crate::codec::CodecError;
 use crate::delta::{Delta, DeltaStream};
-use crate::distinct::distinct;
+use crate::distinct::{self, distinct};
 use crate::exchange::exchange;
-use crate::layout::{all_columns, assemble, types_of};
+use crate::key_columns::KeyColumns;
+use crate::layout::assemble;
 
-/// How the inputs of aggregates are told, some of them once per value.
+/// The inputs of accumulated aggregates, some of them once per distinct value.
+#[derive(Clone, Debug)]
 pub(super) struct DistinctInputs {
-    keys: Vec<usize>,
-    /// Keys, a mark for rows, then the input of each of `aggregates` in order.
+    /// The group of a row of `schema`.
+    group: KeyColumns,
+    /// The keys, then a column for each of `aggregates`, in order.
     schema: SchemaRef,
     aggregates: Vec<Aggregate>,
-    /// The inputs of rows: a column of the input, and its place in `schema`.
-    of_rows: Vec<(usize, usize)>,
-    /// The inputs of distinct values: a column of the input, and its places in `schema`.
-    of_values: Vec<(usize, Vec<usize>)>,
-    input: SchemaRef,
+    /// The inputs of aggregates over all rows; `None` if there are none.
+    rows: Option<(Columns, Widening)>,
+    /// The inputs of aggregates over distinct values.
+    values: Vec<DistinctInput>,
+}
+
+/// An input of which each value counts once.
+#[derive(Clone, Debug)]
+struct DistinctInput {
+    columns: Columns,
+    distinct: distinct::Spec,
+    widening: Widening,
+}
+
+/// Where the columns of the common schema come from.
+#[derive(Clone, Debug)]
+enum Source {
+    Column(usize),
+    /// True: the row counts for `COUNT(*)`.
+    Mark,
+    Null,
+}
+
+/// Turns rows that start with the keys into rows of the common schema.
+#[derive(Clone, Debug)]
+struct Widening {
+    schema: SchemaRef,
+    sources: Vec<Source>,
 }
 
 impl DistinctInputs {
-    /// Of the linear aggregates of a GROUP BY `keys` over rows of `input`.
-    pub(super) fn new(input: &SchemaRef, keys: &[usize], aggregates: &[Aggregate]) -> Self {
-        let nullable = |column: usize| input.field(column).clone().with_nullable(true);
+    /// The inputs of the aggregates of a GROUP BY `keys` over rows of the schema `input`.
+    pub(super) fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        aggregates: &[Aggregate],
+    ) -> Result<Self, CodecError> {
+        let width = keys.len();
         let mut fields: Vec<Field> = keys.iter().map(|&key| input.field(key).clone()).collect();
-        let mut of_rows = Vec::new();
+        let mut marks = Vec::new();
+        // A column of the input and its place in the schema.
+        let mut of_rows: Vec<(usize, usize)> = Vec::new();
         let mut of_values: Vec<(usize, Vec<usize>)> = Vec::new();
-        let mut told = Vec::with_capacity(aggregates.len());
         for aggregate in aggregates {
             let place = fields.len();
-            match aggregate.input {
-                None => fields.push(Field::new("row", DataType::Boolean, true)),
-                Some(column) => {
-                    fields.push(nullable(column));
-                    if aggregate.distinct {
-                        match of_values.iter_mut().find(|(other, _)| *other == column) {
-                            Some((_, places)) => places.push(place),
-                            None => of_values.push((column, vec![place])),
-                        }
-                    } else {
-                        of_rows.push((column, place));
-                    }
-                }
+            let Some(column) = aggregate.input else {
+                fields.push(Field::new("row", DataType::Boolean, true));
+                marks.push(place);
+                continue;
+            };
+            fields.push(input.field(column).clone().with_nullable(true));
+            if !aggregate.distinct {
+                of_rows.push((column, place));
+                continue;
             }
-            told.push(Aggregate { input: Some(place), ..aggregate.clone() });
+            match of_values.iter_mut().find(|(other, _)| *other == column) {
+                Some((_, places)) => places.push(place),
+                None => of_values.push((column, vec![place])),
+            }
         }
-        Self {
-            keys: keys.to_vec(),
-            schema: Arc::new(Schema::new(fields)),
-            aggregates: told,
-            of_rows,
-            of_values,
-            input: input.clone(),
+        let schema: SchemaRef = Arc::new(Schema::new(fields));
+
+        // Every group has distinct values, if only NULL: its rows are needed only by aggregates over rows.
+        let needs_rows = !(of_rows.is_empty() && marks.is_empty());
+        let rows = needs_rows.then(|| {
+            let inputs = of_rows.iter().map(|&(column, _)| column);
+            let columns = Columns::new(input, keys.iter().copied().chain(inputs).collect());
+            let mut widening = Widening::new(&schema, width);
+            for (number, &(_, place)) in of_rows.iter().enumerate() {
+                widening.sources[place] = Source::Column(width + number);
+            }
+            for &place in &marks {
+                widening.sources[place] = Source::Mark;
+            }
+            (columns, widening)
+        });
+        let mut values = Vec::with_capacity(of_values.len());
+        for (column, places) in of_values {
+            let columns = Columns::new(input, keys.iter().copied().chain([column]).collect());
+            let distinct = distinct::Spec::compile(columns.schema().clone())?;
+            let mut widening = Widening::new(&schema, width);
+            for place in places {
+                widening.sources[place] = Source::Column(width);
+            }
+            values.push(DistinctInput { columns, distinct, widening });
         }
+        let aggregates = aggregates.iter().enumerate().map(|(number, aggregate)| Aggregate {
+            input: Some(width + number),
+            ..aggregate.clone()
+        });
+        Ok(Self {
+            group: KeyColumns::new(&schema, &(0..width).collect::<Vec<_>>())?,
+            schema,
+            aggregates: aggregates.collect(),
+            rows,
+            values,
+        })
     }
 
-    /// The columns of what is told.
+    /// The columns of the common stream.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The aggregates, over what is told.
+    /// The aggregates, over the common stream.
     pub(super) fn aggregates(&self) -> &[Aggregate] {
         &self.aggregates
     }
 
-    /// What is told of `rows`, each row on the worker of its group, where `grouped` has the rows already.
-    pub(super) fn told<'scope>(
+    /// The common stream for the rows of `stream`, each on the worker of its group, where `grouped` has the rows already.
+    pub(super) fn of<'scope>(
         &self,
+        stream: &DeltaStream<'scope, Epoch>,
         grouped: &DeltaStream<'scope, Epoch>,
-        rows: &DeltaStream<'scope, Epoch>,
-        codec: &KeyCodec,
-    ) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-        let groups: Vec<usize> = (0..self.keys.len()).collect();
-        let mut streams = Vec::with_capacity(1 + self.of_values.len());
-        for (column, places) in &self.of_values {
-            let columns: Vec<usize> = self.keys.iter().copied().chain([*column]).collect();
-            let schema = select(&self.input, &columns);
-            let all = all_columns(&schema);
-            let values = rows.clone().columns(columns, schema.clone());
-            // By group and value: the values of a large group are spread over the workers.
-            let values = exchange(values, &all, KeyCodec::new(&types_of(&schema, &all))?);
-            let values = distinct(values, schema)?;
-            let sources = places.iter().map(|&place| (self.keys.len(), place)).collect();
-            let values = self.widened(values, sources, false);
-            streams.push(exchange(values, &groups, codec.clone()));
-        }
-        // Every group has distinct values, be it NULL: its rows are told only if they matter as such.
-        let rows_matter = !self.of_rows.is_empty()
-            || self.schema.fields().len() > self.keys.len() + self.of_values_places();
-        if rows_matter {
-            let columns: Vec<usize> = self
-                .keys
-                .iter()
-                .copied()
-                .chain(self.of_rows.iter().map(|&(from, _)| from))
-                .collect();
-            let schema = select(&self.input, &columns);
-            let narrow = grouped.clone().columns(columns, schema);
-            let sources = self
-                .of_rows
-                .iter()
-                .enumerate()
-                .map(|(number, &(_, place))| (self.keys.len() + number, place))
-                .collect();
-            streams.push(self.widened(narrow, sources, true));
-        }
-        Ok(grouped.scope().concatenate(streams))
-    }
-
-    fn of_values_places(&self) -> usize {
-        self.of_values.iter().map(|(_, places)| places.len()).sum()
-    }
-
-    /// Rows that start with the keys as rows of the schema: `sources` are pairs of a column and its place;
-    /// `as_rows`: whether they count as rows.
-    fn widened<'scope>(
-        &self,
-        stream: DeltaStream<'scope, Epoch>,
-        sources: Vec<(usize, usize)>,
-        as_rows: bool,
+        context: &StateContext,
     ) -> DeltaStream<'scope, Epoch> {
-        let schema = self.schema.clone();
-        let keys = self.keys.len();
-        let marks: Vec<bool> = (0..schema.fields().len())
-            .map(|place| {
-                let given = self.of_rows.iter().any(|&(_, of_row)| of_row == place)
-                    || self.of_values.iter().any(|(_, places)| places.contains(&place));
-                as_rows && !given
-            })
-            .collect();
-        stream.unary(Pipeline, "Told", move |_, _| {
+        let mut streams = Vec::with_capacity(1 + self.values.len());
+        for DistinctInput { columns, distinct: spec, widening } in &self.values {
+            // Partitioned by group and value: the values of a large group are on many workers.
+            let values = distinct(spec, columns.of(stream), context);
+            streams.push(exchange(widening.of(values), &self.group, context));
+        }
+        if let Some((columns, widening)) = &self.rows {
+            streams.push(widening.of(columns.of(grouped)));
+        }
+        grouped.scope().concatenate(streams)
+    }
+}
+
+impl Widening {
+    /// Rows of `schema` with the first `keys` columns, and NULLs behind them.
+    fn new(schema: &SchemaRef, keys: usize) -> Self {
+        let source = |column| if column < keys { Source::Column(column) } else { Source::Null };
+        Self { schema: schema.clone(), sources: (0..schema.fields().len()).map(source).collect() }
+    }
+
+    fn rows(&self, rows: &RecordBatch) -> RecordBatch {
+        let count = rows.num_rows();
+        let column = |(place, source): (usize, &Source)| -> ArrayRef {
+            match source {
+                Source::Column(column) => rows.column(*column).clone(),
+                Source::Mark => Arc::new(BooleanArray::from(vec![true; count])),
+                Source::Null => new_null_array(self.schema.field(place).data_type(), count),
+            }
+        };
+        let columns = self.sources.iter().enumerate().map(column).collect();
+        assemble(self.schema.clone(), columns, count)
+    }
+
+    fn of<'scope>(&self, stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'scope, Epoch> {
+        let widening = self.clone();
+        stream.unary(Pipeline, "DistinctInputs", move |_, _| {
             move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
                 input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                    let count = delta.len();
-                    let column = |place: usize| -> ArrayRef {
-                        let source = sources.iter().find(|&&(_, to)| to == place);
-                        match source {
-                            _ if place < keys => delta.rows.column(place).clone(),
-                            Some(&(from, _)) => delta.rows.column(from).clone(),
-                            None if marks[place] => Arc::new(BooleanArray::from(vec![true; count])),
-                            None => new_null_array(schema.field(place).data_type(), count),
-                        }
-                    };
-                    let columns = (0..schema.fields().len()).map(column).collect();
-                    let rows = assemble(schema.clone(), columns, count);
-                    delta.rows = rows;
+                    delta.rows = widening.rows(&delta.rows);
                     output.session_with_builder(&capability).give_container(delta);
                 });
             }

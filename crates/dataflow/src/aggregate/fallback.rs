@@ -1,13 +1,14 @@
-//! Any other aggregate: groups whose rows change are evaluated anew, by DataFusion.
+//! All other aggregates: groups whose rows change are recomputed by DataFusion.
 //!
-//! The inputs of a group are kept (see [`crate::recompute`]). A function is given them in the order that it
-//! asks for, and rows equal in that in the order of what it is given; so the result of one whose result
-//! depends on the order, as that of `ARRAY_AGG` does, depends on the rows alone.
+//! The inputs of a group are kept (see [`crate::recompute`]). A function gets them in the order of its ORDER BY, and rows
+//! that are equal in that in the order of its arguments. So the result of a function that depends on the order, such as
+//! `ARRAY_AGG`, depends on the rows alone.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_null_array};
 use arrow::compute::{SortOptions, cast, concat, take};
@@ -17,9 +18,11 @@ use datafusion_expr::{AggregateUDF, EmitTo};
 use datafusion_physical_expr::PhysicalSortExpr;
 use datafusion_physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 
+use super::columns::Columns;
 use crate::arrangement::arrange;
-use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
+use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::message;
 use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
@@ -28,17 +31,17 @@ use crate::window::{Argument, column};
 /// An aggregate that DataFusion evaluates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fallback {
-    /// What is computed.
+    /// The function.
     pub function: Arc<AggregateUDF>,
-    /// Over what.
+    /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// In which order of the rows.
+    /// The order of the rows.
     pub order: Vec<(usize, SortOptions)>,
-    /// Over the rows for which this column is true.
+    /// Only rows for which this column is true count.
     pub filter: Option<usize>,
     /// Whether rows of equal arguments count once.
     pub distinct: bool,
-    /// Whether NULLs are passed over.
+    /// Whether NULLs are ignored.
     pub ignore_nulls: bool,
     /// The type of the result.
     pub result: DataType,
@@ -72,21 +75,21 @@ impl Fallback {
         Ok(cast(&value.to_array()?, &self.result)?)
     }
 
-    /// Whether the function itself is told the order, as a percentile within one is.
-    fn is_told_order(&self) -> bool {
+    /// Whether the order is an argument of the function, as it is of percentiles.
+    fn takes_order(&self) -> bool {
         self.function.supports_within_group_clause() && !self.order.is_empty()
     }
 
-    /// How DataFusion evaluates it over rows of `input`. What is distinct is told apart before.
+    /// DataFusion's expression over rows of `input`, which are distinct already if they must be.
     ///
-    /// Fails for what cannot be evaluated.
+    /// Fails for a function that cannot be evaluated.
     pub fn expression(&self, input: &SchemaRef) -> DataFusionResult<AggregateFunctionExpr> {
         let arguments = self.arguments.iter().map(|argument| argument.expression(input)).collect();
         let mut builder = AggregateExprBuilder::new(Arc::clone(&self.function), arguments)
             .schema(input.clone())
             .alias(self.function.name())
             .with_ignore_nulls(self.ignore_nulls);
-        if self.is_told_order() {
+        if self.takes_order() {
             let order = self.order.iter();
             builder = builder.order_by(
                 order
@@ -101,64 +104,96 @@ impl Fallback {
 /// Rows and errors of groups.
 type Streams<'scope> = (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>);
 
-/// What `functions` come to over the groups of `stream`, by its first `keys` columns.
-///
-/// The rows of a group are on one worker. `output` names the keys and the results, `names` tell the
-/// functions apart in errors.
+/// Recomputed aggregates and their inputs.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    columns: Columns,
+    /// The keys, then the inputs.
+    layout: Layout,
+    functions: Vec<Function>,
+    /// The keys, then the results.
+    output: Layout,
+}
+
+impl Spec {
+    /// `functions` over rows of the schema `input`, grouped by the columns `keys`; `schema` names the keys and the results.
+    pub(super) fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        functions: &[Fallback],
+        schema: SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let mut columns = keys.to_vec();
+        let mut place_of = |column: usize| {
+            columns.iter().position(|&other| other == column).unwrap_or_else(|| {
+                columns.push(column);
+                columns.len() - 1
+            })
+        };
+        let mut renumbered = Vec::with_capacity(functions.len());
+        for function in functions {
+            let places: HashMap<usize, usize> =
+                function.columns().map(|column| (column, place_of(column))).collect();
+            renumbered.push(function.renumbered(|column| places[&column]));
+        }
+        let columns = Columns::new(input, columns);
+        let grouped: Vec<usize> = (0..keys.len()).collect();
+        let functions = renumbered
+            .into_iter()
+            .map(|function| Function::compile(function, columns.schema()))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            layout: Layout::keyed(columns.schema().clone(), &grouped)?,
+            output: Layout::grouped(schema, &grouped)?,
+            columns,
+            functions,
+        })
+    }
+}
+
+/// The results of the functions over the groups of `grouped`, whose rows are on one worker each.
 pub(super) fn fallback<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
-    input: &SchemaRef,
-    keys: usize,
-    functions: &[Fallback],
-    output: &SchemaRef,
-    names: Vec<String>,
-) -> Result<Streams<'scope>, CodecError> {
-    let keys: Vec<usize> = (0..keys).collect();
-    let layout = Layout::keyed(input.clone(), &keys)?;
-    let output = Layout::grouped(output.clone(), &keys)?;
-    let rows = arrange::<Epoch, Spine<Epoch>>(stream, layout.clone(), "ArrangeGroups");
-    let functions = functions
+    spec: &Spec,
+    grouped: &DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Streams<'scope> {
+    let rows = spec.columns.of(grouped);
+    let rows = arrange::<Epoch, Spine<Epoch>>(rows, &spec.layout, "ArrangeGroups", context);
+    let names = spec.output.schema().fields()[spec.output.key_width()..]
         .iter()
-        .map(|function| Function::new(function.clone(), input))
-        .collect::<Result<Vec<_>, _>>()?;
-    let context = context::current();
-    let values = Encoded::counted(&context);
-    let evaluator = Aggregates { layout, functions, output: output.clone(), values };
-    Ok(recompute(rows.arranged, evaluator, output, true, &context, names))
+        .map(|field| field.name().clone())
+        .collect();
+    let evaluator = Aggregates { spec: spec.clone(), values: Encoded::counted(context) };
+    recompute(rows, evaluator, spec.output.clone(), true, names, context)
 }
 
 /// Evaluates aggregates over groups.
 struct Aggregates {
-    layout: Layout,
-    functions: Vec<Function>,
-    output: Layout,
+    spec: Spec,
     values: Encoded,
 }
 
 impl Evaluator for Aggregates {
     fn evaluate(&mut self, groups: &Groups, results: &mut Results) {
-        let schema = self.layout.schema();
-        let columns = self
-            .layout
-            .decode(groups.keys(), groups.values(), &all_columns(schema))
-            .expect("a batch holds what its layout encoded");
+        let layout = &self.spec.layout;
+        let schema = layout.schema();
+        let columns = layout.decode(groups.keys(), groups.values(), &all_columns(schema));
         let (rows, ranges) = expanded(&assemble(schema.clone(), columns, groups.rows()), groups);
         let mut failures: Vec<Option<(usize, String)>> = vec![None; ranges.len()];
         let columns: Vec<ArrayRef> = self
+            .spec
             .functions
             .iter()
             .enumerate()
             .map(|(number, function)| {
                 function.over(&rows, &ranges, |group, message| {
-                    // One error is enough to have no answer.
+                    // A group has one error, however many of its functions fail.
                     failures[group].get_or_insert((number, message));
                 })
             })
             .collect();
         self.values.clear();
-        self.output
-            .encode_values(&columns, ranges.len(), &mut self.values)
-            .expect("results have the types of their columns");
+        self.spec.output.encode_values(&columns, ranges.len(), &mut self.values);
         for (group, failure) in failures.into_iter().enumerate() {
             match failure {
                 Some((number, message)) => results.error(number, &message),
@@ -170,45 +205,35 @@ impl Evaluator for Aggregates {
 }
 
 /// A function, ready to be evaluated.
+#[derive(Clone, Debug)]
 struct Function {
     what: Fallback,
     expression: AggregateFunctionExpr,
-    /// The columns that are sorted by: those of the order, then the arguments.
-    sorted: Vec<usize>,
-    order: KeyCodec,
-    /// The arguments.
-    given: Vec<usize>,
-    arguments: KeyCodec,
+    /// The columns of the order, then the arguments.
+    order: KeyColumns,
+    arguments: KeyColumns,
 }
 
-/// Functions to which neither the order of their inputs matters nor, in a floating point result, its
-/// rounding.
+/// Functions whose result does not depend on the order of their inputs, not even by rounding.
 const UNORDERED: [&str; 5] = ["bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
 
 impl Function {
-    fn new(what: Fallback, input: &SchemaRef) -> Result<Self, CodecError> {
-        let type_of = |column: usize| input.field(column).data_type().clone();
+    fn compile(what: Fallback, input: &SchemaRef) -> Result<Self, CodecError> {
         let expression =
             what.expression(input).map_err(|error| CodecError::Evaluation(message(&error)))?;
-        let given: Vec<usize> = what.arguments.iter().filter_map(Argument::column).collect();
+        let arguments: Vec<usize> = what.arguments.iter().filter_map(Argument::column).collect();
         let ascending = SortOptions { descending: false, nulls_first: false };
         let mut order = what.order.clone();
-        order.extend(given.iter().map(|&column| (column, ascending)));
+        order.extend(arguments.iter().map(|&column| (column, ascending)));
         Ok(Self {
             expression,
-            sorted: order.iter().map(|&(column, _)| column).collect(),
-            order: KeyCodec::with_order(
-                order.iter().map(|&(column, options)| (type_of(column), options)).collect(),
-            )?,
-            arguments: KeyCodec::new(
-                &given.iter().map(|&column| type_of(column)).collect::<Vec<_>>(),
-            )?,
-            given,
+            order: KeyColumns::ordered(input, &order)?,
+            arguments: KeyColumns::new(input, &arguments)?,
             what,
         })
     }
 
-    /// The results of the groups that lie in `rows` at `ranges`; `fail` is told of groups without one.
+    /// The results of the groups, which are `ranges` of `rows`; calls `fail` for groups without a result.
     fn over(
         &self,
         rows: &RecordBatch,
@@ -249,22 +274,18 @@ impl Function {
         concat(&values).expect("all results are of one type")
     }
 
-    /// Which rows each group gives to the function, in order; and where those of each group lie among them.
+    /// The rows that are inputs of the function, in order, and the range of each group among them.
     fn inputs(&self, rows: &RecordBatch, ranges: &[Range<usize>]) -> (Vec<u32>, Vec<Range<usize>>) {
-        let encode = |codec: &KeyCodec, columns: &[usize]| {
-            let columns: Vec<ArrayRef> =
-                columns.iter().map(|&column| rows.column(column).clone()).collect();
+        let encode = |columns: &KeyColumns| {
             let mut encoded = Encoded::new();
-            codec
-                .encode(&columns, rows.num_rows(), &mut encoded)
-                .expect("rows have the types their codec was made for");
+            columns.encode(rows, &mut encoded);
             encoded
         };
         let kept = self.what.filter.map(|filter| rows.column(filter).as_boolean());
         let is_kept = |row: usize| kept.is_none_or(|kept| kept.is_valid(row) && kept.value(row));
         let is_ordered = self.what.distinct || !UNORDERED.contains(&self.what.function.name());
-        let order = is_ordered.then(|| encode(&self.order, &self.sorted));
-        let arguments = self.what.distinct.then(|| encode(&self.arguments, &self.given));
+        let order = is_ordered.then(|| encode(&self.order));
+        let arguments = self.what.distinct.then(|| encode(&self.arguments));
         let mut indices: Vec<u32> = Vec::with_capacity(rows.num_rows());
         let mut taken = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -297,7 +318,7 @@ impl Function {
         arguments: &[ArrayRef],
         ranges: &[Range<usize>],
     ) -> DataFusionResult<ArrayRef> {
-        // It takes it that each group has rows: those without come by themselves.
+        // The accumulator requires that each group has rows; the result of empty groups is computed once.
         let filled = ranges.iter().filter(|range| !range.is_empty());
         let groups: Vec<usize> = filled
             .enumerate()
@@ -332,7 +353,7 @@ impl Function {
         self.result(&accumulator.evaluate()?.to_array()?)
     }
 
-    /// Results as what they are announced to be.
+    /// Results in the type of the output column.
     fn result(&self, column: &ArrayRef) -> DataFusionResult<ArrayRef> {
         match column.data_type() == &self.what.result {
             true => Ok(Arc::clone(column)),

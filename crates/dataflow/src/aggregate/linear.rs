@@ -1,53 +1,111 @@
-//! Aggregates that add up: COUNT, SUM, AVG, and over rows that only come MIN and MAX.
+//! Aggregates that are sums: COUNT, SUM, AVG, and over append-only rows MIN and MAX.
 //!
-//! A group's accumulators are the value of its row in the output's trace. No input is kept: a change
-//! is added to what the accumulators were, whatever its sign.
+//! The accumulators of a group are the value of its row in the output's trace. No input is kept: a change, an insertion or a
+//! deletion, is added to the accumulators.
 
-use alluvium_trace::memory::context;
-use alluvium_trace::{Epoch, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, Spine};
 use arrow::datatypes::SchemaRef;
 
+use super::Aggregate;
 use super::accumulator::{Accumulators, Inputs, State};
-use crate::answers::rows_and_errors;
-use crate::arrangement::{Gathered, Passing};
-use crate::codec::KeyCodec;
-use crate::delta::DeltaStream;
-use crate::fold::{Answer, Before, Changes, Logic, fold};
-use crate::layout::{Layout, assemble};
+use super::columns::Columns;
+use super::distinct_inputs::DistinctInputs;
+use crate::arrangement::arrange;
+use crate::codec::{CodecError, KeyCodec};
+use crate::decoded::decoded_with_errors;
+use crate::delta::{DeltaStream, EncodedDelta};
+use crate::fuel::Produced;
+use crate::layout::{Layout, all_columns, assemble, encoded_here, types_of};
 use crate::map::ErrorRows;
-use crate::pieces::Piece;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
-/// What the groups of `input` come to, and the errors of groups whose total has no result.
-///
-/// The columns of `input` are `keys` key columns, then the inputs of the accumulators in order; the
-/// output's are the keys and one column per aggregate, as `schema` says. `names` tell the aggregates
-/// apart in errors.
-pub(super) fn linear<'scope>(
-    input: Passing<'scope, Epoch>,
-    keys: KeyCodec,
+/// Accumulated aggregates and where their inputs come from.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    source: Source,
+    /// The keys, then the inputs of the aggregates.
+    layout: Layout,
     accumulators: Accumulators,
+    keys: KeyCodec,
+    /// The keys, then the results.
     schema: SchemaRef,
-    names: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// Each row once.
+    Rows(Columns),
+    /// Some inputs once per distinct value.
+    Distinct(DistinctInputs),
+}
+
+impl Spec {
+    /// `aggregates` over rows of the schema `input`, grouped by the columns `keys`; `schema` names the keys and the results.
+    pub(super) fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        aggregates: &[Aggregate],
+        schema: SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let (source, aggregates) = if aggregates.iter().any(|aggregate| aggregate.distinct) {
+            let inputs = DistinctInputs::compile(input, keys, aggregates)?;
+            let aggregates = inputs.aggregates().to_vec();
+            (Source::Distinct(inputs), aggregates)
+        } else {
+            let inputs = aggregates.iter().filter_map(|aggregate| aggregate.input);
+            let columns = keys.iter().copied().chain(inputs).collect();
+            (Source::Rows(Columns::new(input, columns)), aggregates.to_vec())
+        };
+        let rows = match &source {
+            Source::Rows(columns) => columns.schema().clone(),
+            Source::Distinct(inputs) => inputs.schema().clone(),
+        };
+        let types = types_of(&rows, &all_columns(&rows)[keys.len()..]);
+        let grouped: Vec<usize> = (0..keys.len()).collect();
+        Ok(Self {
+            source,
+            layout: Layout::grouped(rows, &grouped)?,
+            accumulators: Accumulators::new(&aggregates, &types)?,
+            keys: KeyCodec::new(&types_of(input, keys))?,
+            schema,
+        })
+    }
+}
+
+/// The results of the groups, and the errors of groups whose total has no result.
+///
+/// `grouped` are the rows of `stream`, each on the worker of its group.
+pub(super) fn linear<'scope>(
+    spec: &Spec,
+    stream: &DeltaStream<'scope, Epoch>,
+    grouped: &DeltaStream<'scope, Epoch>,
+    context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let first = keys.types().len();
-    let columns: Vec<usize> = (first..input.layout.schema().fields().len()).collect();
-    let key = input.layout.key_names();
+    let rows = match &spec.source {
+        Source::Rows(columns) => columns.of(grouped),
+        Source::Distinct(inputs) => inputs.of(stream, grouped, context),
+    };
+    let layout = &spec.layout;
+    let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups", context);
     let logic = Linear {
-        layout: input.layout,
-        columns,
+        columns: all_columns(layout.schema())[spec.keys.types().len()..].to_vec(),
+        layout: layout.clone(),
         inputs: Inputs::default(),
-        state: accumulators.fresh(),
-        accumulators: accumulators.clone(),
+        state: spec.accumulators.fresh(),
+        accumulators: spec.accumulators.clone(),
         before: Vec::new(),
         after: Vec::new(),
     };
-    let (arranged, as_of) = (input.arranged, input.as_of);
-    let context = context::current();
+    let key = layout.key_names();
     let states =
-        fold::<Epoch, _, Spine<Epoch>, _>(arranged, as_of, &context, "Aggregate", key, logic);
-    drop(states.trace);
-    let finish = Finish { keys, accumulators, schema, names };
-    rows_and_errors(states.stream, &context, move |gathered| finish.finish(gathered))
+        reduce::<_, Spine<Epoch>, _>(changes, Vec::new(), "Aggregate", key, context, logic);
+    let results = Results {
+        keys: spec.keys.clone(),
+        accumulators: spec.accumulators.clone(),
+        schema: spec.schema.clone(),
+    };
+    decoded_with_errors(states.stream, context, move |encoded| results.of(encoded))
 }
 
 /// Adds changes to accumulators.
@@ -61,31 +119,28 @@ struct Linear {
     after: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for Linear {
-    fn prepare(&mut self, changes: &Changes<T>) {
-        let columns = self
-            .layout
-            .decode(std::iter::empty(), changes.all_values(), &self.columns)
-            .expect("a batch holds what its layout encoded");
+impl Logic for Linear {
+    fn prepare(&mut self, changes: &Changes) {
+        let columns = self.layout.decode(std::iter::empty(), changes.all_values(), &self.columns);
         self.inputs = self.accumulators.inputs(&columns);
     }
 
-    fn fold(
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut present = before.only_output(changes.key(key), &mut self.before);
+        let mut present = prior.only_output(changes.key(key), &mut self.before);
         if present {
             self.accumulators.decode(&self.before, &mut self.state);
         } else {
             self.state.clear();
         }
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            for row in moment {
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            for row in slice {
                 self.accumulators.add(
                     &mut self.state,
                     &self.inputs,
@@ -100,10 +155,10 @@ impl<T: PageTime> Logic<T> for Linear {
             }
             if present != remains || self.before != self.after {
                 if present {
-                    answer.push(&self.before, time, -1);
+                    output.push(&self.before, time, -1);
                 }
                 if remains {
-                    answer.push(&self.after, time, 1);
+                    output.push(&self.after, time, 1);
                 }
             }
             std::mem::swap(&mut self.before, &mut self.after);
@@ -113,39 +168,38 @@ impl<T: PageTime> Logic<T> for Linear {
 }
 
 /// Turns accumulators into results.
-struct Finish {
+struct Results {
     keys: KeyCodec,
     accumulators: Accumulators,
     schema: SchemaRef,
-    names: Vec<String>,
 }
 
-impl Finish {
-    fn finish(&self, gathered: &mut Gathered<Epoch>) -> Piece<Epoch> {
+impl Results {
+    fn of(&self, encoded: &mut EncodedDelta<Epoch>) -> Produced<Epoch> {
         let mut failures = Vec::new();
-        let delta = gathered.finish(|groups, states| {
-            let mut columns =
-                self.keys.decode(groups.iter()).expect("a batch holds what its layout encoded");
+        let delta = encoded.finish(|groups, states| {
+            let mut columns = encoded_here(self.keys.decode(groups.iter()));
             let results;
             (results, failures) = self.accumulators.finish(states.iter());
             columns.extend(results);
             assemble(self.schema.clone(), columns, states.len())
         });
         if failures.is_empty() {
-            return Piece::from(delta);
+            return Produced::from(delta);
         }
         let count = delta.len();
+        let width = self.keys.types().len();
+        let key_columns: Vec<usize> = (0..width).collect();
         let mut errors = ErrorRows::default();
         let mut failed = vec![false; count];
         for (row, aggregate, message) in &failures {
             if std::mem::replace(&mut failed[*row], true) {
-                // One error is enough to have no answer.
+                // A group has one error, however many of its aggregates fail.
                 continue;
             }
-            let key_columns: Vec<usize> = (0..self.keys.types().len()).collect();
             errors.push(
-                &self.names[*aggregate],
-                &delta.rows.project(&key_columns).expect("keys come first"),
+                self.schema.field(width + aggregate).name(),
+                &delta.rows.project(&key_columns).expect("the keys are columns"),
                 *row,
                 message,
                 *delta.time(*row),
@@ -153,6 +207,6 @@ impl Finish {
             );
         }
         let kept: Vec<u32> = (0..count as u32).filter(|&row| !failed[row as usize]).collect();
-        Piece { rows: delta.take(&kept.into()), errors: Some(errors.finish()) }
+        Produced { rows: delta.take(&kept.into()), errors: Some(errors.finish()) }
     }
 }

@@ -3,8 +3,6 @@
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use crate::aggregate::Function;
-
 /// Why rows could not be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
@@ -15,10 +13,10 @@ pub enum CodecError {
     #[error("values of type {0} cannot be keys: they have no order")]
     Key(DataType),
     /// An aggregate over such an input cannot be kept as totals with such a result.
-    #[error("{function:?} over {input} with a result of type {result} is not supported yet")]
+    #[error("{function} over {input} with a result of type {result} is not supported yet")]
     Aggregate {
         /// What is computed.
-        function: Function,
+        function: String,
         /// The type it is computed over.
         input: DataType,
         /// The type of the result.

@@ -1,6 +1,10 @@
 //! A change in flight: columns of rows, each with a time and a weight.
 
+mod builder;
 mod bytes;
+
+pub use self::builder::DELTA_ROWS;
+pub(crate) use self::builder::{DeltaBuilder, EncodedDelta, delta_bytes};
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,4 @@
-//! Rows as entries: bytes that sort as an order asks.
+//! Rows as entries: bytes that sort in a given order.
 //!
 //! ```text
 //! entry   prefix | order key | value | length of the order key (4, little-endian)
@@ -16,37 +16,37 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
-use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::codec::{CodecError, Encoded};
 use crate::delta::{Delta, DeltaStream};
+use crate::key_columns::KeyColumns;
 use crate::layout::Layout;
 
 /// Turns rows into entries under their groups.
+#[derive(Clone, Debug)]
 pub(crate) struct EntryEncoder {
-    /// What every entry starts with.
+    /// The first bytes of every entry.
     prefix: Vec<u8>,
     layout: Layout,
-    order: KeyCodec,
-    order_columns: Vec<usize>,
+    order: KeyColumns,
 }
 
 impl EntryEncoder {
-    /// Of rows that `layout` groups by its key, in `order`; rows equal in that are in the order of the bytes of
-    /// their value.
-    pub(crate) fn new(
+    /// For rows that `layout` groups by its key, in `order`, and within that in the order of the bytes of their value.
+    pub(crate) fn compile(
         layout: Layout,
         order: &[(usize, SortOptions)],
         prefix: Vec<u8>,
     ) -> Result<Self, CodecError> {
-        let schema = layout.schema();
-        let options = order
-            .iter()
-            .map(|&(column, options)| (schema.field(column).data_type().clone(), options));
-        let order_codec = KeyCodec::with_order(options.collect())?;
-        let order_columns = order.iter().map(|&(column, _)| column).collect();
-        Ok(Self { prefix, layout, order: order_codec, order_columns })
+        let order = KeyColumns::ordered(layout.schema(), order)?;
+        Ok(Self { prefix, layout, order })
     }
 
-    /// The rows of `rows`, encoded; [`push_entries`] takes them in.
+    /// The layout of the rows.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Encodes `rows`, for [`push_entries`].
     pub(crate) fn encode<'scope, T: PageTime>(
         self,
         rows: DeltaStream<'scope, T>,
@@ -63,17 +63,11 @@ impl EntryEncoder {
             move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
                 input.for_each(|capability, delta: &mut Delta<T>| {
                     let count = delta.len();
-                    let expectation = "rows have the types their entries were made for";
                     groups.clear();
                     orders.clear();
                     outputs.clear();
-                    self.layout.encode(&delta.rows, &mut groups, &mut outputs).expect(expectation);
-                    let order_columns: Vec<ArrayRef> = self
-                        .order_columns
-                        .iter()
-                        .map(|&column| delta.rows.column(column).clone())
-                        .collect();
-                    self.order.encode(&order_columns, count, &mut orders).expect(expectation);
+                    self.layout.encode(&delta.rows, &mut groups, &mut outputs);
+                    self.order.encode(&delta.rows, &mut orders);
                     let mut entry = Vec::new();
                     let around = self.prefix.len() + size_of::<u32>();
                     let mut entries = arrow::array::BinaryBuilder::with_capacity(
@@ -104,7 +98,7 @@ impl EntryEncoder {
     }
 }
 
-/// Puts groups and entries, which are encoded already, into a buffer.
+/// Adds encoded entries to a buffer.
 pub(crate) fn push_entries<T: PageTime>(delta: &Delta<T>, buffer: &mut RowBuffer<T>) {
     let column = |index: usize| {
         delta
@@ -126,12 +120,12 @@ pub(crate) fn split(entry: &[u8], prefix: usize) -> (&[u8], &[u8]) {
     row.split_at(read_length(order))
 }
 
-/// How many bytes these are, in four.
+/// The length of `bytes`, as four bytes.
 pub(crate) fn length(bytes: &[u8]) -> [u8; 4] {
     u32::try_from(bytes.len()).expect("a row is shorter than 4 GiB").to_le_bytes()
 }
 
-/// What [`length`] has written.
+/// Reads what [`length`] wrote.
 pub(crate) fn read_length(bytes: &[u8]) -> usize {
     u32::from_le_bytes(bytes.try_into().expect("a length has four bytes")) as usize
 }

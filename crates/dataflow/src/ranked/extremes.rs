@@ -1,4 +1,4 @@
-//! The first row of each of several orders, side by side.
+//! The first rows of several lanes, side by side.
 //!
 //! ```text
 //! entry   lane (2, big-endian) | as in `entry`
@@ -7,65 +7,76 @@
 
 use std::ops::ControlFlow;
 
-use alluvium_trace::memory::context;
-use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, Spine};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use timely::dataflow::operators::Concatenate;
 
 use super::entry::{EntryEncoder, length, push_entries, read_length, split};
-use crate::answers;
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
+use crate::decoded::decoded;
 use crate::delta::DeltaStream;
-use crate::fold::{Answer, Before, Changes, Logic, fold};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
-/// Rows in an order.
-pub struct Lane<'scope> {
-    /// The rows, each on the worker of its group.
-    pub rows: DeltaStream<'scope, Epoch>,
-    /// Their columns.
+/// The columns of a lane and their order.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The columns.
     pub schema: SchemaRef,
-    /// What they are ordered by. Rows equal in all of it are ordered by their bytes.
+    /// The order of the rows. Rows that are equal in it are ordered by their bytes.
     pub order: Vec<(usize, SortOptions)>,
+}
+
+/// The lanes of groups.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    lanes: Vec<EntryEncoder>,
+    /// The number of key columns.
+    keys: usize,
+    schema: SchemaRef,
+}
+
+impl Spec {
+    /// At least one lane. The first `keys` columns of a lane name the group and are of the same types in every lane.
+    /// `schema` names the keys, then the other columns of each lane.
+    pub fn compile(lanes: &[Lane], keys: usize, schema: SchemaRef) -> Result<Self, CodecError> {
+        let groups: Vec<usize> = (0..keys).collect();
+        let lanes = lanes
+            .iter()
+            .zip(0u16..)
+            .map(|(lane, number)| {
+                let layout = Layout::grouped(lane.schema.clone(), &groups)?;
+                EntryEncoder::compile(layout, &lane.order, number.to_be_bytes().to_vec())
+            })
+            .collect::<Result<Vec<_>, CodecError>>()?;
+        Ok(Self { lanes, keys, schema })
+    }
 }
 
 /// The first row of each lane side by side, for groups with a row in every lane.
 ///
-/// The first `keys` columns of a lane name the group and are of the same types in every lane. Puts out
-/// the keys, then each lane's other columns, named by `schema`.
+/// `lanes` has the rows of each lane, each on the worker of its group.
 pub fn extremes<'scope>(
-    lanes: Vec<Lane<'scope>>,
-    keys: usize,
-    schema: SchemaRef,
-) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let context = context::current();
-    let groups: Vec<usize> = (0..keys).collect();
-    let layouts = lanes
-        .iter()
-        .map(|lane| Layout::grouped(lane.schema.clone(), &groups))
-        .collect::<Result<Vec<_>, _>>()?;
-    let scope = lanes[0].rows.scope();
-    let entries = lanes
-        .into_iter()
-        .zip(&layouts)
-        .enumerate()
-        .map(|(number, (lane, layout))| {
-            let number = u16::try_from(number).expect("there are fewer lanes than columns");
-            let prefix = number.to_be_bytes().to_vec();
-            Ok(EntryEncoder::new(layout.clone(), &lane.order, prefix)?.encode(lane.rows, &context))
-        })
-        .collect::<Result<Vec<_>, CodecError>>()?;
+    spec: &Spec,
+    lanes: Vec<DeltaStream<'scope, Epoch>>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let scope = lanes[0].scope();
+    let layouts: Vec<Layout> = spec.lanes.iter().map(|lane| lane.layout().clone()).collect();
+    let entries =
+        spec.lanes.iter().zip(lanes).map(|(lane, rows)| lane.clone().encode(rows, context));
     let entries = scope.concatenate(entries);
     let key = layouts[0].key_names();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
         entries,
-        &context,
         "ArrangeEntries",
         key.clone(),
+        context,
         push_entries,
     );
     let logic = Extremes {
@@ -75,14 +86,14 @@ pub fn extremes<'scope>(
         new: Vec::new(),
     };
     let first_rows =
-        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, &context, "Extremes", key, logic);
-    drop(first_rows.trace);
-    Ok(answers::rows(first_rows.stream, &context, move |gathered| {
-        gathered.finish(|groups, answers| {
-            let columns = decode(&layouts, keys, groups, answers);
-            assemble(schema.clone(), columns, answers.len())
+        reduce::<_, NullTrace<Epoch>, _>(entries, Vec::new(), "Extremes", key, context, logic);
+    let (keys, schema) = (spec.keys, spec.schema.clone());
+    decoded(first_rows.stream, context, move |encoded| {
+        encoded.finish(|groups, rows| {
+            let columns = decode(&layouts, keys, groups, rows);
+            assemble(schema.clone(), columns, rows.len())
         })
-    }))
+    })
 }
 
 /// The columns of answers.
@@ -100,8 +111,7 @@ fn decode(layouts: &[Layout], keys: usize, groups: &Encoded, answers: &Encoded) 
         let mut wanted = all_columns(layout.schema());
         // All lanes have the same groups.
         wanted.drain(..if lane == 0 { 0 } else { keys });
-        let decoded = layout.decode(groups.iter(), values.iter().copied(), &wanted);
-        columns.extend(decoded.expect("a batch holds what its layout encoded"));
+        columns.extend(layout.decode(groups.iter(), values.iter().copied(), &wanted));
     }
     columns
 }
@@ -117,16 +127,16 @@ struct Extremes {
     new: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for Extremes {
-    fn fold(
+impl Logic for Extremes {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
         let Self { lanes, overlay, old, new } = self;
-        let mut history = before.input(changes.key(key));
+        let mut history = prior.input(changes.key(key));
         // The first rows of all lanes; nothing unless there is one in each.
         let mut first_rows = |overlay: &Overlay, rows: &mut Vec<u8>| {
             rows.clear();
@@ -150,16 +160,16 @@ impl<T: PageTime> Logic<T> for Extremes {
         };
         overlay.clear();
         first_rows(overlay, old);
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            overlay.apply(changes, moment);
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            overlay.apply(changes, slice);
             first_rows(overlay, new);
             if old != new {
                 if !old.is_empty() {
-                    answer.push(old, time, -1);
+                    output.push(old, time, -1);
                 }
                 if !new.is_empty() {
-                    answer.push(new, time, 1);
+                    output.push(new, time, 1);
                 }
                 std::mem::swap(old, new);
             }

@@ -1,21 +1,20 @@
-//! The first rows of each group in some order: MIN, MAX, top-k.
+//! The first rows of each group in some order: top-k, MIN and MAX.
 //!
-//! A row is kept as an *entry* under its group (`entry`): bytes that sort as the order asks, then the
-//! columns to put out. The values under a key of an arrangement are sorted, so the first rows of a group
-//! are its first entries, and no more of the group is read than comes out.
+//! A row is kept as an *entry* under its group (`entry`): bytes that sort in the order, then the output columns. The values
+//! under a key of an arrangement are sorted, so the first rows of a group are its first entries, and only these are read.
 //!
-//! [`top`] puts out the first rows of each group, a `selection`; of groups that are `growing` it keeps no
-//! others, and where one row comes out, a `shortlist` lets go of most of them before they are entries.
-//! [`extremes`] puts out one row: several orders can be asked for at once, each in a *lane* of its own, and the
-//! answer of a group is then the first row of every lane, side by side, which is how several MIN and MAX make
-//! one row.
+//! [`top()`] returns the first rows of each group, a `selection`. Of append-only rows it keeps the selection alone
+//! (`append_only`), and if that is one row per group, `pre_aggregation` drops most rows before they are encoded.
+//!
+//! [`extremes()`] returns one row per group: the first rows of several orders, each a *lane*, side by side. This makes one row
+//! of several MIN and MAX.
 
+mod append_only;
 pub(crate) mod entry;
-mod extremes;
-mod growing;
+pub mod extremes;
+mod pre_aggregation;
 mod selection;
-mod shortlist;
-mod top;
+pub mod top;
 
 pub use extremes::{Lane, extremes};
 pub use top::{Numbering, Top, top};

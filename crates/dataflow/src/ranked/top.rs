@@ -1,28 +1,30 @@
 //! The first rows of each group: LIMIT, DISTINCT ON, `ROW_NUMBER() <= k` and its relatives.
 //!
-//! Of a group no more is read than the rows that come out and the first one that does not; a change behind
-//! that one is not looked at. What is put out is the difference between the rows that came out before and
-//! those that do now, so that a number that shifts rewrites the rows it shifts and no others.
+//! Of a group only the selected rows and the first one that is not selected are read; a change behind that one is ignored.
+//! The output is the difference between the previous and the present selection, so a change rewrites only the rows whose
+//! number shifts.
 
 use std::sync::Arc;
 
-use alluvium_trace::memory::context;
-use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 
+use super::append_only::AppendOnly;
 use super::entry::{EntryEncoder, push_entries, split};
-use super::growing::Growing;
+use super::pre_aggregation::{PreAggregation, pre_aggregate};
 use super::selection::{Selection, difference};
-use super::shortlist::shortlist;
 use crate::arrangement::arrange_encoded;
-use crate::codec::{CodecError, Encoded, KeyCodec, has_maps};
+use crate::codec::{CodecError, Encoded, has_maps};
+use crate::decoded::decoded;
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
-use crate::fold::{Answer, Before, Changes, Logic, fold};
-use crate::layout::{Layout, all_columns, assemble, types_of};
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
+use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
 /// How the rows of a group are numbered, from one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,111 +37,155 @@ pub enum Numbering {
     DenseRank,
 }
 
-/// Which rows of a group come out.
+/// Which rows of a group are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Top {
     /// How they are numbered.
     pub numbering: Numbering,
-    /// The last number that does not come out yet.
+    /// The last number before the selected ones.
     pub skip: u64,
-    /// How many numbers come out; `None` for all that follow.
+    /// How many numbers are selected; `None` for all that follow.
     pub take: Option<u64>,
-    /// Whether the number is put out.
+    /// Whether the number is a column of the output.
     pub numbered: bool,
 }
 
 impl Top {
-    /// The last number that comes out.
+    /// The last selected number.
     pub fn last(&self) -> u64 {
         self.take.map_or(u64::MAX, |take| self.skip.saturating_add(take))
     }
 }
 
-/// The rows of each group of `rows`, whose columns are `input`, that `which` chooses.
-///
-/// Groups have equal columns `keys`, and are ordered by `order`; rows equal in that are ordered by the bytes
-/// of the row. Exchanges rows by group. The columns that are put out are named by `output`: all of the
-/// input's, and the number, a `UInt64`, if it is asked for. `append_only` says that rows only ever come: then no
-/// more is kept than what comes out.
-pub fn top<'scope>(
-    rows: DeltaStream<'scope, Epoch>,
-    input: &SchemaRef,
-    keys: &[usize],
-    order: &[(usize, SortOptions)],
-    which: Top,
-    append_only: bool,
-    output: SchemaRef,
-) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let (mut rows, mut append_only) = (rows, append_only);
-    if append_only && which.last() == 1 {
-        rows = shortlist(rows, input, keys, order, &context::current())?;
-    }
-    if keys.is_empty() && which.take.is_some() && rows.scope().peers() > 1 {
-        // The first rows of all are among the first rows of each worker: one of them need not keep all.
-        let mut every = all_columns(input);
-        every.retain(|column| !has_maps(input.field(*column).data_type()));
-        rows = exchange(rows, &every, KeyCodec::new(&types_of(input, &every))?);
-        let first = Top { skip: 0, take: Some(which.last()), numbered: false, ..which };
-        rows = on_workers(rows, input, keys, order, first, append_only, input.clone())?;
-        append_only = false;
-    }
-    let rows = exchange(rows, keys, KeyCodec::new(&types_of(input, keys))?);
-    on_workers(rows, input, keys, order, which, append_only, output)
+/// A ranking: groups, their order, and the rows to return.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    pre_aggregation: Option<PreAggregation>,
+    /// Without groups: selects on each worker first, of rows partitioned by all columns.
+    local: Option<Stage>,
+    stage: Stage,
 }
 
-/// As [`top`], of the rows that each worker has.
-fn on_workers<'scope>(
-    rows: DeltaStream<'scope, Epoch>,
-    input: &SchemaRef,
-    keys: &[usize],
-    order: &[(usize, SortOptions)],
+/// One selection.
+#[derive(Clone, Debug)]
+struct Stage {
+    /// The columns by which rows are exchanged.
+    key: KeyColumns,
+    entries: EntryEncoder,
     which: Top,
+    /// Whether rows are never deleted, and the selection is all that has to be kept.
     append_only: bool,
     output: SchemaRef,
-) -> Result<DeltaStream<'scope, Epoch>, CodecError> {
-    let layout = Layout::keyed(input.clone(), keys)?;
-    let encoder = EntryEncoder::new(layout.clone(), order, Vec::new())?;
-    let context = context::current();
-    let encoded = encoder.encode(rows, &context);
+}
+
+impl Spec {
+    /// Ranks rows of the schema `input` within groups of equal columns `keys`, in `order`, and within that by the bytes of
+    /// the row.
+    ///
+    /// `append_only`: rows are never deleted. `output` names the columns of the input, and the number, a `UInt64`, if `which`
+    /// asks for it. Fails if a column cannot be a key or be stored.
+    pub fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        order: &[(usize, SortOptions)],
+        which: Top,
+        append_only: bool,
+        output: SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let entries =
+            || EntryEncoder::compile(Layout::keyed(input.clone(), keys)?, order, Vec::new());
+        let stage = |key, which: Top, append_only: bool, output| {
+            // Skipped rows would have to be kept as well.
+            let append_only = append_only && which.skip == 0 && which.take.is_some();
+            Ok::<_, CodecError>(Stage { key, entries: entries()?, which, append_only, output })
+        };
+        let first = append_only && which.last() == 1;
+        let mut local = None;
+        if keys.is_empty() && which.take.is_some() {
+            let mut columns = all_columns(input);
+            columns.retain(|&column| !has_maps(input.field(column).data_type()));
+            let which = Top { skip: 0, take: Some(which.last()), numbered: false, ..which };
+            let key = KeyColumns::new(input, &columns)?;
+            local = Some(stage(key, which, append_only, input.clone())?);
+        }
+        Ok(Self {
+            pre_aggregation: first
+                .then(|| PreAggregation::compile(input, keys, order))
+                .transpose()?,
+            local,
+            stage: stage(KeyColumns::new(input, keys)?, which, append_only, output)?,
+        })
+    }
+}
+
+/// The rows of each group that the spec selects. Exchanges rows by group.
+pub fn top<'scope>(
+    spec: &Spec,
+    rows: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let rows = match &spec.pre_aggregation {
+        Some(pre_aggregation) => pre_aggregate(pre_aggregation, rows, context),
+        None => rows,
+    };
+    match &spec.local {
+        // The first rows of all are among the first rows of each worker, so that no worker has to keep all rows.
+        Some(local) if rows.scope().peers() > 1 => {
+            let rows = select_on_worker(local, rows, context);
+            // A selection changes by deletions too.
+            select_on_worker(&Stage { append_only: false, ..spec.stage.clone() }, rows, context)
+        }
+        _ => select_on_worker(&spec.stage, rows, context),
+    }
+}
+
+/// Exchanges rows and selects on each worker.
+fn select_on_worker<'scope>(
+    stage: &Stage,
+    rows: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let Stage { key, entries, which, append_only, output } = stage.clone();
+    let layout = entries.layout().clone();
+    let encoded = entries.encode(exchange(rows, &key, context), context);
     let key = layout.key_names();
-    // What is skipped would have to be kept as well.
-    let append_only = append_only && which.skip == 0 && which.take.is_some();
-    let answers = if append_only {
+    let selected = if append_only {
         let entries = arrange_encoded::<Epoch, NullTrace<Epoch>>(
             encoded,
-            &context,
             "ArrangeEntries",
             key.clone(),
+            context,
             push_entries,
         );
-        let logic = Growing::new(which, &context);
-        fold::<Epoch, _, Spine<Epoch>, _>(entries, 0, &context, "GrowingTop", key, logic).stream
+        let logic = AppendOnly::new(which, context);
+        reduce::<_, Spine<Epoch>, _>(entries, Vec::new(), "AppendOnlyTop", key, context, logic)
+            .stream
     } else {
         let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
             encoded,
-            &context,
             "ArrangeEntries",
             key.clone(),
+            context,
             push_entries,
         );
         let logic = First {
             which,
             overlay: Overlay::default(),
-            old: Selection::new(&context),
-            new: Selection::new(&context),
+            old: Selection::new(context),
+            new: Selection::new(context),
             value: Vec::new(),
         };
-        fold::<Epoch, _, NullTrace<Epoch>, _>(entries, 0, &context, "Top", key, logic).stream
+        reduce::<_, NullTrace<Epoch>, _>(entries, Vec::new(), "Top", key, context, logic).stream
     };
-    Ok(crate::answers::rows(answers, &context, move |gathered| {
-        gathered.finish(|groups, answers| {
-            let columns = decode(&layout, which.numbered, append_only, groups, answers);
-            assemble(output.clone(), columns, answers.len())
+    decoded(selected, context, move |encoded| {
+        encoded.finish(|groups, rows| {
+            let columns = decode(&layout, which.numbered, append_only, groups, rows);
+            assemble(output.clone(), columns, rows.len())
         })
-    }))
+    })
 }
 
-/// The rows of answers, which are values, or `entries`, with their numbers if they have one.
+/// The columns of selected rows, which are values or `entries`, followed by their number if they are numbered.
 fn decode(
     layout: &Layout,
     numbered: bool,
@@ -152,9 +198,7 @@ fn decode(
         let answer = &answer[..answer.len() - number];
         if entries { split(answer, 0).1 } else { answer }
     });
-    let mut columns = layout
-        .decode(groups.iter(), values, &all_columns(layout.schema()))
-        .expect("a batch holds what its layout encoded");
+    let mut columns = layout.decode(groups.iter(), values, &all_columns(layout.schema()));
     if numbered {
         let numbers = answers.iter().map(|answer| {
             let bytes = answer[answer.len() - NUMBER..].try_into();
@@ -165,7 +209,7 @@ fn decode(
     columns
 }
 
-/// The bytes of a number at the end of an answer.
+/// The bytes of a number at the end of a selected row.
 pub(super) const NUMBER: usize = size_of::<u64>();
 
 /// Keeps the first rows of groups up to date.
@@ -177,25 +221,25 @@ struct First {
     value: Vec<u8>,
 }
 
-impl<T: PageTime> Logic<T> for First {
-    fn fold(
+impl Logic for First {
+    fn reduce(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: usize,
-        before: &mut Before<'_, T>,
-        answer: &mut Answer<T>,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
     ) {
-        let mut history = before.input(changes.key(key));
+        let mut history = prior.input(changes.key(key));
         self.overlay.clear();
         select(&mut self.old, self.which, &self.overlay, changes, history.as_deref_mut());
-        for moment in changes.moments(key) {
-            let time = changes.change(moment.start).time;
-            // Rows of a moment are in order: if the first is behind what comes out, all are.
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            // Rows of a time slice are in order: if the first is behind the selection, all are.
             let behind = match self.old.rejected() {
-                Some(rejected) => changes.value(moment.start) >= rejected,
+                Some(rejected) => changes.value(slice.start) >= rejected,
                 None => false,
             };
-            self.overlay.apply(changes, moment);
+            self.overlay.apply(changes, slice);
             if behind {
                 continue;
             }
@@ -208,20 +252,20 @@ impl<T: PageTime> Logic<T> for First {
                 if numbered {
                     value.extend_from_slice(&number.to_be_bytes());
                 }
-                answer.push(value, time, weight);
+                output.push(value, time, weight);
             });
             std::mem::swap(&mut self.old, &mut self.new);
         }
     }
 }
 
-/// Selects of what the group held, with the overlay laid over it.
-fn select<T: PageTime>(
+/// Selects from the history of a group with the overlay applied.
+fn select(
     selection: &mut Selection,
     which: Top,
     overlay: &Overlay,
-    changes: &Changes<T>,
-    history: Option<&mut Cursors<T>>,
+    changes: &Changes,
+    history: Option<&mut Cursors<Epoch>>,
 ) {
     let mut selecting = selection.select(which);
     overlay.visit(changes, history, &[], |entry, weight| selecting.take(entry, weight));

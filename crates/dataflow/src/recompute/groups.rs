@@ -1,4 +1,4 @@
-//! The rows of groups, and what comes of them.
+//! The rows of groups, and their results.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -6,10 +6,9 @@ use std::ops::Range;
 use alluvium_trace::memory::StateContext;
 
 use crate::codec::Encoded;
-use crate::fold::add;
+use crate::weight::add;
 
-/// The rows of several groups, one group after the other; a group may occur several times, as of several
-/// moments.
+/// The rows of several groups, one group after the other. A group may occur several times, as of several times.
 pub(crate) struct Groups {
     keys: Encoded,
     values: Encoded,

@@ -1,57 +1,57 @@
-//! What has no operator of its own: groups whose rows change are evaluated anew, by DataFusion.
+//! Recomputation: groups whose rows change are evaluated by DataFusion as a whole.
 //!
-//! The rows of a group are kept, in order. When some of them change, the whole group is decoded, together
-//! with others that changed, and an [`Evaluator`] says what comes of it; what is put out is the difference
-//! to what came of it before. That is found in the output's trace if it is kept there (one row for a group of
-//! many), or else by evaluating the rows of before as well.
+//! The rows of a group are kept, in order. When some of them change, the whole group is decoded, together with other changed
+//! groups, and an [`Evaluator`] computes its results. The output is the difference to the previous results. These are in the
+//! output's trace if it keeps them, which is cheap where a group has one result; otherwise the previous rows are evaluated
+//! as well.
 //!
-//! An evaluator gives the same results for the same rows in the same order, and so the results do not depend
-//! on how the rows came to be there.
+//! An evaluator returns the same results for the same rows in the same order. So results do not depend on the history of the
+//! rows.
 
 mod groups;
 
 use std::ops::Range;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Cursors, Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 
 use self::groups::{Answered, answered, difference};
 pub(crate) use self::groups::{Groups, Results};
-use crate::answers::rows_and_errors;
-use crate::arrangement::{Gathered, Stamps};
-use crate::delta::DeltaStream;
+use crate::decoded::decoded_with_errors;
+use crate::delta::{DeltaBuilder, DeltaStream, EncodedDelta};
 use crate::fault::{self, Fault};
-use crate::fold::{Answers, Before, Changes, Logic, fold, weight_of};
+use crate::fuel::Produced;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::ErrorRows;
 use crate::overlay::Overlay;
-use crate::pieces::Piece;
+use crate::reduce::{Changes, Output, Prior, Reduction, reduce};
+use crate::weight::weight_of;
 
-/// How many rows are evaluated together.
+/// How many rows are evaluated at once, or more if one group has more.
 const TOGETHER: usize = 32_768;
 
-/// Says what comes of groups.
+/// Computes the results of groups.
 pub(crate) trait Evaluator: 'static {
     /// Adds the results of each of the groups to `results`, in order.
     fn evaluate(&mut self, groups: &Groups, results: &mut Results);
 }
 
-/// What `evaluator` makes of the groups of `input`: rows of `layout`, and errors.
+/// The results of `evaluator` for the groups of `input`: rows of `layout`, and errors.
 ///
-/// The key of `input` is that of `layout`. `remember`: whether results are kept, rather than found again.
-/// `names` tell functions apart in errors.
+/// The key of `input` is that of `layout`. `remember`: keep the results instead of evaluating previous rows again. `names` are
+/// the functions' names in errors.
 pub(crate) fn recompute<'scope>(
     input: Arranged<'scope, TraceAgent<Spine<Epoch>>>,
     evaluator: impl Evaluator,
     layout: Layout,
     remember: bool,
-    context: &StateContext,
     names: Vec<String>,
+    context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let logic = Reevaluation {
+    let logic = Recompute {
         evaluator,
         remember,
         overlay: Overlay::default(),
@@ -59,54 +59,49 @@ pub(crate) fn recompute<'scope>(
         results: Results::new(context),
         kept: Results::new(context),
         pending: Vec::new(),
-        moments: Vec::new(),
+        slices: Vec::new(),
     };
     let key = layout.key_names();
     let stream = if remember {
-        fold::<Epoch, _, Spine<Epoch>, _>(input, 0, context, "Recompute", key, logic).stream
+        reduce::<_, Spine<Epoch>, _>(input, Vec::new(), "Recompute", key, context, logic).stream
     } else {
-        fold::<Epoch, _, NullTrace<Epoch>, _>(input, 0, context, "Recompute", key, logic).stream
+        reduce::<_, NullTrace<Epoch>, _>(input, Vec::new(), "Recompute", key, context, logic).stream
     };
     let decoder = Decoder { layout, names };
-    rows_and_errors(stream, context, move |gathered| decoder.decode(gathered))
+    decoded_with_errors(stream, context, move |encoded| decoder.decode(encoded))
 }
 
-/// Evaluates groups anew.
-struct Reevaluation<E, T> {
+/// Recomputes groups.
+struct Recompute<E> {
     evaluator: E,
     remember: bool,
     overlay: Overlay,
     groups: Groups,
     results: Results,
-    /// What the output holds of the pending keys, if it is kept.
+    /// The results that the output's trace keeps for the pending keys.
     kept: Results,
     pending: Vec<Pending>,
-    /// The moments of the pending keys: when, and the number of the group of then, if there is one.
-    moments: Vec<(T, Option<usize>)>,
+    /// The time slices of the pending keys: a time, and the group's number if it has rows at that time.
+    slices: Vec<(Epoch, Option<usize>)>,
 }
 
 /// A key whose groups are not evaluated yet.
 struct Pending {
     key: usize,
-    /// The number of the group, or of what is kept of it, of before.
+    /// The previous group, or its kept results.
     before: Option<usize>,
-    /// Where its moments end.
+    /// The end of its time slices.
     end: usize,
 }
 
-impl<E: Evaluator, T: PageTime> Logic<T> for Reevaluation<E, T> {
-    fn fold_all(
-        &mut self,
-        changes: &Changes<T>,
-        before: &mut Before<'_, T>,
-        answers: &mut Answers<'_, T>,
-    ) {
+impl<E: Evaluator> Reduction for Recompute<E> {
+    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output) {
         for number in 0..changes.len() {
             let key = changes.key(number);
             self.overlay.clear();
             let mut of_before = None;
             if self.remember {
-                if let Some(held) = before.output(key) {
+                if let Some(held) = prior.output(key) {
                     while let Some(answer) = held.val() {
                         let weight = weight_of(held);
                         if weight != 0 {
@@ -118,33 +113,33 @@ impl<E: Evaluator, T: PageTime> Logic<T> for Reevaluation<E, T> {
                 self.kept.end();
                 of_before = Some(self.kept.len() - 1);
             }
-            let mut history = before.input(key);
+            let mut history = prior.input(key);
             if !self.remember {
                 of_before = self.gather(changes, key, history.as_deref_mut());
             }
-            for moment in changes.moments(number) {
-                let time = changes.change(moment.start).time;
-                self.overlay.apply(changes, moment);
+            for slice in changes.time_slices(number) {
+                let time = changes.change(slice.start).time;
+                self.overlay.apply(changes, slice);
                 let group = self.gather(changes, key, history.as_deref_mut());
-                self.moments.push((time, group));
+                self.slices.push((time, group));
             }
-            let end = self.moments.len();
+            let end = self.slices.len();
             self.pending.push(Pending { key: number, before: of_before, end });
             if self.groups.rows() >= TOGETHER {
-                self.answer(changes, answers);
+                self.emit(changes, output);
             }
         }
-        self.answer(changes, answers);
+        self.emit(changes, output);
     }
 }
 
-impl<E: Evaluator, T: PageTime> Reevaluation<E, T> {
-    /// Takes the rows of a key, with the overlay laid over them, as a group.
+impl<E: Evaluator> Recompute<E> {
+    /// Makes the rows of a key, with the overlay applied, a group.
     fn gather(
         &mut self,
-        changes: &Changes<T>,
+        changes: &Changes,
         key: &[u8],
-        history: Option<&mut Cursors<T>>,
+        history: Option<&mut Cursors<Epoch>>,
     ) -> Option<usize> {
         let groups = &mut self.groups;
         self.overlay.visit(changes, history, &[], |value, weight| {
@@ -154,8 +149,8 @@ impl<E: Evaluator, T: PageTime> Reevaluation<E, T> {
         groups.end(key)
     }
 
-    /// Evaluates all groups, and answers for the pending keys.
-    fn answer(&mut self, changes: &Changes<T>, answers: &mut Answers<'_, T>) {
+    /// Evaluates all groups, and emits the changes of the pending keys.
+    fn emit(&mut self, changes: &Changes, output: &mut Output) {
         if self.groups.len() > 0 {
             self.evaluator.evaluate(&self.groups, &mut self.results);
         }
@@ -164,64 +159,63 @@ impl<E: Evaluator, T: PageTime> Reevaluation<E, T> {
         for pending in self.pending.drain(..) {
             let mut last = pending.before;
             let mut in_kept = self.remember;
-            for &(time, group) in &self.moments[start..pending.end] {
+            for &(time, group) in &self.slices[start..pending.end] {
                 let old = if in_kept { &self.kept } else { &self.results };
                 let skipped = fault::armed(Fault::ForgetOldResults);
                 difference(
                     old.of(last.filter(|_| !skipped)),
                     self.results.of(group),
-                    |answer, weight| answers.push(answer, time, weight),
+                    |answer, weight| output.push(answer, time, weight),
                 );
                 (last, in_kept) = (group, false);
             }
             start = pending.end;
-            answers.give(changes.key(pending.key));
+            output.finish_key(changes.key(pending.key));
         }
-        self.moments.clear();
+        self.slices.clear();
         self.groups.clear();
         self.results.clear();
         self.kept.clear();
     }
 }
 
-/// Turns answers into rows and errors.
+/// Turns results into rows and errors.
 struct Decoder {
     layout: Layout,
     names: Vec<String>,
 }
 
 impl Decoder {
-    fn decode(&self, gathered: &mut Gathered<Epoch>) -> Piece<Epoch> {
-        let (keys, answers, stamps) = gathered.parts();
+    fn decode(&self, encoded: &mut EncodedDelta<Epoch>) -> Produced<Epoch> {
+        let (keys, answers, updates) = encoded.parts();
         let mut row_keys: Vec<&[u8]> = Vec::with_capacity(answers.len());
         let mut rows: Vec<&[u8]> = Vec::with_capacity(answers.len());
-        let mut row_stamps = Stamps::default();
+        let mut row_updates = DeltaBuilder::default();
         let mut errors = ErrorRows::default();
-        let expectation = "a batch holds what its layout encoded";
         for (at, (key, answer)) in keys.iter().zip(answers.iter()).enumerate() {
-            let (time, weight) = (stamps.times[at], stamps.weights[at]);
+            let (time, weight) = updates.update(at);
             match answered(answer) {
                 Answered::Row(value) => {
                     row_keys.push(key);
                     rows.push(value);
-                    row_stamps.push(time, weight);
+                    row_updates.push(time, weight);
                 }
                 Answered::Error(number, message) => {
-                    let group = self.layout.decode_key(key).expect(expectation);
+                    let group = self.layout.decode_key(key);
                     errors.push(&self.names[number], &group, 0, message, time, weight);
                 }
             }
         }
         let all = all_columns(self.layout.schema());
-        let columns = self.layout.decode(row_keys, rows.iter().copied(), &all).expect(expectation);
+        let columns = self.layout.decode(row_keys, rows.iter().copied(), &all);
         let rows = assemble(self.layout.schema().clone(), columns, rows.len());
-        gathered.clear();
+        encoded.clear();
         let errors = (!errors.is_empty()).then(|| errors.finish());
-        Piece { rows: row_stamps.take(rows), errors }
+        Produced { rows: row_updates.finish(rows), errors }
     }
 }
 
-/// The rows of groups as often as they are there, and where those of each group lie.
+/// The rows of groups, each repeated by its weight, and the range of each group.
 pub(crate) fn expanded(rows: &RecordBatch, groups: &Groups) -> (RecordBatch, Vec<Range<usize>>) {
     let copies = |row| match fault::armed(Fault::IgnoreCopies) {
         true => 1,

@@ -1,4 +1,4 @@
-//! An aggregate that notices everything: which numbers it is given, how often, and in which order.
+//! An aggregate whose result depends on every input, on how often it occurs, and on the order.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion_common::{Result, ScalarValue, exec_err};
 use datafusion_expr::function::AccumulatorArgs;
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
-/// What the numbers `values` come to, in this order; NULL for none.
+/// The digest of `values` in this order; NULL without values.
 pub fn digest(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64> {
     let step = |digest: i64, value: Option<i64>| {
         digest.wrapping_mul(1_000_003).wrapping_add(value.unwrap_or(-77)).wrapping_add(5)
@@ -16,7 +16,7 @@ pub fn digest(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64> {
     values.into_iter().fold(None, |digest, value| Some(step(digest.unwrap_or(1), value)))
 }
 
-/// [`digest`] as a function of DataFusion's.
+/// [`digest`] as an aggregate function of DataFusion.
 pub fn function() -> Arc<AggregateUDF> {
     let signature = Signature::exact(vec![DataType::Int64], Volatility::Immutable);
     Arc::new(AggregateUDF::from(Digest { signature }))
@@ -66,10 +66,10 @@ impl Accumulator for Numbers {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        exec_err!("a digest is made in one piece")
+        exec_err!("a digest has no partial state")
     }
 
     fn merge_batch(&mut self, _states: &[ArrayRef]) -> Result<()> {
-        exec_err!("a digest is made in one piece")
+        exec_err!("a digest has no partial state")
     }
 }

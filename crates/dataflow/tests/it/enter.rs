@@ -1,14 +1,18 @@
-//! Can tactics read an arrangement of an outer scope inside a loop, through a wrapper of our own?
+//! An arrangement of an outer scope, joined inside a loop.
 //!
-//! Differential dataflow's own wrapper hides the batch from a tactic of ours. This one leaves it open:
-//! descriptions and frontiers gain a coordinate, pages stay as they are, and the tactic extends the
-//! times it reads. The test follows the edges of a changing acyclic graph round a loop and counts paths:
-//! a linear recursion, whose fixpoint needs nothing but the join.
+//! Differential dataflow's own wrapper for entered traces hides the batches from a tactic. The wrapper here gives
+//! descriptions and frontiers one more coordinate and leaves the pages accessible; the tactic extends the times
+//! it reads. The test counts the paths of a changing acyclic graph by following its edges in a loop: a linear
+//! recursion, whose fixpoint needs only the join.
+
+use std::collections::BTreeMap;
 
 use alluvium_dataflow::arrangement::arrange;
 use alluvium_dataflow::delta::{Delta, DeltaStream};
+use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::input::input;
 use alluvium_dataflow::layout::Layout;
+use alluvium_trace::memory::context;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
@@ -17,7 +21,6 @@ use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
-use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::dataflow::operators::vec::Map;
 use timely::dataflow::operators::{Concat, ConnectLoop, Enter, Feedback, Leave};
 use timely::order::Product;
@@ -25,12 +28,12 @@ use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::timestamp::Refines;
 
-use crate::model::{Collected, History, Random, Row, Rows, at, collect, delta, numbers};
+use crate::harness::{Feed, Rows, Run, at, every_seed, feed, history, numbers};
 
-/// Time inside the loop: the epoch, and how often round.
+/// Time inside the loop: the epoch and the iteration.
 type Round = Product<Epoch, u64>;
 
-/// A batch of the outer scope, seen from inside; its pages are open to tactics.
+/// A batch of the outer scope, seen from inside; tactics can read its pages.
 #[derive(Clone)]
 struct EnteredBatch {
     batch: Batch<Epoch>,
@@ -155,15 +158,15 @@ impl JoinTactic<Batch<Round>, EnteredBatch, Delta<Round>> for Follow {
         if times.is_empty() {
             return Box::new(std::iter::empty());
         }
-        let mut columns = self.paths.decode(keys.iter(), starts.iter(), &[0]).unwrap();
-        columns.extend(self.edges.decode(keys.iter(), ends.iter(), &[1]).unwrap());
+        let mut columns = self.paths.decode(keys.iter(), starts.iter(), &[0]);
+        columns.extend(self.edges.decode(keys.iter(), ends.iter(), &[1]));
         let rows = arrow::array::RecordBatch::try_new(numbers(&["start", "end"]), columns).unwrap();
         let times = alluvium_dataflow::delta::Times::Each(times.into());
         Box::new(std::iter::once(Delta::new(rows, times, Some(weights.into()))))
     }
 }
 
-/// The same rows with other times; messages keep theirs.
+/// Converts the time of each row; messages keep theirs.
 fn with_times<'scope, M, From, To>(
     stream: timely::dataflow::Stream<'scope, M, Delta<From>>,
     convert: impl Fn(&From) -> To + Copy + 'static,
@@ -195,29 +198,29 @@ fn paths<'scope>(
     let schema = numbers(&["start", "end"]);
     let by_start = Layout::keyed(schema.clone(), &[0]).unwrap();
     let by_end = Layout::keyed(schema, &[1]).unwrap();
-    let kept = arrange::<_, Spine<Epoch>>(edges.clone(), by_start.clone(), "Edges");
+    let kept = arrange::<_, Spine<Epoch>>(edges.clone(), &by_start, "Edges", &context::current());
     scope.iterative::<u64, _, _>(|inner| {
         let entered = Arranged {
-            stream: kept.arranged.stream.enter(inner).map(EnteredBatch::new),
+            stream: kept.stream.enter(inner).map(EnteredBatch::new),
             trace: Entered {
-                trace: kept.arranged.trace,
+                trace: kept.trace,
                 logical: Antichain::new(),
                 physical: Antichain::new(),
             },
         };
         let first = with_times(edges.enter(inner), |epoch: &Epoch| Round::to_inner(*epoch));
         let (handle, longer) = inner.feedback(Product::new(0, 1));
-        // A row that goes round once more changes one round later.
+        // A row that enters the next iteration changes one iteration later.
         let longer = with_times(longer, |time: &Round| Product::new(time.outer, time.inner + 1));
         let all = first.concat(longer);
-        let ended = arrange::<_, Spine<Round>>(all.clone(), by_end.clone(), "Paths");
+        let ended = arrange::<_, Spine<Round>>(all.clone(), &by_end, "Paths", &context::current());
         let tactic = Follow { paths: by_end, edges: by_start };
-        join_with_tactic(ended.arranged, entered, tactic).connect_loop(handle);
+        join_with_tactic(ended, entered, tactic).connect_loop(handle);
         with_times(all, |time: &Round| time.outer).leave(scope)
     })
 }
 
-/// How many paths lead from where to where.
+/// The number of paths between each two nodes.
 fn count_paths(edges: &Rows) -> Rows {
     let mut all = edges.clone();
     let mut last = edges.clone();
@@ -236,65 +239,27 @@ fn count_paths(edges: &Rows) -> Rows {
     all
 }
 
-fn check(seed: u64) {
-    let mut random = Random::new(seed);
-    let mut history = History::new();
-    let mut present: Vec<Row> = Vec::new();
-    let epochs = 6;
-    for epoch in 1..=epochs {
-        for _ in 0..random.below(6) {
-            if !present.is_empty() && random.once_in(3) {
-                let index = random.below(present.len() as u64) as usize;
-                history.push((present.swap_remove(index), epoch, -1));
-            } else {
-                let start = random.below(6) as i64;
-                let end = start + 1 + random.below(3) as i64;
-                present.push(vec![Some(start), Some(end)]);
-                history.push((vec![Some(start), Some(end)], epoch, 1));
-            }
-        }
-    }
-    let collected = Collected::default();
-    let (shared, script) = (collected.clone(), history.clone());
-    timely::execute_directly(move |worker| {
-        let probe = Handle::new();
-        let mut end = worker.dataflow(|scope| {
-            let (end, edges) = input(scope, "edges");
-            collect(paths(scope, edges), shared).probe_with(&probe);
-            end
+fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
+    // Paths are not exchanged, so there is one worker.
+    let run = Run { workers: 1, ..Run::draw(seed, fault) };
+    let edges = history(&mut run.random(0xe47e4), run.epochs, |random| {
+        let start = random.below(6) as i64;
+        vec![Some(start), Some(start + 1 + random.below(3) as i64)]
+    });
+    let (settings, script) = (run.clone(), edges.clone());
+    let views = run.execute(["paths"], move |worker, watch| {
+        let input = worker.dataflow(|scope| {
+            let (input, edges) = input(scope, "edges", &context::current());
+            watch.watch(&"paths", paths(scope, edges));
+            input
         });
         let schema = numbers(&["start", "end"]);
-        for epoch in 1..=epochs {
-            let rows: Vec<(Row, i64)> = script
-                .iter()
-                .filter(|(_, time, _)| *time == epoch)
-                .map(|(row, _, weight)| (row.clone(), *weight))
-                .collect();
-            let sent = delta(&schema, &rows, epoch);
-            end.send(epoch, move || sent);
-            if seed.is_multiple_of(2) {
-                end.advance_to(epoch + 1);
-                worker.step();
-            }
-        }
-        drop(end);
-        while !probe.done() {
-            worker.step();
-        }
+        feed(worker, &settings, &schema, vec![Feed::new(input, &script)], &watch.probe);
     });
-    let collected = collected.lock().unwrap();
-    for epoch in 0..=epochs {
-        assert_eq!(
-            at(&collected, epoch),
-            count_paths(&at(&history, epoch)),
-            "at epoch {epoch}, seed {seed}"
-        );
-    }
+    run.compare(&views, |epoch| BTreeMap::from([("paths", count_paths(&at(&edges, epoch)))]))
 }
 
 #[test]
 fn an_outer_arrangement_joined_inside_a_loop_counts_the_paths_of_a_changing_graph() {
-    for seed in 0..60 {
-        check(seed);
-    }
+    every_seed(60, check);
 }

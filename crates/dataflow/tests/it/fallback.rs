@@ -1,17 +1,18 @@
-//! Aggregates that are evaluated anew, of distinct values, and beside sums and extremes, held against a model.
+//! Fallback aggregates, which are recomputed, and aggregates of distinct values, beside sums and extremes; compared with
+//! a model.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function, aggregate};
+use alluvium_dataflow::aggregate::{self, Aggregate, Fallback, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::window::Argument;
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
 
 use crate::digest::{self, digest};
-use crate::model::{Row, Rows, numbers};
-use crate::single::{Run, runs};
+use crate::harness::{Row, Rows, Run, assert_caught, compare_single, every_seed, numbers};
 
 const COLUMNS: [&str; 3] = ["group", "value", "other"];
 const RESULTS: [&str; 9] = [
@@ -26,7 +27,8 @@ const RESULTS: [&str; 9] = [
     "digest of values by others",
 ];
 
-fn own(function: Function, input: Option<usize>, distinct: bool) -> Aggregate {
+/// An aggregate that is maintained incrementally, with a number as its result.
+pub fn own(function: Function, input: Option<usize>, distinct: bool) -> Aggregate {
     Aggregate { function, input, distinct, result: DataType::Int64 }
 }
 
@@ -42,10 +44,11 @@ fn digest_of(column: usize, order: Vec<(usize, SortOptions)>, distinct: bool) ->
     }
 }
 
-/// One run; `chosen` says which aggregates there are.
+/// One run with a random choice of aggregates.
 fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
-    let (run, mut random) = Run::draw(seed, fault);
-    let history = run.history(&mut random, 2);
+    let run = Run::draw(seed, fault);
+    let mut random = run.random(0x51_49_13);
+    let history = run.grouped_history(&mut random, 2);
     let descending = SortOptions { descending: true, nulls_first: false };
     let all_own = [
         own(Function::Count, None, false),
@@ -54,7 +57,7 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         own(Function::Sum, Some(2), true),
         own(Function::Max, Some(1), false),
     ];
-    let all_evaluated = [
+    let all_fallback = [
         digest_of(1, vec![], false),
         digest_of(2, vec![], true),
         digest_of(1, vec![(2, descending)], false),
@@ -67,27 +70,29 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         chosen.iter().filter(|&&at| (from..to).contains(&at)).map(|at| at - from).collect()
     };
     let own: Vec<Aggregate> = pick(1, 6).into_iter().map(|at| all_own[at].clone()).collect();
-    let evaluated: Vec<Fallback> =
-        pick(6, 9).into_iter().map(|at| all_evaluated[at].clone()).collect();
+    let fallback: Vec<Fallback> =
+        pick(6, 9).into_iter().map(|at| all_fallback[at].clone()).collect();
     let columns: Vec<usize> = std::iter::once(0).chain(chosen).collect();
     let names: Vec<&'static str> = columns.iter().map(|&at| RESULTS[at]).collect();
-    let told = names.clone();
-    run.compare(
+    let shown = names.clone();
+    compare_single(
+        &run,
         &COLUMNS,
         &history,
         move |rows, schema| {
             let output = numbers(&names);
-            aggregate(rows, schema, &[0], &own, &evaluated, false, &output).unwrap().rows
+            let spec = aggregate::Spec::compile(schema, &[0], &own, &fallback, false, &output);
+            aggregate(&spec.unwrap(), rows, &context::current()).rows
         },
         |rows| {
             let all = model(rows).into_iter();
             all.map(|row| (columns.iter().map(|&at| row[at]).collect(), 1)).collect()
         },
     )
-    .map_err(|difference| format!("{told:?}, {difference}"))
+    .map_err(|difference| format!("{shown:?}, {difference}"))
 }
 
-/// All results of all groups.
+/// The results of all aggregates for each group.
 fn model(rows: &Rows) -> Vec<Row> {
     let mut groups: BTreeMap<Option<i64>, Vec<&Row>> = BTreeMap::new();
     for (row, weight) in rows {
@@ -96,7 +101,7 @@ fn model(rows: &Rows) -> Vec<Row> {
     let results = groups.into_iter().map(|(group, mut rows)| {
         let values = |column: usize| rows.iter().filter_map(move |row| row[column]);
         let distinct = |column: usize| values(column).collect::<BTreeSet<i64>>();
-        // NULLs come last, as numbers that are greater than all others.
+        // NULLs sort last, as if greater than all numbers.
         let last = |value: Option<i64>| (value.is_none(), value);
         let mut ascending: Vec<Option<i64>> = rows.iter().map(|row| row[1]).collect();
         ascending.sort_by_key(|&value| last(value));
@@ -106,7 +111,7 @@ fn model(rows: &Rows) -> Vec<Row> {
         let counts = [rows.len(), values(1).count(), distinct(1).len()];
         let sum = distinct(2).into_iter().reduce(|one, other| one + other);
         let greatest = values(1).max();
-        // Descending, NULLs last; rows equal in that by the value.
+        // Descending, NULLs last; ties are broken by the value.
         rows.sort_by_key(|row| (Reverse(row[2]), last(row[1])));
         let mut result = vec![group];
         result.extend(counts.map(|count| Some(count as i64)));
@@ -119,24 +124,18 @@ fn model(rows: &Rows) -> Vec<Row> {
 
 #[test]
 fn aggregates_of_all_kinds_equal_the_model_at_every_epoch() {
-    for seed in 0..2 * runs() {
-        if let Err(difference) = check(seed, None) {
-            panic!("{difference}");
-        }
-    }
+    every_seed(200, check);
 }
 
 #[test]
-fn faults_in_evaluating_groups_anew_are_caught() {
-    for fault in [
+fn faults_in_recomputing_groups_are_caught() {
+    let faults = [
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
         Fault::KeepOldAnswer,
         Fault::ForgetHistory,
         Fault::ForgetOldResults,
         Fault::IgnoreCopies,
-    ] {
-        let noticed = (0..60).filter(|&seed| check(seed, Some(fault)).is_err()).count();
-        assert!(noticed > 0, "{fault:?}");
-    }
+    ];
+    assert_caught(60, &faults, check);
 }

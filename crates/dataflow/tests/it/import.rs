@@ -1,44 +1,28 @@
-//! An arrangement read in other dataflows, as of an epoch.
+//! An arrangement imported into other dataflows as of an epoch.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use alluvium_dataflow::aggregate::{Aggregate, Function, aggregate};
-use alluvium_dataflow::arrangement::arrange;
-use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::aggregate::{self, Function, aggregate};
+use alluvium_dataflow::arrangement::keep;
 use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::exchange::exchange;
+use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::join;
+use alluvium_dataflow::join::{self, join};
 use alluvium_dataflow::layout::Layout;
-use alluvium_trace::{Epoch, Spine};
-use arrow::datatypes::DataType;
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::context;
 use timely::dataflow::operators::probe::{Handle, Probe};
+use timely::worker::Worker;
 
-use crate::model::{Collected, History, Random, Row, Rows, at, collect, delta, numbers};
+use crate::fallback::own;
+use crate::harness::{
+    Feed, History, Rows, Run, Watch, at, delta, every_seed, history, keyed, numbers,
+};
 
-/// Changes by epoch: a few keys, retractions included.
-fn changes(random: &mut Random, epochs: Epoch) -> History {
-    let mut history = History::new();
-    let mut present: Vec<Row> = Vec::new();
-    for epoch in 1..=epochs {
-        for _ in 0..random.below(8) {
-            if !present.is_empty() && random.once_in(3) {
-                let index = random.below(present.len() as u64) as usize;
-                history.push((present.swap_remove(index), epoch, -1));
-            } else {
-                let row = vec![Some(random.below(4) as i64), Some(random.below(5) as i64)];
-                present.push(row.clone());
-                history.push((row, epoch, 1));
-            }
-        }
-    }
-    history
-}
-
-/// What the views that import put out, by the epoch they were built at.
-type Built = BTreeMap<Epoch, (Collected, Collected)>;
+/// A view that imports: what it computes, and the epoch it is built as of.
+type View = (&'static str, Epoch);
 
 fn self_join(rows: &Rows) -> Rows {
     let mut pairs = Rows::new();
@@ -61,128 +45,106 @@ fn totals(rows: &Rows) -> Rows {
     totals.into_iter().map(|(key, (count, sum))| (vec![key, Some(count), Some(sum)], 1)).collect()
 }
 
-fn check(seed: u64) {
-    let mut random = Random::new(seed);
-    let epochs = 4 + random.below(8);
-    let workers = 1 + random.below(3) as usize;
-    let history = changes(&mut random, epochs);
-    let built: Arc<Built> = Arc::new(
-        (1..=epochs).map(|epoch| (epoch, (Collected::default(), Collected::default()))).collect(),
-    );
-    let (shared, script) = (built.clone(), history.clone());
-    let guards = timely::execute(timely::Config::process(workers), move |worker| {
-        let schema = numbers(&["key", "value"]);
-        let (mut rows, mut contents, probe) = worker.dataflow(|scope| {
-            let probe = Handle::new();
-            let (end, stream) = input(scope, "rows");
-            let codec = KeyCodec::new(&[DataType::Int64]).unwrap();
-            let stream = exchange(stream, &[0], codec);
-            let layout = Layout::keyed(numbers(&["key", "value"]), &[0]).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
-            kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept), probe)
-        });
-        let mut views = Vec::new();
-        for epoch in 1..=epochs {
-            let mine: Vec<(Row, i64)> = script
-                .iter()
-                .enumerate()
-                .filter(|(at, (_, time, _))| *time == epoch && at % workers == worker.index())
-                .map(|(_, (row, _, weight))| (row.clone(), *weight))
-                .collect();
-            let sent = delta(&schema, &mine, epoch);
-            rows.send(epoch, move || sent);
-            rows.advance_to(epoch + 1);
-            while probe.less_than(&(epoch + 1)) {
-                worker.step();
-            }
-            // Every third epoch compaction catches up: the trace then holds advanced times.
-            if epoch % 3 == 0 {
-                contents.allow_compaction(epoch);
-            }
-            let view = worker.dataflow(|scope| {
-                let done = Handle::new();
-                let mut imports = Imports::default();
-                let imported = contents.import(scope, epoch, &mut imports);
-                let (pairs, sums) = shared[&epoch].clone();
-                let all = [0, 1];
-                let joined = join(imported.clone(), imported.clone(), &all, &all);
-                collect(joined, pairs).probe_with(&done);
-                let count = Aggregate {
-                    function: Function::Count,
-                    input: None,
-                    distinct: false,
-                    result: DataType::Int64,
-                };
-                let sum = Aggregate {
-                    function: Function::Sum,
-                    input: Some(1),
-                    distinct: false,
-                    result: DataType::Int64,
-                };
-                let output = numbers(&["key", "count", "sum"]);
-                let stream = imported.deltas(&all);
-                let groups =
-                    aggregate(stream, &schema, &[0], &[count, sum], &[], false, &output).unwrap();
-                collect(groups.rows, sums).probe_with(&done);
-                (imports, done)
-            });
-            views.push(view);
+fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
+    let run = Run::draw(seed, fault);
+    let mut random = run.random(0x1a_90_47);
+    let rows = history(&mut random, run.epochs, |random| {
+        vec![Some(random.below(4) as i64), Some(random.below(5) as i64)]
+    });
+    let all = (1..=run.epochs).flat_map(|epoch| [("join", epoch), ("sums", epoch)]);
+    let (epochs, script) = (run.epochs, rows.clone());
+    let views = run.execute(all, move |worker, watch| import_all(worker, watch, epochs, &script));
+    for ((view, as_of), changes) in &views {
+        if let Some((_, time, _)) = changes.iter().find(|(_, time, _)| time < as_of) {
+            return Err(format!("{view} as of {as_of} changes at {time}, in {run:?}"));
         }
-        // Views that are dropped end while the rest goes on.
-        let (dropped, ended) = views.remove(0);
-        drop(dropped);
-        while !ended.done() {
-            worker.step();
-        }
-        drop(rows);
-        drop(contents);
-        while views.iter().any(|(_, done)| !done.done()) {
-            worker.step();
-        }
-    })
-    .unwrap();
-    for result in guards.join() {
-        result.unwrap();
-    }
-    for (as_of, (pairs, sums)) in built.iter() {
-        let (pairs, sums) = (pairs.lock().unwrap(), sums.lock().unwrap());
-        let last = if *as_of == 1 { 1 } else { epochs };
-        for (_, time, _) in pairs.iter().chain(sums.iter()) {
-            assert!(time >= as_of, "a change at {time} in a view built as of {as_of}, seed {seed}");
-        }
+        // The views built first are dropped as soon as the last ones are built.
+        let last = if *as_of == 1 { 1 } else { run.epochs };
         for epoch in *as_of..=last {
-            let rows = at(&history, epoch);
-            assert_eq!(
-                at(&pairs, epoch),
-                self_join(&rows),
-                "join as of {as_of} at {epoch}, {seed}"
-            );
-            assert_eq!(at(&sums, epoch), totals(&rows), "sums as of {as_of} at {epoch}, {seed}");
+            let rows = at(&rows, epoch);
+            let expected = if *view == "join" { self_join(&rows) } else { totals(&rows) };
+            let found = at(changes, epoch);
+            if found != expected {
+                return Err(format!(
+                    "{view} as of {as_of} at {epoch}: found {found:?}, expected {expected:?}, in {run:?}"
+                ));
+            }
         }
     }
+    Ok(())
 }
 
-#[test]
-fn a_view_built_as_of_an_epoch_holds_that_epoch_and_all_after_and_nothing_before() {
-    for seed in 0..60 {
-        check(seed);
+/// Arranges the rows in one dataflow, and imports the arrangement as of each epoch into two more.
+fn import_all(worker: &mut Worker, watch: &Watch<View>, epochs: Epoch, rows: &History) {
+    let schema = numbers(&["key", "value"]);
+    let (end, mut contents, probe) = worker.dataflow(|scope| {
+        let probe = Handle::new();
+        let (end, stream) = input(scope, "rows", &context::current());
+        let kept = keyed(stream, &schema, &[0]);
+        kept.arranged.stream.clone().probe_with(&probe);
+        (end, Contents::new(&kept, &context::current()), probe)
+    });
+    let mut rows = Feed::new(end, rows);
+    let mut views = Vec::new();
+    for epoch in 1..=epochs {
+        rows.send(worker, &schema, epoch);
+        rows.advance();
+        while probe.less_than(&(epoch + 1)) {
+            worker.step();
+        }
+        // Every third epoch compaction catches up: the trace then holds advanced times.
+        if epoch % 3 == 0 {
+            contents.allow_compaction(epoch);
+        }
+        let view = worker.dataflow(|scope| {
+            let done = Handle::new();
+            let mut imports = Imports::default();
+            let imported = contents.import(scope, epoch, &mut imports);
+            let all = [0, 1];
+            let spec = join::Spec::new((&schema, &all), (&schema, &all));
+            let joined = join(&spec, imported.clone(), imported.clone(), &context::current());
+            watch.watch_with(&("join", epoch), joined, &done);
+            let aggregates =
+                [own(Function::Count, None, false), own(Function::Sum, Some(1), false)];
+            let output = numbers(&["key", "count", "sum"]);
+            let stream = imported.deltas(&all, &context::current());
+            let spec = aggregate::Spec::compile(&schema, &[0], &aggregates, &[], false, &output);
+            let groups = aggregate(&spec.unwrap(), stream, &context::current());
+            watch.watch_with(&("sums", epoch), groups.rows, &done);
+            (imports, done)
+        });
+        views.push(view);
+    }
+    // Views that are dropped end while the others continue.
+    let (dropped, ended) = views.remove(0);
+    drop(dropped);
+    while !ended.done() {
+        worker.step();
+    }
+    drop(rows);
+    drop(contents);
+    while views.iter().any(|(_, done)| !done.done()) {
+        worker.step();
     }
 }
 
 #[test]
-fn a_snapshot_reads_every_epoch_that_compaction_has_not_passed() {
+fn a_view_built_as_of_an_epoch_equals_the_model_from_that_epoch_on() {
+    every_seed(60, check);
+}
+#[test]
+fn a_snapshot_reads_every_epoch_that_is_not_compacted() {
     let found = Arc::new(Mutex::new(Vec::new()));
     let shared = found.clone();
     timely::execute_directly(move |worker| {
         let schema = numbers(&["key", "value"]);
         let probe = Handle::new();
         let (mut rows, contents) = worker.dataflow(|scope| {
-            let (end, stream) = input(scope, "rows");
+            let (end, stream) = input(scope, "rows", &context::current());
             let layout = Layout::rows(numbers(&["key", "value"])).unwrap();
-            let kept = arrange::<_, Spine<Epoch>>(stream, layout, "Rows");
+            let kept = keep(stream, layout, "Rows", &context::current());
             kept.arranged.stream.clone().probe_with(&probe);
-            (end, Contents::new(&kept))
+            (end, Contents::new(&kept, &context::current()))
         });
         let row = |value| vec![Some(1), Some(value)];
         let sent = delta(&schema, &[(row(10), 2)], 1);

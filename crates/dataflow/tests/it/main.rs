@@ -1,14 +1,12 @@
 //! Tests of the dataflow crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod chains;
 mod digest;
 mod enter;
 mod fallback;
+mod harness;
 mod import;
-mod matches;
-mod model;
-mod random;
-mod schedule;
-mod single;
+mod joins;
 mod top;
 mod window;

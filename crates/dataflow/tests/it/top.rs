@@ -1,15 +1,16 @@
-//! The first rows of groups, numbered in every way, held against a model.
+//! Top-k per group with every kind of numbering, compared with a model.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::ranked::{Numbering, Top, top};
+use alluvium_dataflow::ranked::top::{self, top};
+use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-use crate::model::{Row, Rows};
-use crate::single::{Run, runs};
+use crate::harness::{Row, Rows, Run, assert_caught, compare_single, every_seed};
 
 const COLUMNS: [&str; 3] = ["group", "value", "other"];
 
@@ -22,12 +23,13 @@ fn numbered(schema: &SchemaRef) -> SchemaRef {
     std::sync::Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// One run; whether rows are told apart by the order or only by their numbers is left to chance.
+/// One run. It is random whether rows are numbered by row, by rank or by dense rank.
 fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
-    let (run, mut random) = Run::draw(seed, fault);
-    let mut history = run.history(&mut random, 2);
-    let grows = random.once_in(3);
-    if grows {
+    let run = Run::draw(seed, fault);
+    let mut random = run.random(0x51_49_13);
+    let mut history = run.grouped_history(&mut random, 2);
+    let append_only = random.once_in(3);
+    if append_only {
         history.retain(|&(_, _, weight)| weight > 0);
     }
     let numbering =
@@ -40,22 +42,26 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     };
     let grouped = random.once_in(2);
     let keys: &'static [usize] = if grouped { &[0] } else { &[] };
-    // Rows that are numbered one by one are told apart, or the model could not know which comes first.
+    // Row numbers need a total order, or the model could not know which of several equal rows comes first.
     let order = match numbering {
         Numbering::Row => vec![(1, DESCENDING), (2, DESCENDING), (0, DESCENDING)],
         _ => vec![(1, DESCENDING)],
     };
     let columns: Vec<usize> = order.iter().map(|&(column, _)| column).collect();
-    run.compare(
+    compare_single(
+        &run,
         &COLUMNS,
         &history,
         move |rows, schema| {
             let output = if which.numbered { numbered(schema) } else { schema.clone() };
-            top(rows, schema, keys, &order, which, grows, output).unwrap()
+            let spec = top::Spec::compile(schema, keys, &order, which, append_only, output);
+            top(&spec.unwrap(), rows, &context::current())
         },
         |rows| model(rows, grouped, &columns, which),
     )
-    .map_err(|difference| format!("{which:?}, grouped {grouped}, grows {grows}, {difference}"))
+    .map_err(|difference| {
+        format!("{which:?}, grouped {grouped}, append-only {append_only}, {difference}")
+    })
 }
 
 fn model(rows: &Rows, grouped: bool, order: &[usize], which: Top) -> Rows {
@@ -90,23 +96,17 @@ fn model(rows: &Rows, grouped: bool, order: &[usize], which: Top) -> Rows {
 
 #[test]
 fn the_first_rows_of_groups_equal_the_model_at_every_epoch() {
-    for seed in 0..2 * runs() {
-        if let Err(difference) = check(seed, None) {
-            panic!("{difference}");
-        }
-    }
+    every_seed(200, check);
 }
 
 #[test]
 fn faults_in_choosing_the_first_rows_are_caught() {
-    for fault in [
+    let faults = [
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
         Fault::KeepOldAnswer,
         Fault::ForgetHistory,
         Fault::KeepNumbers,
-    ] {
-        let noticed = (0..60).filter(|&seed| check(seed, Some(fault)).is_err()).count();
-        assert!(noticed > 0, "{fault:?}");
-    }
+    ];
+    assert_caught(60, &faults, check);
 }

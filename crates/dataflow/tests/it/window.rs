@@ -1,25 +1,25 @@
-//! Window functions over random partitions, held against a model.
+//! Window functions over random partitions, compared with a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::window::{Argument, WindowFunction, window};
+use alluvium_dataflow::window::{self, Argument, WindowFunction, window};
+use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::ScalarValue;
 use datafusion_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
 
 use crate::digest::{self, digest};
-use crate::model::{Row, Rows, numbers};
-use crate::single::{Run, runs};
+use crate::harness::{Row, Rows, Run, assert_caught, compare_single, every_seed, numbers};
 
 const COLUMNS: [&str; 3] = ["group", "value", "other"];
 
 /// Descending with NULLs last, as the model orders them.
 const DESCENDING: SortOptions = SortOptions { descending: true, nulls_first: false };
 
-/// Over all rows up to the one in hand, or over the whole partition.
+/// A digest over all rows up to the current one, or over the whole partition.
 fn digest_of(column: usize, running: bool) -> WindowFunction {
     let unbounded = ScalarValue::UInt64(None);
     let end = match running {
@@ -39,23 +39,27 @@ fn digest_of(column: usize, running: bool) -> WindowFunction {
 }
 
 fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
-    let (run, mut random) = Run::draw(seed, fault);
-    let history = run.history(&mut random, 2);
+    let run = Run::draw(seed, fault);
+    let mut random = run.random(0x51_49_13);
+    let history = run.grouped_history(&mut random, 2);
     let partitioned = random.once_in(2);
     let keys: &'static [usize] = if partitioned { &[0] } else { &[] };
-    // The rest of the row is in the order or among what tells equals apart.
+    // The remaining columns are part of the order, or break its ties.
     let (order, ties) = match random.once_in(2) {
         true => (vec![(1, DESCENDING), (2, DESCENDING), (0, DESCENDING)], vec![]),
         false => (vec![(1, DESCENDING)], vec![2, 0]),
     };
     let all_ordered = ties.is_empty();
-    run.compare(
+    compare_single(
+        &run,
         &COLUMNS,
         &history,
         move |rows, schema| {
             let functions = [digest_of(2, true), digest_of(1, false)];
             let output = numbers(&["group", "value", "other", "running", "whole"]);
-            window(rows, schema, keys, &order, &ties, &functions, &output).unwrap().rows
+            let spec =
+                window::Spec::compile(schema, keys, &order, &ties, &functions, &output).unwrap();
+            window(&spec, rows, &context::current()).rows
         },
         |rows| model(rows, partitioned, all_ordered),
     )
@@ -90,24 +94,18 @@ fn model(rows: &Rows, partitioned: bool, all_ordered: bool) -> Rows {
 
 #[test]
 fn window_functions_equal_the_model_at_every_epoch() {
-    for seed in 0..2 * runs() {
-        if let Err(difference) = check(seed, None) {
-            panic!("{difference}");
-        }
-    }
+    every_seed(200, check);
 }
 
 #[test]
-fn faults_in_evaluating_partitions_anew_are_caught() {
-    for fault in [
+fn faults_in_recomputing_partitions_are_caught() {
+    let faults = [
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
         Fault::KeepOldAnswer,
         Fault::ForgetHistory,
         Fault::ForgetOldResults,
         Fault::IgnoreCopies,
-    ] {
-        let noticed = (0..60).filter(|&seed| check(seed, Some(fault)).is_err()).count();
-        assert!(noticed > 0, "{fault:?}");
-    }
+    ];
+    assert_caught(60, &faults, check);
 }

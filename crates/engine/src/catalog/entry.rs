@@ -42,8 +42,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Refuses to take rows out of a table, called `name`, into which they only enter.
-    pub(crate) fn check_leave(&self, name: &str) -> Result<()> {
+    /// Refuses to delete rows of a table, called `name`, that keeps none or is append-only.
+    pub(crate) fn check_delete(&self, name: &str) -> Result<()> {
         if !self.kept {
             return Err(Error::sql(format!("\"{name}\" keeps no rows to delete: {KEEPING}")));
         }

@@ -1,20 +1,22 @@
-//! The indexes there are, and who uses them.
+//! The indexes that exist, and how many dataflows use them.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::hash_map::{Entry as Place, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_sql::plan::Index;
+use alluvium_sql::physical::CompiledIndex;
+use alluvium_sql::plan::Fingerprint;
 use parking_lot::Mutex;
 
 use crate::worker::DataflowId;
 
-/// The indexes that views and subscriptions share. One that nobody uses any more is gone.
+/// The indexes that views and subscriptions share, by what they hold. One without users is removed.
 #[derive(Default)]
-pub(crate) struct Indexes(Mutex<Vec<Entry>>);
+pub(crate) struct Indexes(Mutex<HashMap<Fingerprint, Entry>>);
 
 struct Entry {
     id: DataflowId,
-    index: Arc<Index>,
+    /// The indexes it is made of.
+    parts: Vec<Fingerprint>,
     /// How many views, subscriptions and indexes use it.
     users: usize,
 }
@@ -22,44 +24,54 @@ struct Entry {
 /// The indexes that one view or subscription uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// Each as often as it is used.
-    pub(crate) all: Vec<DataflowId>,
-    /// Those whose errors are its own.
+    /// Each once, with its dataflow.
+    pub(crate) all: BTreeMap<Fingerprint, DataflowId>,
+    /// Those whose errors it reports.
     pub(crate) reported: BTreeSet<DataflowId>,
 }
 
+impl Uses {
+    /// Adds an index and its dataflow.
+    pub(crate) fn add(&mut self, index: &CompiledIndex, id: DataflowId) {
+        self.all.insert(index.fingerprint, id);
+        if index.reported {
+            self.reported.insert(id);
+        }
+    }
+}
+
 impl Indexes {
-    /// The index equal to this one, if there is one, with one user more.
-    pub(crate) fn acquire(&self, index: &Index) -> Option<DataflowId> {
+    /// The index of this fingerprint, if it exists, with one more user.
+    pub(crate) fn acquire(&self, fingerprint: Fingerprint) -> Option<DataflowId> {
         let mut entries = self.0.lock();
-        let entry = entries.iter_mut().find(|entry| *entry.index == *index)?;
+        let entry = entries.get_mut(&fingerprint)?;
         entry.users += 1;
         Some(entry.id)
     }
 
     /// Adds an index that has been built, with its first user; it becomes a user of those it is made of.
-    pub(crate) fn insert(&self, id: DataflowId, index: Arc<Index>) {
+    pub(crate) fn insert(&self, id: DataflowId, index: &CompiledIndex) {
         let mut entries = self.0.lock();
-        for part in index.parts() {
-            if let Some(entry) = entries.iter_mut().find(|entry| entry.id.0 == part) {
+        for part in &index.parts {
+            if let Some(entry) = entries.get_mut(part) {
                 entry.users += 1;
             }
         }
-        entries.push(Entry { id, index, users: 1 });
+        entries.insert(index.fingerprint, Entry { id, parts: index.parts.clone(), users: 1 });
     }
 
-    /// Takes a user from each of these; gives those that nobody uses any more, users first.
-    pub(crate) fn release(&self, uses: &[DataflowId]) -> Vec<DataflowId> {
+    /// Takes a user from each of these; returns those without any, users before what they use.
+    pub(crate) fn release(&self, uses: &Uses) -> Vec<DataflowId> {
         let mut entries = self.0.lock();
-        let mut released = uses.to_vec();
+        let mut released: Vec<Fingerprint> = uses.all.keys().copied().collect();
         let mut gone = Vec::new();
-        while let Some(id) = released.pop() {
-            let Some(at) = entries.iter().position(|entry| entry.id == id) else { continue };
-            entries[at].users -= 1;
-            if entries[at].users == 0 {
-                let entry = entries.remove(at);
-                gone.push(id);
-                released.extend(entry.index.parts().into_iter().map(DataflowId));
+        while let Some(fingerprint) = released.pop() {
+            let Place::Occupied(mut place) = entries.entry(fingerprint) else { continue };
+            place.get_mut().users -= 1;
+            if place.get().users == 0 {
+                let entry = place.remove();
+                gone.push(entry.id);
+                released.extend(entry.parts);
             }
         }
         gone

@@ -46,6 +46,8 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         text("view"),
         text("operator"),
         text("key"),
+        text("id"),
+        text("fingerprint"),
         number("rows"),
         number("memory_bytes"),
         number("disk_bytes"),

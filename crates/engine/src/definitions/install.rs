@@ -1,8 +1,10 @@
 //! Dataflows of plans, over the indexes they share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_sql::plan::IncrementalPlan;
+use alluvium_sql::physical::{Compiled, CompiledIndex, PhysicalPlan};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 
 use super::Definitions;
@@ -11,37 +13,31 @@ use crate::error::Result;
 use crate::sequencer::Stream;
 use crate::worker::{Dataflow, DataflowId};
 
+/// A plan as one worker runs it.
+pub(super) struct View<'a> {
+    pub(super) plan: &'a Arc<PhysicalPlan>,
+    /// The dataflows of the indexes it reads.
+    pub(super) indexes: &'a Arc<BTreeMap<Fingerprint, DataflowId>>,
+    pub(super) worker: usize,
+    pub(super) id: DataflowId,
+    pub(super) as_of: Epoch,
+}
+
 impl Definitions {
-    /// Builds the dataflow of a plan. Indexes it shares with other dataflows are built where they are missing.
+    /// Installs the dataflow of a plan. Indexes it shares with other dataflows are installed where they are missing.
     /// The caller holds the definitions' lock.
     pub(super) fn install_plan(
         &self,
-        plan: &IncrementalPlan,
-        mut dataflow: impl FnMut(&Arc<IncrementalPlan>, usize, DataflowId, Epoch) -> Dataflow,
+        compiled: &Compiled,
+        mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
         let mut uses = Uses::default();
-        let shared = plan.clone().share(&mut |index, reported| {
-            let id = match self.indexes.acquire(&index) {
-                Some(id) => id,
-                None => {
-                    let index = Arc::new(index);
-                    let streams = self.streams(&index.rows);
-                    let built = self
-                        .sequencer
-                        .install(&streams, |_, _, _| Dataflow::Index(index.clone()))?;
-                    self.indexes.insert(built, index);
-                    built
-                }
-            };
-            uses.all.push(id);
-            if reported {
-                uses.reported.insert(id);
-            }
-            Ok(id.0)
-        });
-        let installed = shared.and_then(|plan| {
-            let (streams, plan) = (self.streams(&plan), Arc::new(plan));
-            self.sequencer.install(&streams, |worker, id, as_of| dataflow(&plan, worker, id, as_of))
+        let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
+        let installed = used.and_then(|()| {
+            let (plan, indexes) = (&compiled.plan, Arc::new(uses.all.clone()));
+            self.sequencer.install(&self.streams(plan), |worker, id, as_of| {
+                dataflow(View { plan, indexes: &indexes, worker, id, as_of })
+            })
         });
         match installed {
             Ok(id) => Ok((id, uses)),
@@ -52,23 +48,40 @@ impl Definitions {
         }
     }
 
+    /// Adds an index to those that are used, and installs it if it is missing. The indexes it is made of are used
+    /// already.
+    fn use_index(&self, index: &CompiledIndex, uses: &mut Uses) -> Result<()> {
+        let id = match self.indexes.acquire(index.fingerprint) {
+            Some(id) => id,
+            None => {
+                let indexes = Arc::new(uses.all.clone());
+                let streams = self.streams(&index.plan);
+                let id = self.sequencer.install(&streams, |_, _, _| Dataflow::Index {
+                    plan: index.plan.clone(),
+                    indexes: indexes.clone(),
+                })?;
+                self.indexes.insert(id, index);
+                id
+            }
+        };
+        uses.add(index, id);
+        Ok(())
+    }
+
     /// Releases indexes, and removes those without users.
     pub(super) fn release(&self, uses: &Uses) {
-        for gone in self.indexes.release(&uses.all) {
+        for gone in self.indexes.release(uses) {
             self.sequencer.remove(gone);
         }
     }
 
-    /// The tables that a plan reads and that keep nothing.
-    fn streams(&self, plan: &IncrementalPlan) -> Vec<Stream> {
+    /// The tables that a plan reads and that do not keep their rows.
+    fn streams(&self, plan: &PhysicalPlan) -> Vec<Stream> {
         let entries = self.catalog.entries();
-        let mut streams = Vec::new();
-        plan.visit_relations(&mut |relation| {
-            let entry = entries.get(relation).filter(|entry| entry.is_stream());
-            if let Some(id) = entry.and_then(|entry| entry.dataflow()) {
-                streams.push(Stream { id, name: relation.to_owned() });
-            }
+        let streams = plan.streams().iter().filter_map(|name| {
+            let id = entries.get(name)?.dataflow()?;
+            Some(Stream { id, name: name.clone() })
         });
-        streams
+        streams.collect()
     }
 }

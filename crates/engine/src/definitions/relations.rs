@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_sql::lower;
+use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 
@@ -39,9 +39,8 @@ impl Definitions {
             IfTaken::Fail | IfTaken::Keep => None,
         };
         let _lock = self.lock();
-        lower::check(&definition.schema)
-            .and_then(|()| lower::check_keys(&definition.schema, &definition.primary_key))
-            .map_err(|error| Error::sql(error.to_string()))?;
+        let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
+        let table = Arc::new(table);
         let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
         let inputs = definition.connectors.iter();
         let inputs =
@@ -57,11 +56,7 @@ impl Definitions {
             Taken::Replace(before) => self.remove(&before, connectors),
         };
         let id = self.sequencer.install(&[], |_, _, _| match kept {
-            true => Dataflow::Table {
-                name: name.clone(),
-                schema: schema.clone(),
-                primary_key: primary_key.clone(),
-            },
+            true => Dataflow::Table { name: name.clone(), table: table.clone() },
             false => Dataflow::Stream { name: name.clone() },
         })?;
         let definition = Definition::Table(Table { id, primary_key, defaults, kept, append_only });
@@ -93,7 +88,11 @@ impl Definitions {
             Arc::make_mut(&mut entries).remove(name);
         }
         let planned = self.planner.view(definition, &Scope(&entries))?;
-        lower::check_plan(&planned.plan).map_err(|error| Error::sql(error.to_string()))?;
+        let output = match kind {
+            ViewKind::Materialized => Output::Rows,
+            ViewKind::Plain | ViewKind::Local => Output::Changes,
+        };
+        let compiled = compile(&planned.plan, output)?;
         if planned.reads.iter().any(|relation| relation == CLOCK) {
             self.sequencer.start_clock(writer.now()?)?;
         }
@@ -102,11 +101,10 @@ impl Definitions {
             // It is part of the views that name it.
             ViewKind::Local => (None, Uses::default()),
             ViewKind::Plain | ViewKind::Materialized => {
-                let keep = kind == ViewKind::Materialized;
-                let (id, uses) = self.install_plan(&plan, |plan, _, _, _| Dataflow::View {
+                let (id, uses) = self.install_plan(&compiled, |view| Dataflow::View {
                     name: name.clone(),
-                    plan: plan.clone(),
-                    keep,
+                    plan: view.plan.clone(),
+                    indexes: view.indexes.clone(),
                     sink: None,
                 })?;
                 (Some(id), uses)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::physical::{Output, compile};
 use arrow::datatypes::SchemaRef;
 
 use super::Definitions;
@@ -23,13 +24,13 @@ impl Definitions {
     pub(crate) fn subscribe(&self, name: &str) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
-        let plan = entry.changes()?;
+        let compiled = compile(entry.changes()?.as_ref(), Output::Changes)?;
         let feed = Feed::new(self.sequencer.workers(), self.progress.clone(), self.poison.clone());
-        let (id, uses) = self.install_plan(&plan, |plan, worker, id, as_of| Dataflow::View {
-            name: format!("subscription {} to {name}", id.0),
-            plan: plan.clone(),
-            keep: false,
-            sink: Some(Box::new(FeedSink::new(feed.clone(), worker, as_of))),
+        let (id, uses) = self.install_plan(&compiled, |view| Dataflow::View {
+            name: format!("subscription {} to {name}", view.id.0),
+            plan: view.plan.clone(),
+            indexes: view.indexes.clone(),
+            sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.as_of))),
         })?;
         self.subscriptions
             .lock()

@@ -27,6 +27,8 @@ pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> 
         texts(|counters| &counters.label.relation),
         texts(|counters| &counters.label.operator),
         texts(|counters| &counters.label.key),
+        texts(|counters| &counters.label.id),
+        texts(|counters| &counters.label.fingerprint),
         numbers(|counters| counters.rows),
         numbers(|counters| counters.memory),
         numbers(|counters| counters.disk),

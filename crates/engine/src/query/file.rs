@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, new_null_array};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -19,6 +19,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::error::Error;
 use crate::source::{Inferred, InputReader, Registry, Source, SourceRequest};
+use crate::writer::complete_with_nulls;
 
 /// A file that a query reads; every scan of it opens it again.
 #[derive(Clone)]
@@ -35,13 +36,13 @@ impl File {
         schema: SchemaRef,
         inferred: Inferred,
         batch_rows: usize,
-    ) -> crate::error::Result<Self> {
+    ) -> Self {
         let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1));
-        let defaults = RecordBatch::try_new(schema.clone(), nulls.collect())?;
+        let has_default = vec![false; schema.fields().len()];
         let options = inferred.options;
-        Ok(Self { source, request: SourceRequest { path, options, schema, defaults, batch_rows } })
+        let request = SourceRequest { path, options, schema, has_default, batch_rows };
+        Self { source, request }
     }
 }
 
@@ -125,9 +126,14 @@ impl LazyBatchGenerator for FileRows {
         };
         let Some(portion) = reader.next().map_err(external)? else { return Ok(None) };
         match portion.refused.first() {
-            // There is nobody to count it for.
+            // No table counts it.
             Some(refusal) => Err(external(Error::source(refusal.to_string()))),
-            None => Ok(Some(portion.rows)),
+            None => {
+                let schema = &self.file.request.schema;
+                let columns = complete_with_nulls(schema, &portion.rows, &portion.absent);
+                let columns = columns.map_err(external)?;
+                Ok(Some(RecordBatch::try_new(schema.clone(), columns)?))
+            }
         }
     }
 

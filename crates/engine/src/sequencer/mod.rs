@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_sql::catalog::KEEPING;
+use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
@@ -20,8 +21,8 @@ use parking_lot::Mutex;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
-use crate::transaction::Write;
-use crate::worker::{Command, Dataflow, DataflowId, Pool, Portion, Progress};
+use crate::transaction::TableChange;
+use crate::worker::{Command, Dataflow, DataflowId, Pool, Progress};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -93,7 +94,7 @@ impl Sequencer {
     /// The caller holds the write lock, so that no other commit takes the place waited for.
     pub(crate) fn commit(
         &self,
-        changes: Vec<(DataflowId, Vec<Write>)>,
+        changes: Vec<(DataflowId, Vec<TableChange>)>,
         time: Moment,
     ) -> Result<Epoch> {
         self.progress.wait_capacity(self.last(), || match self.budget.is_exceeded() {
@@ -105,7 +106,7 @@ impl Sequencer {
         let mut state = self.state.lock();
         state.changed.extend(changed);
         if let Some(clock) = &mut state.clock {
-            shares[0].push((clock.id, vec![clock.advance(time)]));
+            shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
         Ok(self.make_epoch(&mut state, shares, time))
     }
@@ -113,7 +114,7 @@ impl Sequencer {
     fn make_epoch(
         &self,
         state: &mut State,
-        mut shares: Vec<Vec<(DataflowId, Vec<Portion>)>>,
+        mut shares: Vec<Vec<(DataflowId, Vec<TableChange>)>>,
         time: Moment,
     ) -> Epoch {
         let epoch = self.last() + 1;
@@ -135,14 +136,14 @@ impl Sequencer {
             if state.clock.is_some() {
                 return Ok(());
             }
+            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
             let id = self.install_now(&mut state, |_, _, _| Dataflow::Table {
                 name: CLOCK.to_owned(),
-                schema: CLOCK_SCHEMA.clone(),
-                primary_key: Vec::new(),
+                table: table.clone(),
             })?;
             let time = state.time.unwrap_or(now);
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
-            shares[0].push((id, vec![RunningClock::row(&[(time, 1)])]));
+            shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
             self.make_epoch(&mut state, shares, time);
             // Whoever gives the time is not bound by the clock's.
@@ -216,18 +217,17 @@ impl Sequencer {
 
 impl RunningClock {
     /// Moves on to `time`.
-    fn advance(&mut self, time: Moment) -> Portion {
+    fn advance(&mut self, time: Moment) -> Result<TableChange> {
         let before = std::mem::replace(&mut self.time, time);
         Self::row(&[(before, -1), (time, 1)])
     }
 
     /// Changes of the row by weights.
-    fn row(changes: &[(Moment, i64)]) -> Portion {
+    fn row(changes: &[(Moment, i64)]) -> Result<TableChange> {
         let times = changes.iter().map(|(time, _)| *time);
         let times = TimestampNanosecondArray::from_iter_values(times).with_timezone("+00:00");
-        let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])
-            .expect("a time is a row of the clock");
+        let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])?;
         let weights = changes.iter().map(|(_, weight)| *weight).collect();
-        Portion { rows: rows.into(), weights: Some(weights), sequence: 0 }
+        TableChange::weighted(&rows, weights)
     }
 }

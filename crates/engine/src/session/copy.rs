@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::{IfTaken, Setting, TableDefinition};
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow::compute::take;
 use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
@@ -15,7 +13,8 @@ use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::sink::{SinkRequest, Visibility};
-use crate::source::{Refusal, Source, SourceRequest};
+use crate::source::{Portion, Refusal, Source, SourceRequest};
+use crate::writer::column_names;
 
 /// How many refused rows an outcome lists.
 const REPORTED: usize = 10;
@@ -120,12 +119,13 @@ impl Session {
             let instance = session.instance();
             let transaction = session.transaction.as_ref();
             let time = transaction.map_or_else(|| instance.writer.now(), |open| Ok(open.time()))?;
-            let defaults = instance.writer.defaults(entry, time)?;
+            let defaults = instance.writer.defaults(entry, time);
+            let exist = defaults.exist()?;
             let request = SourceRequest {
                 path: origin.path.clone(),
                 options: origin.options.clone(),
                 schema: Arc::new(entry.schema.project(columns)?),
-                defaults: defaults.project(columns)?,
+                has_default: columns.iter().map(|&column| exist[column]).collect(),
                 batch_rows: instance.settings.batch_rows,
             };
             let Some(transaction) = transaction else { return Ok(0) };
@@ -133,7 +133,9 @@ impl Session {
             let mut refusals = Vec::new();
             let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
             while let Some(portion) = reader.next()? {
-                staging.enter(&complete(entry, columns, &defaults, portion.rows)?)?;
+                check_left_out(entry, columns, &exist)?;
+                let Portion { rows, absent, .. } = &portion;
+                staging.insert(&defaults.complete(&column_names(rows), rows, absent)?)?;
                 refused += portion.refused.len() as u64;
                 refusals.extend(portion.refused);
             }
@@ -175,27 +177,15 @@ fn columns_of(entry: &Entry, named: &[(String, Position)]) -> Result<Vec<usize>>
     Ok(columns)
 }
 
-/// Rows of some columns as rows of the table.
-fn complete(
-    entry: &Entry,
-    columns: &[usize],
-    defaults: &RecordBatch,
-    rows: RecordBatch,
-) -> Result<RecordBatch> {
-    let count = rows.num_rows();
-    let column = |column: usize| -> Result<ArrayRef> {
-        if let Some(given) = columns.iter().position(|&given| given == column) {
-            return Ok(rows.column(given).clone());
-        }
-        let (default, field) = (defaults.column(column), entry.schema.field(column));
-        if !field.is_nullable() && default.is_null(0) {
+/// Fails if a column that is NOT NULL and has no DEFAULT is not among those that are copied.
+fn check_left_out(entry: &Entry, columns: &[usize], has_default: &[bool]) -> Result<()> {
+    for (column, field) in entry.schema.fields().iter().enumerate() {
+        if !columns.contains(&column) && !field.is_nullable() && !has_default[column] {
             return Err(Error::data(format!(
                 "column \"{}\" is NOT NULL and is not among the columns that are copied",
                 field.name()
             )));
         }
-        Ok(take(default, &UInt32Array::from(vec![0; count]), None)?)
-    };
-    let all = (0..entry.schema.fields().len()).map(column).collect::<Result<_>>()?;
-    Ok(RecordBatch::try_new(entry.schema.clone(), all)?)
+    }
+    Ok(())
 }

@@ -172,7 +172,7 @@ impl Session {
             StatementKind::ExplainView { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
-                Ok(Outcome::Text(definitions.planner.explain(&view.plan)))
+                Ok(Outcome::Text(definitions.planner.explain(&view.plan)?))
             }
         }
     }
@@ -237,7 +237,7 @@ impl Session {
             let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
             let schema = TableDefinition::columns(&inferred.schema)?;
             let rows = self.instance().settings.batch_rows;
-            Ok((name, File::new(source, path, schema, inferred, rows)?))
+            Ok((name, File::new(source, path, schema, inferred, rows)))
         };
         files(statement).into_iter().map(file).collect()
     }

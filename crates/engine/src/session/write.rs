@@ -25,7 +25,7 @@ impl Session {
             planned.plan = allow_nulls(bind(planned.plan, parameters)?)?;
             Ok((planned, files))
         };
-        self.change(plan, |staging, rows| staging.enter(&rows))
+        self.change(plan, |staging, rows| staging.insert(rows.columns()))
     }
 
     pub(super) fn delete(
@@ -39,10 +39,10 @@ impl Session {
             planned.plan = bind(planned.plan, parameters)?;
             Ok((planned, Files::new()))
         };
-        self.change(plan, |staging, rows| staging.leave(&rows))
+        self.change(plan, |staging, rows| staging.delete(rows.columns()))
     }
 
-    /// All old rows leave before any new row enters, because a row may get another row's old key.
+    /// All old rows are deleted before any new row is inserted, because a row may take another row's old key.
     pub(super) fn update(
         &mut self,
         update: &ast::Update,
@@ -56,12 +56,12 @@ impl Session {
         };
         let outcome = self.change(plan, |staging, rows| {
             let width = rows.num_columns() / 2;
-            let half = |half: usize| -> Vec<usize> { (half * width..(half + 1) * width).collect() };
-            staging.leave(&rows.project(&half(0))?)?;
-            staging.enter(&rows.project(&half(1))?)
+            let (old, new) = rows.columns().split_at(width);
+            staging.delete(old)?;
+            staging.insert(new)
         })?;
         Ok(match outcome {
-            // Each has left and entered.
+            // Each was deleted and inserted.
             Outcome::Changed { rows, epoch } => Outcome::Changed { rows: rows / 2, epoch },
             outcome => outcome,
         })

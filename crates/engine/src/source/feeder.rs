@@ -9,11 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use arrow::array::{RecordBatch, Scalar};
-use arrow::compute::kernels::zip::zip;
-
 use super::inputs::Input;
-use super::{Defaulted, InputReader, SourceRequest};
+use super::{InputReader, SourceRequest};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
@@ -64,7 +61,7 @@ impl Instance {
             path: input.path.clone(),
             options: input.options.clone(),
             schema: entry.schema.clone(),
-            defaults: self.writer.defaults(&entry, self.writer.now()?)?,
+            has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
             batch_rows: self.settings.batch_rows,
         };
         let opened = self.connectors.formats.open(&*input.source, &request);
@@ -112,16 +109,8 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
             return Ok(());
         }
         let rows = portion.rows.num_rows() as u64;
-        let inserted = match portion.defaulted.is_empty() {
-            true => portion.rows,
-            false => {
-                let entry = instance.writer.catalog.get(&input.table)?;
-                let defaults = instance.writer.defaults(&entry, transaction.time())?;
-                with_defaults(&portion.rows, &portion.defaulted, &defaults)?
-            }
-        };
         transaction.check_refused(&portion.refused)?;
-        transaction.insert(&input.table, inserted)?;
+        transaction.insert_portion(&input.table, &portion)?;
         transaction.refuse(&input.table, &input.name, portion.refused.clone());
         in_flight.push_back(transaction.commit()?);
         input.count(rows, portion.bytes, portion.refused);
@@ -139,18 +128,4 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         }
         _ => Ok(()),
     }
-}
-
-/// The rows with these defaults in place of those they have.
-fn with_defaults(
-    rows: &RecordBatch,
-    defaulted: &[Defaulted],
-    defaults: &RecordBatch,
-) -> Result<RecordBatch> {
-    let mut columns = rows.columns().to_vec();
-    for Defaulted { column, rows } in defaulted {
-        let default = Scalar::new(defaults.column(*column).clone());
-        columns[*column] = zip(rows, &default, &columns[*column])?;
-    }
-    Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }

@@ -77,14 +77,20 @@ pub struct SourceRequest {
     pub path: PathBuf,
     /// The options in the order they were written: names in upper case, values as written, without quotes.
     pub options: Vec<(String, String)>,
-    /// The columns of the rows wanted, in order. A field that is not nullable belongs to a NOT NULL
-    /// column: a row without a value there is malformed.
+    /// The columns wanted. A field that is not nullable belongs to a NOT NULL column: a row without a value there is
+    /// malformed, unless the column has a default.
     pub schema: SchemaRef,
-    /// One row: what each of these columns gets where the source does not have it, NULL unless the table
-    /// says otherwise.
-    pub defaults: RecordBatch,
+    /// For each of these columns whether it has a DEFAULT other than NULL.
+    pub has_default: Vec<bool>,
     /// How many rows a portion should have at most.
     pub batch_rows: usize,
+}
+
+impl SourceRequest {
+    /// Whether a source may leave out this column of the schema: then rows take its DEFAULT, or NULL.
+    pub fn may_leave_out(&self, column: usize) -> bool {
+        self.schema.field(column).is_nullable() || self.has_default[column]
+    }
 }
 
 /// Reads rows, once, from the beginning to the end.
@@ -101,23 +107,23 @@ pub trait SourceReader: Send {
 /// Some of a source's rows.
 #[derive(Clone, Debug)]
 pub struct Portion {
-    /// The rows, with the columns of [`SourceRequest::schema`].
+    /// The rows, with the columns of [`SourceRequest::schema`] that the source has: of the same names and types, in any
+    /// order. The engine fills in the others.
     pub rows: RecordBatch,
     /// The rows that were refused, and why.
     pub refused: Vec<Refusal>,
     /// How many bytes were read for this portion, as they are stored.
     pub bytes: u64,
-    /// Where the rows have defaults of [`SourceRequest::defaults`]. A table's input puts others in their place if
-    /// these are of another time than the transaction that takes the rows in.
-    pub defaulted: Vec<Defaulted>,
+    /// Values that the source does not have in some of the rows only. The engine fills them in as well.
+    pub absent: Vec<Absent>,
 }
 
-/// The rows that have the default of a column, because the source has no value there.
+/// The rows in which a source has no value of a column. NULL is a value.
 #[derive(Clone, Debug)]
-pub struct Defaulted {
-    /// Which column.
+pub struct Absent {
+    /// The column, of those of [`Portion::rows`].
     pub column: usize,
-    /// For each row of the portion whether it is one of them.
+    /// For each row of the portion whether the value is absent; whatever stands there then is ignored.
     pub rows: BooleanArray,
 }
 

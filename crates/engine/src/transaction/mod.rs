@@ -1,15 +1,15 @@
 //! Transactions: changes to tables that become visible together, or not at all.
 //!
 //! A transaction holds the [write lock](WriteGuard) from BEGIN, or from the statement that makes it, until it ends, so
-//! that what it reads does not change before it commits. Its [`Write`]s are staged in statement order and reach the
+//! that what it reads does not change before it commits. Its [changes](TableChange) are staged in statement order and reach the
 //! dataflows when it commits. Until then it reads the last complete epoch with its own writes applied ([`Overlay`]).
 
+mod change;
+mod check;
 mod counted;
-mod fit;
 mod overlay;
 mod rows;
 mod staged;
-mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,18 +17,17 @@ use std::time::SystemTime;
 
 use arrow::array::RecordBatch;
 
+pub(crate) use change::TableChange;
 pub(crate) use overlay::Overlay;
-pub(crate) use rows::Rows;
 pub(crate) use staged::{Staged, Staging};
-pub(crate) use write::{Direction, Write};
 
 use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::source::Refusal;
+use crate::source::{Portion, Refusal};
 use crate::worker::DataflowId;
-use crate::writer::{WriteGuard, Writer};
+use crate::writer::{WriteGuard, Writer, column_names};
 
 /// Rows that a source refused to bring into a table.
 struct Refused {
@@ -44,7 +43,7 @@ struct Refused {
 pub struct Transaction {
     /// Keeps the engine running, and is otherwise used through its writer.
     instance: Arc<Instance>,
-    writes: BTreeMap<DataflowId, Staged>,
+    changes: BTreeMap<DataflowId, Staged>,
     time: Moment,
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
@@ -59,7 +58,7 @@ impl Transaction {
         let time = instance.writer.next_time(at)?;
         Ok(Self {
             instance: instance.clone(),
-            writes: BTreeMap::new(),
+            changes: BTreeMap::new(),
             time,
             is_time_given: at.is_some(),
             refused: Vec::new(),
@@ -72,7 +71,10 @@ impl Transaction {
     /// The columns are taken in the table's order, whatever their names are; their types must be the
     /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
     pub fn insert(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
-        self.write(table, rows, Direction::Enter)
+        let entry = self.writer().entry(table)?;
+        let id = entry.as_table()?.id;
+        let rows = check::check(&entry, rows.columns())?;
+        self.stage(id, TableChange::insertions(rows))
     }
 
     /// Inserts rows of which only these columns are given, in this order. All others get their DEFAULT, or
@@ -86,10 +88,21 @@ impl Transaction {
         rows: RecordBatch,
     ) -> Result<()> {
         let entry = self.writer().entry(table)?;
-        let defaults = self.writer().defaults(&entry, self.time)?;
-        let columns = fit::complete(&entry, columns, &rows, &defaults)?;
-        let rows = fit::fit(&entry, &columns)?;
-        self.stage(entry.as_table()?.id, Write::enter(rows))
+        let id = entry.as_table()?.id;
+        let columns = self.writer().defaults(&entry, self.time).complete(columns, &rows, &[])?;
+        let rows = check::check(&entry, &columns)?;
+        self.stage(id, TableChange::insertions(rows))
+    }
+
+    /// Inserts rows of a source, with the columns it has.
+    pub(crate) fn insert_portion(&mut self, table: &str, portion: &Portion) -> Result<()> {
+        let entry = self.writer().entry(table)?;
+        let id = entry.as_table()?.id;
+        let Portion { rows, absent, .. } = portion;
+        let defaults = self.writer().defaults(&entry, self.time);
+        let columns = defaults.complete(&column_names(rows), rows, absent)?;
+        let rows = check::check(&entry, &columns)?;
+        self.stage(id, TableChange::insertions(rows))
     }
 
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
@@ -99,7 +112,11 @@ impl Transaction {
     /// What is not there is let pass; without a primary key it is counted ([`crate::RelationInfo::refused`]).
     /// Columns as in [`Transaction::insert`].
     pub fn delete(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
-        self.write(table, rows, Direction::Leave)
+        let entry = self.writer().entry(table)?;
+        let table = entry.as_table()?;
+        table.check_delete(&entry.name)?;
+        let rows = check::check(&entry, rows.columns())?;
+        self.stage(table.id, TableChange::deletions(rows))
     }
 
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
@@ -110,16 +127,14 @@ impl Transaction {
     pub fn commit(self) -> Result<u64> {
         let writer = &self.instance.writer;
         writer.poison.check()?;
-        let is_empty = self.writes.values().all(|staged| staged.writes().is_empty());
+        let is_empty = self.changes.values().all(|staged| staged.changes().is_empty());
         let epoch = if is_empty && !self.is_time_given {
             writer.last()
         } else {
             let budget = writer.context.budget();
-            let writes = self
-                .writes
-                .into_iter()
-                .map(|(table, staged)| Ok((table, Write::coalesce(staged.into_writes(), budget)?)));
-            writer.commit(writes.collect::<Result<_>>()?, self.time)?
+            let changes = self.changes.into_iter();
+            let changes = changes.map(|(table, staged)| Ok((table, staged.into_changes(budget)?)));
+            writer.commit(changes.collect::<Result<_>>()?, self.time)?
         };
         for Refused { table, source, refusals } in &self.refused {
             self.instance.connectors.refusals.add(table, source, epoch, refusals)?;
@@ -144,43 +159,33 @@ impl Transaction {
         }
     }
 
-    fn write(&mut self, table: &str, rows: RecordBatch, direction: Direction) -> Result<()> {
-        let entry = self.writer().entry(table)?;
-        let table = entry.as_table()?;
-        if direction == Direction::Leave {
-            table.check_leave(&entry.name)?;
-        }
-        let rows = fit::fit(&entry, rows.columns())?.into();
-        self.stage(table.id, Write { rows, direction })
-    }
-
     /// Begins to work out what a statement does to a table.
     pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
         Staging::new(table, &self.writer().context)
     }
 
-    /// Makes what a statement does a part of the transaction. Returns how many rows enter or leave.
+    /// Makes what a statement does a part of the transaction. Returns how many rows are deleted and inserted.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
-        let Staging { table, leaving, entering } = staging;
-        self.staged(table.as_table()?.id).append([leaving, entering])?;
+        let Staging { table, deletions, insertions } = staging;
+        self.staged(table.as_table()?.id).append([deletions, insertions])?;
         Ok(rows)
     }
 
-    fn stage(&mut self, table: DataflowId, write: Write) -> Result<()> {
-        self.staged(table).push(write)
+    fn stage(&mut self, table: DataflowId, change: TableChange) -> Result<()> {
+        self.staged(table).push(change)
     }
 
     fn staged(&mut self, table: DataflowId) -> &mut Staged {
         let context = &self.instance.writer.context;
-        self.writes.entry(table).or_insert_with(|| Staged::new(context))
+        self.changes.entry(table).or_insert_with(|| Staged::new(context))
     }
 
     /// The transaction's writes to a table, to be applied to the rows it held before; `None` without writes.
     pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
-        match self.writes.get(&table.id).map(Staged::writes) {
-            Some(writes) if !writes.is_empty() => {
-                Overlay::new(&table.primary_key, writes).map(Some)
+        match self.changes.get(&table.id).map(Staged::changes) {
+            Some(changes) if !changes.is_empty() => {
+                Overlay::new(&table.primary_key, changes).map(Some)
             }
             _ => Ok(None),
         }

@@ -1,4 +1,4 @@
-//! What a transaction reads of a table it has written to.
+//! A table as a transaction that has written to it reads it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, Rows, SortField};
 
-use super::write::{Direction, Write};
+use super::change::TableChange;
 use crate::error::Result;
 
-/// A transaction's writes to one table, to be laid over what the table held before.
+/// A transaction's changes to one table, to be applied to the rows the table held before.
 pub(crate) struct Overlay {
     /// The columns that rows are compared by: the primary key, or all.
     columns: Vec<usize>,
@@ -21,18 +21,18 @@ pub(crate) struct Overlay {
     added: Vec<RecordBatch>,
 }
 
-/// Which of the rows from before are not there any more.
+/// The rows that the transaction hides.
 enum Hidden {
     /// All rows with one of these keys.
     Keys(HashSet<Box<[u8]>>),
-    /// So many copies of each of these rows.
+    /// As many copies of each of these rows as the number says.
     Copies(HashMap<Box<[u8]>, u64>),
 }
 
 impl Overlay {
-    /// The writes in the order they were made; there is at least one.
-    pub(super) fn new(primary_key: &[usize], writes: &[Write]) -> Result<Self> {
-        let schema = writes[0].rows.load()?.schema();
+    /// The changes in the order they were made; there is at least one, and none has a weight for each row.
+    pub(super) fn new(primary_key: &[usize], changes: &[TableChange]) -> Result<Self> {
+        let schema = changes[0].load()?.0.schema();
         let all: Vec<usize> = (0..schema.fields().len()).collect();
         let columns = if primary_key.is_empty() { all } else { primary_key.to_vec() };
         let fields =
@@ -44,8 +44,8 @@ impl Overlay {
         };
         let mut overlay = Self { columns, converter, hidden, added: Vec::new() };
         match overlay.hidden {
-            Hidden::Keys(_) => overlay.replace(writes)?,
-            Hidden::Copies(_) => overlay.add_and_subtract(writes)?,
+            Hidden::Keys(_) => overlay.replace(changes)?,
+            Hidden::Copies(_) => overlay.add_and_subtract(changes)?,
         }
         Ok(overlay)
     }
@@ -69,9 +69,9 @@ impl Overlay {
     }
 
     /// Of each key, the last write counts.
-    fn replace(&mut self, writes: &[Write]) -> Result<()> {
-        for write in writes.iter().rev() {
-            let rows = write.rows.load()?;
+    fn replace(&mut self, changes: &[TableChange]) -> Result<()> {
+        for change in changes.iter().rev() {
+            let (rows, _) = change.load()?;
             let keys = self.compared(&rows)?;
             let Hidden::Keys(hidden) = &mut self.hidden else { return Ok(()) };
             let mut last: Vec<bool> = (0..keys.num_rows())
@@ -79,18 +79,18 @@ impl Overlay {
                 .map(|row| hidden.insert(keys.row(row).as_ref().into()))
                 .collect();
             last.reverse();
-            if write.direction == Direction::Enter {
+            if change.inserts() {
                 self.added.push(filter_record_batch(&rows, &BooleanArray::from(last))?);
             }
         }
         Ok(())
     }
 
-    /// Rows are counted: those that leave are taken away from all there are, from before and added.
-    fn add_and_subtract(&mut self, writes: &[Write]) -> Result<()> {
-        for write in writes {
-            let rows = write.rows.load()?;
-            if write.direction == Direction::Enter {
+    /// Deletions hide copies of a row, of those from before and of those added.
+    fn add_and_subtract(&mut self, changes: &[TableChange]) -> Result<()> {
+        for change in changes {
+            let (rows, _) = change.load()?;
+            if change.inserts() {
                 self.added.push(rows);
                 continue;
             }
@@ -165,8 +165,12 @@ mod tests {
         RecordBatch::try_from_iter([("k", keys), ("v", values)]).expect("two columns of one length")
     }
 
-    fn read(primary_key: &[usize], before: &[(i64, &str)], writes: &[Write]) -> Vec<(i64, String)> {
-        let overlay = Overlay::new(primary_key, writes).expect("rows can be compared");
+    fn read(
+        primary_key: &[usize],
+        before: &[(i64, &str)],
+        changes: &[TableChange],
+    ) -> Vec<(i64, String)> {
+        let overlay = Overlay::new(primary_key, changes).expect("rows can be compared");
         let seen = overlay.apply(vec![rows(before)]).expect("rows can be filtered");
         let pairs = |batch: &RecordBatch| {
             let keys = batch.column(0).as_primitive::<Int64Type>().clone();
@@ -187,9 +191,9 @@ mod tests {
     #[test]
     fn with_a_key_the_last_write_of_each_key_is_seen() {
         let writes = [
-            Write::enter(rows(&[(1, "new"), (4, "gone again"), (1, "newer")])),
-            Write::leave(rows(&[(2, "whatever"), (4, "")])),
-            Write::enter(rows(&[(5, "five")])),
+            TableChange::insertions(rows(&[(1, "new"), (4, "gone again"), (1, "newer")])),
+            TableChange::deletions(rows(&[(2, "whatever"), (4, "")])),
+            TableChange::insertions(rows(&[(5, "five")])),
         ];
         let seen = read(&[0], &[(1, "old"), (2, "old"), (3, "old")], &writes);
         assert_eq!(seen, owned(&[(1, "newer"), (3, "old"), (5, "five")]));
@@ -198,9 +202,9 @@ mod tests {
     #[test]
     fn without_a_key_copies_are_counted() {
         let writes = [
-            Write::leave(rows(&[(1, "a"), (7, "absent")])),
-            Write::enter(rows(&[(1, "a"), (2, "b")])),
-            Write::leave(rows(&[(2, "b")])),
+            TableChange::deletions(rows(&[(1, "a"), (7, "absent")])),
+            TableChange::insertions(rows(&[(1, "a"), (2, "b")])),
+            TableChange::deletions(rows(&[(2, "b")])),
         ];
         let seen = read(&[], &[(1, "a"), (1, "a"), (2, "b")], &writes);
         assert_eq!(seen, owned(&[(1, "a"), (1, "a"), (2, "b")]));
@@ -212,7 +216,8 @@ mod tests {
             let keys: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![key]));
             RecordBatch::try_from_iter([("k", keys)]).expect("one column")
         };
-        let overlay = Overlay::new(&[0], &[Write::leave(one(-0.0))]).expect("rows can be compared");
+        let overlay =
+            Overlay::new(&[0], &[TableChange::deletions(one(-0.0))]).expect("rows can be compared");
         assert!(overlay.apply(vec![one(0.0)]).expect("rows can be filtered").is_empty());
     }
 }

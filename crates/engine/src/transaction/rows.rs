@@ -1,4 +1,4 @@
-//! The rows of a write: in memory, or in a file until they are wanted.
+//! Rows of a transaction: in memory, or in a file until they are read.
 
 use std::fmt::Display;
 use std::ops::Range;

@@ -1,18 +1,18 @@
-//! Writes to one table that wait for their transaction to commit.
+//! Changes to one table that wait for their transaction to commit.
 
-use alluvium_trace::memory::StateContext;
-use arrow::array::RecordBatch;
+use alluvium_trace::memory::{MemoryBudget, StateContext};
+use arrow::array::ArrayRef;
 
-use super::fit;
+use super::change::TableChange;
+use super::check::check;
 use super::rows::Rows;
-use super::write::{Direction, Write};
 use crate::catalog::Entry;
 use crate::error::Result;
 
-/// Writes in the order they were made, in memory until they are too many for it.
+/// Changes in the order they were made, in memory until they take too much of it.
 pub(crate) struct Staged {
-    writes: Vec<Write>,
-    /// How many of the writes, from the first on, are in files.
+    changes: Vec<TableChange>,
+    /// How many of the changes, from the first on, are in files.
     in_files: usize,
     /// How much memory the others take.
     bytes: usize,
@@ -22,18 +22,18 @@ pub(crate) struct Staged {
 impl Staged {
     pub(super) fn new(context: &StateContext) -> Self {
         let context = context.clone();
-        Self { writes: Vec::new(), in_files: 0, bytes: 0, context }
+        Self { changes: Vec::new(), in_files: 0, bytes: 0, context }
     }
 
-    /// Adds a write; on an error nothing of it.
-    pub(super) fn push(&mut self, mut write: Write) -> Result<()> {
-        if write.rows.len() == 0 {
+    /// Adds a change; on an error nothing of it.
+    pub(super) fn push(&mut self, mut change: TableChange) -> Result<()> {
+        if change.len() == 0 {
             return Ok(());
         }
-        let bytes = write.rows.count(self.context.budget());
+        let bytes = change.count(self.context.budget());
         self.add(|staged| {
             staged.bytes += bytes;
-            staged.writes.push(write);
+            staged.changes.push(change);
         })
     }
 
@@ -41,42 +41,43 @@ impl Staged {
     pub(super) fn append(&mut self, others: [Self; 2]) -> Result<()> {
         self.add(|staged| {
             for mut other in others {
-                if staged.in_files == staged.writes.len() {
+                if staged.in_files == staged.changes.len() {
                     staged.in_files += other.in_files;
                 }
                 staged.bytes += other.bytes;
-                staged.writes.append(&mut other.writes);
+                staged.changes.append(&mut other.changes);
             }
         })
     }
 
-    /// Lets `add` add writes at the end, and takes them back if there is no place for them.
+    /// Lets `add` add changes at the end, and removes them again if they cannot be spilled.
     fn add(&mut self, add: impl FnOnce(&mut Self)) -> Result<()> {
-        let (writes, in_files, bytes) = (self.writes.len(), self.in_files, self.bytes);
+        let (changes, in_files, bytes) = (self.changes.len(), self.in_files, self.bytes);
         add(self);
-        let relieved = self.relieve();
-        if relieved.is_err() {
-            self.writes.truncate(writes);
+        let spilled = self.spill();
+        if spilled.is_err() {
+            self.changes.truncate(changes);
             (self.in_files, self.bytes) = (in_files, bytes);
         }
-        relieved
+        spilled
     }
 
-    pub(super) fn writes(&self) -> &[Write] {
-        &self.writes
+    pub(super) fn changes(&self) -> &[TableChange] {
+        &self.changes
     }
 
-    pub(super) fn into_writes(self) -> Vec<Write> {
-        self.writes
+    /// The changes as they are committed: numbered, and in batches of a good size.
+    pub(super) fn into_changes(self, budget: &MemoryBudget) -> Result<Vec<TableChange>> {
+        TableChange::coalesce(self.changes, budget)
     }
 
     /// The number of rows.
     fn rows(&self) -> u64 {
-        self.writes.iter().map(|write| write.rows.len() as u64).sum()
+        self.changes.iter().map(|change| change.len() as u64).sum()
     }
 
-    /// Moves what is in memory to a file if it takes too much; on an error all stays where it is.
-    fn relieve(&mut self) -> Result<()> {
+    /// Moves the changes in memory to a file if they take too much; on an error all stay where they are.
+    fn spill(&mut self) -> Result<()> {
         let (budget, disk_full) = (self.context.budget(), self.context.disk_full());
         let Some(storage) = self.context.storage() else {
             return Ok(());
@@ -84,44 +85,43 @@ impl Staged {
         if !budget.is_large_buffer(self.bytes) || self.bytes < budget.policy().smallest_file {
             return Ok(());
         }
-        let late = &self.writes[self.in_files..];
-        let directions: Vec<Direction> = late.iter().map(|write| write.direction).collect();
-        let rows = late.iter().map(|write| write.rows.clone()).collect();
+        let late = &self.changes[self.in_files..];
+        let rows = late.iter().map(|change| change.rows().clone()).collect();
         let written = Rows::write(rows, storage, disk_full, budget)?;
-        self.writes.truncate(self.in_files);
-        for (parts, direction) in written.into_iter().zip(directions) {
-            self.writes.extend(parts.into_iter().map(|rows| Write { rows, direction }));
+        let late = self.changes.split_off(self.in_files);
+        for (change, parts) in late.iter().zip(written) {
+            self.changes.extend(parts.into_iter().map(|rows| change.with_rows(rows)));
         }
-        (self.in_files, self.bytes) = (self.writes.len(), 0);
+        (self.in_files, self.bytes) = (self.changes.len(), 0);
         Ok(())
     }
 }
 
-/// What one statement does to a table; nothing of it is part of a transaction until all is.
+/// The changes of one statement to a table. None of them is part of the transaction until all are.
 pub(crate) struct Staging<'a> {
     pub(super) table: &'a Entry,
-    pub(super) leaving: Staged,
-    pub(super) entering: Staged,
+    pub(super) deletions: Staged,
+    pub(super) insertions: Staged,
 }
 
 impl<'a> Staging<'a> {
     pub(super) fn new(table: &'a Entry, context: &StateContext) -> Self {
-        let (leaving, entering) = (Staged::new(context), Staged::new(context));
-        Self { table, leaving, entering }
+        let (deletions, insertions) = (Staged::new(context), Staged::new(context));
+        Self { table, deletions, insertions }
     }
 
-    /// Rows leave the table, before any enter.
-    pub(crate) fn leave(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.leaving.push(Write::leave(fit::fit(self.table, rows.columns())?))
+    /// Deletes rows; deletions come before all insertions of the statement.
+    pub(crate) fn delete(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.deletions.push(TableChange::deletions(check(self.table, columns)?))
     }
 
-    /// Rows enter the table.
-    pub(crate) fn enter(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.entering.push(Write::enter(fit::fit(self.table, rows.columns())?))
+    /// Inserts rows.
+    pub(crate) fn insert(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.insertions.push(TableChange::insertions(check(self.table, columns)?))
     }
 
-    /// How many rows enter or leave.
+    /// How many rows are deleted and inserted.
     pub(crate) fn rows(&self) -> u64 {
-        self.leaving.rows() + self.entering.rows()
+        self.deletions.rows() + self.insertions.rows()
     }
 }

@@ -1,14 +1,14 @@
-//! What a worker is told to do.
+//! The commands of a worker.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::plan::{IncrementalPlan, Index};
+use alluvium_sql::physical::{PhysicalPlan, Table};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
-use arrow::buffer::ScalarBuffer;
-use arrow::datatypes::SchemaRef;
 
-use crate::transaction::Rows;
+use crate::transaction::TableChange;
 
 /// Names a dataflow, the same on all workers; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,14 +26,14 @@ pub(crate) enum Command {
         /// What to build.
         dataflow: Dataflow,
     },
-    /// Takes a dataflow down, and lets go of what is on its way in it.
+    /// Removes a dataflow, and drops the changes on their way in it.
     Remove(DataflowId),
     /// Sends an epoch's changes into its tables, and ends the epoch for all tables.
     Commit {
         /// The epoch.
         epoch: Epoch,
-        /// This worker's share of the changes.
-        changes: Vec<(DataflowId, Vec<Portion>)>,
+        /// This worker's share of the changes of each table.
+        changes: Vec<(DataflowId, Vec<TableChange>)>,
     },
     /// Takes all dataflows down and ends the thread.
     Shutdown,
@@ -48,38 +48,30 @@ pub(crate) enum Dataflow {
     Table {
         /// Its name.
         name: String,
-        /// Its columns.
-        schema: SchemaRef,
-        /// The columns of its primary key; none for a table without one.
-        primary_key: Vec<usize>,
+        /// How it runs.
+        table: Arc<Table>,
     },
     /// A table that keeps nothing: its rows enter the views that read it.
     Stream {
         /// Its name.
         name: String,
     },
-    /// An index: rows that several views want kept.
-    Index(Arc<Index>),
+    /// An index: rows that several views share.
+    Index {
+        /// How it runs.
+        plan: Arc<PhysicalPlan>,
+        /// The dataflows of the indexes it is made of, among others.
+        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
+    },
     /// A view, or a subscription to one.
     View {
         /// Its name.
         name: String,
-        /// What it computes.
-        plan: Arc<IncrementalPlan>,
-        /// Whether its rows are kept, so that it can be read under its name.
-        keep: bool,
+        /// How it runs.
+        plan: Arc<PhysicalPlan>,
+        /// The dataflows of the indexes it reads.
+        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
         /// Where its changes go on this worker.
         sink: Option<Box<dyn Sink + Send>>,
     },
-}
-
-/// Some rows of a transaction that all enter or all leave a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Portion {
-    /// The rows.
-    pub rows: Rows,
-    /// Their weights; `None` when all enter once.
-    pub weights: Option<ScalarBuffer<i64>>,
-    /// The place of the first row among the transaction's rows for this table; the others follow.
-    pub sequence: u64,
 }

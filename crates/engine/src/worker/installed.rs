@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
-use alluvium_sql::lower::{StreamInput, TableDataflow, ViewDataflow};
+use alluvium_sql::physical::{StreamInput, TableDataflow, ViewDataflow};
 use alluvium_trace::Epoch;
 use timely::dataflow::operators::probe::Handle as Probe;
 

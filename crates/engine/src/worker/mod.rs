@@ -20,6 +20,6 @@ mod pool;
 mod progress;
 mod thread;
 
-pub(crate) use command::{Command, Dataflow, DataflowId, Portion};
+pub(crate) use command::{Command, Dataflow, DataflowId};
 pub(crate) use pool::Pool;
 pub(crate) use progress::{Progress, Published};

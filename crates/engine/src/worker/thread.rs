@@ -1,24 +1,27 @@
 //! The loop of one worker.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::sink::Sink;
-use alluvium_sql::lower::{self, Keep, Relations};
+use alluvium_sql::physical::{PhysicalPlan, Relations, ViewDataflow};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::RecordBatch;
+use arrow::buffer::ScalarBuffer;
 use crossbeam_channel::Receiver;
 use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Command, Dataflow, DataflowId, Portion};
+use super::command::{Command, Dataflow, DataflowId};
 use super::installed::Installed;
 use super::progress::Progress;
 use crate::poison::Poison;
-use crate::transaction::Rows;
+use crate::transaction::TableChange;
 
 /// Runs a worker on this thread until it is told to shut down or the engine is poisoned.
 pub(super) fn run(
@@ -92,31 +95,37 @@ impl Worker {
 
     fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
         let installed = match dataflow {
-            Dataflow::Table { name, schema, primary_key } => {
-                let table =
-                    lower::table(&mut self.timely, &name, schema, &primary_key, self.next_epoch);
+            Dataflow::Table { name, table } => {
+                let timely = &mut self.timely;
+                let table = table.render(timely, &name, self.next_epoch, &context::current());
                 Installed::table(id, as_of, name, table)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
-            Dataflow::Index(index) => {
+            Dataflow::Index { plan, indexes } => {
                 let name = format!("index {}", id.0);
-                let keep = Keep::By(index.keys.clone());
-                let relations = Readable(&self.installed);
-                let rows = &index.rows;
-                let index =
-                    lower::view(&mut self.timely, &name, rows, as_of, &relations, keep, None);
+                let index = self.render(&plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, index)
             }
-            Dataflow::View { name, plan, keep, sink } => {
+            Dataflow::View { name, plan, indexes, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let relations = Readable(&self.installed);
-                let kept = if keep { Keep::Rows } else { Keep::Nothing };
-                let view =
-                    lower::view(&mut self.timely, &name, &plan, as_of, &relations, kept, sink);
-                Installed::view(id, as_of, keep.then_some(name), view)
+                let view = self.render(&plan, &name, as_of, &indexes, sink);
+                let name = view.contents.is_some().then_some(name);
+                Installed::view(id, as_of, name, view)
             }
         };
         self.installed.push(installed);
+    }
+
+    fn render(
+        &mut self,
+        plan: &PhysicalPlan,
+        name: &str,
+        as_of: Epoch,
+        indexes: &BTreeMap<Fingerprint, DataflowId>,
+        sink: Option<Box<dyn Sink>>,
+    ) -> ViewDataflow {
+        let relations = Readable { installed: &self.installed, indexes };
+        plan.render(&mut self.timely, name, as_of, &relations, sink, &context::current())
     }
 
     fn remove(&mut self, id: DataflowId) {
@@ -124,16 +133,16 @@ impl Worker {
         self.stale = true;
     }
 
-    fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<Portion>)>) {
-        for (id, portions) in changes {
+    fn commit(&mut self, epoch: Epoch, changes: Vec<(DataflowId, Vec<TableChange>)>) {
+        for (id, changes) in changes {
             let at = self.installed.binary_search_by_key(&id, |installed| installed.id);
             let Ok(at) = at else { continue };
             if let Some(table) = self.installed[at].as_table() {
-                for Portion { rows, weights, sequence } in portions {
-                    table.input.send(epoch, sequence, move || (loaded(&rows), weights));
+                for change in changes {
+                    table.input.send(epoch, change.sequence(), move || loaded(&change));
                 }
             } else if let Some(stream) = self.installed[at].as_stream() {
-                self.pass(epoch, &stream, &portions);
+                self.pass(epoch, &stream, &changes);
             }
         }
         self.next_epoch = epoch + 1;
@@ -148,13 +157,12 @@ impl Worker {
     }
 
     /// Sends the rows of a table that keeps none to all that read it.
-    fn pass(&mut self, epoch: Epoch, stream: &str, portions: &[Portion]) {
+    fn pass(&mut self, epoch: Epoch, stream: &str, changes: &[TableChange]) {
         for installed in &mut self.installed {
             for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
-                for portion in portions {
-                    debug_assert!(portion.weights.is_none(), "rows only enter such a table");
-                    let rows = portion.rows.clone();
-                    input.send(epoch, move || loaded(&rows));
+                for change in changes {
+                    let change = change.clone();
+                    input.send(epoch, move || loaded(&change).0);
                 }
             }
         }
@@ -202,22 +210,28 @@ impl Worker {
     }
 }
 
-/// The rows of a committed transaction; ends the worker, with the reason, if they cannot be read.
-fn loaded(rows: &Rows) -> RecordBatch {
-    rows.load().unwrap_or_else(|error| panic!("{error}"))
+/// The rows and weights of a committed change; ends the worker, with the reason, if they cannot be read.
+fn loaded(change: &TableChange) -> (RecordBatch, Option<ScalarBuffer<i64>>) {
+    change.load().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The dataflows that others can read from.
-struct Readable<'a>(&'a [Installed]);
+/// The dataflows that a new one can read.
+struct Readable<'a> {
+    installed: &'a [Installed],
+    /// Which of them are its indexes.
+    indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+}
 
 impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
-        let found = self.0.iter().find(|installed| installed.name.as_deref() == Some(relation))?;
+        let mut all = self.installed.iter();
+        let found = all.find(|installed| installed.name.as_deref() == Some(relation))?;
         found.contents().cloned()
     }
 
-    fn index(&self, number: u64) -> Option<Contents> {
-        let at = self.0.binary_search_by_key(&number, |installed| installed.id.0).ok()?;
-        self.0[at].contents().cloned()
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
+        let id = self.indexes.get(&fingerprint)?;
+        let at = self.installed.binary_search_by_key(id, |installed| installed.id).ok()?;
+        self.installed[at].contents().cloned()
     }
 }

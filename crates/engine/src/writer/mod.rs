@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
+pub(crate) use defaults::{column_names, complete_with_nulls};
 pub(crate) use lock::{WriteGuard, WriteLock};
 
 use crate::catalog::{Catalog, Entry};
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
 use crate::sequencer::Sequencer;
-use crate::transaction::Write;
+use crate::transaction::TableChange;
 use crate::worker::DataflowId;
 
 /// The part of an engine that transactions write through.
@@ -85,7 +86,7 @@ impl Writer {
     /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
     pub(crate) fn commit(
         &self,
-        changes: Vec<(DataflowId, Vec<Write>)>,
+        changes: Vec<(DataflowId, Vec<TableChange>)>,
         time: Moment,
     ) -> Result<Epoch> {
         self.sequencer.commit(changes, time)

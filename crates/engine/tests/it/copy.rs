@@ -64,7 +64,7 @@ impl SourceReader for Counting {
         let column: ArrayRef =
             Arc::new(Int64Array::from_iter_values(numbers.filter(|number| number % 10 != 0)));
         let rows = RecordBatch::try_new(self.request.schema.clone(), vec![column])?;
-        Ok(Some(Portion { rows, refused, bytes: 8, defaulted: Vec::new() }))
+        Ok(Some(Portion { rows, refused, bytes: 8, absent: Vec::new() }))
     }
 }
 

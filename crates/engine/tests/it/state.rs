@@ -1,6 +1,8 @@
 //! What the engine says it holds.
 
-use alluvium::{Engine, State};
+use alluvium::{Engine, Outcome, State};
+
+use crate::support::query;
 
 #[test]
 fn state_is_what_tables_and_views_keep() {
@@ -73,4 +75,51 @@ fn arrangements_tell_what_is_kept_for_what() {
         );
         assert_eq!(table.to_string(), expected);
     }
+}
+
+#[test]
+fn state_has_one_id_and_fingerprint_on_all_workers_and_in_all_engines() {
+    let state_of = |workers: usize, before: &str| {
+        let engine = Engine::builder().workers(workers).open_in_memory().unwrap();
+        engine.execute(before).unwrap();
+        engine
+            .execute(
+                "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT);
+                 CREATE TABLE u (b BIGINT, c VARCHAR);
+                 CREATE MATERIALIZED VIEW v AS
+                     SELECT c, COUNT(*) AS n FROM t JOIN u ON t.b = u.b GROUP BY c;",
+            )
+            .unwrap();
+        let rows = query(
+            &engine,
+            "SELECT DISTINCT CASE WHEN view LIKE 'index%' THEN 'index' ELSE view END AS view, id, fingerprint
+             FROM alluvium.arrangements WHERE view IN ('t', 'u', 'v') OR view LIKE 'index%'
+             ORDER BY view, id, fingerprint",
+        );
+        match engine.session().execute("EXPLAIN VIEW v").unwrap().pop() {
+            Some(Outcome::Text(plan)) => (rows, plan),
+            other => panic!("text is expected, not {other:?}"),
+        }
+    };
+    let (rows, plan) = state_of(1, "");
+    assert_eq!(rows.len(), 7, "{rows:?}");
+    let expected = [
+        "index rows ",
+        "index rows ",
+        "t rows ",
+        "u rows ",
+        "v aggregate.1 ",
+        "v errors ",
+        "v rows ",
+    ];
+    for (row, expected) in rows.iter().zip(expected) {
+        assert!(row.starts_with(expected) && row.len() == expected.len() + 32, "{row}");
+    }
+    for (row, shown) in
+        [(&rows[0], "in index "), (&rows[1], "in index "), (&rows[4], "as aggregate.1 ")]
+    {
+        let start = &row[row.len() - 32..row.len() - 24];
+        assert!(plan.contains(&format!("{shown}{start}")), "{row} in\n{plan}");
+    }
+    assert_eq!(state_of(2, "CREATE TABLE other (x BIGINT)"), (rows, plan));
 }

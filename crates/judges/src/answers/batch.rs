@@ -1,7 +1,7 @@
-//! The batch answer: DataFusion evaluates a view's text over what the tables hold.
+//! The batch answer: DataFusion evaluates the text of a view over the contents of the tables.
 //!
-//! Nothing of our own planner takes part: tables are given to a `SessionContext` as they were read, views as
-//! the text of their query.
+//! Alluvium's planner takes no part in it: a `SessionContext` receives the tables as read and the views as the text
+//! of their queries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::row::{Row, rows};
 
-/// A database of DataFusion's that knows the tables and views of a file.
+/// A DataFusion session with the tables and views of a file.
 pub(crate) struct Batch {
     runtime: Runtime,
     context: SessionContext,
@@ -29,10 +29,10 @@ impl Batch {
         let config = SessionConfig::new()
             .with_target_partitions(1)
             .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
-        // This rule mixes up joins that pair NULLs with joins that do not.
+        // This rule confuses joins that treat NULLs as equal with joins that do not.
         let mut rules = Optimizer::new().rules;
         rules.retain(|rule| rule.name() != "eliminate_cross_join");
-        // This one lets conditions pass outer joins, and does not keep them above.
+        // This one pushes conditions below outer joins and does not keep them above.
         let mut physical_rules = PhysicalOptimizer::new().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
         let state = SessionStateBuilder::new()
@@ -74,32 +74,32 @@ impl Batch {
         Ok(())
     }
 
-    /// Replaces what a table holds. Views see it: they keep the table, not its rows.
+    /// Replaces the rows of a table. Views see the new rows.
     pub(crate) fn fill(&mut self, name: &str, batches: Vec<RecordBatch>) {
         if let Some(table) = self.tables.get(name) {
             *self.runtime.block_on(table.batches[0].write()) = batches;
         }
     }
 
-    /// What a query answers.
+    /// The result of a query.
     pub(crate) fn ask(&self, query: &str) -> Result<Vec<Row>, String> {
         let answer = async { self.context.sql(query).await?.collect().await };
         self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
     }
 
-    /// What a view ought to hold.
+    /// The result of a view's query.
     pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
         let answer = async { self.context.table(quoted(view)).await?.collect().await };
         self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
     }
 }
 
-/// A name as SQL text, as it is.
+/// A quoted name.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A view's list of columns as SQL text; nothing if there is none.
+/// The column list of a view as SQL text; empty without one.
 pub(crate) fn column_list(columns: &[String]) -> String {
     if columns.is_empty() {
         return String::new();

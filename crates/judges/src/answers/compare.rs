@@ -1,25 +1,26 @@
-//! Multisets of rows, held against each other.
+//! Comparing multisets of rows.
 
 use super::row::{Cell, Row, line};
 
-/// How far apart two floats may be, relative to the larger one, or to one.
+/// The largest difference between two floats, relative to the larger one, or absolute.
 const TOLERANCE: f64 = 1e-9;
 
-/// When two values count as the same.
+/// When two values count as equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Bit by bit.
     Identical,
-    /// Floats to within 1e-9 of the larger one, all else exactly.
+    /// Floats within a relative error of 1e-9, everything else exactly.
     Typed,
-    /// As `Typed`, and floats to within 1e-9: of sums that cancel, what is left depends on the order of rows.
+    /// As `Typed`, and floats within an absolute error of 1e-9: where sums cancel, the result depends on the order
+    /// of rows.
     Rough,
-    /// As `Typed`, for an engine without types: truth is 0 and 1, decimals are floats, times are text, and
-    /// integers equal floats.
+    /// As `Typed`, for a database without these types: booleans are 0 and 1, decimals are floats, times are text,
+    /// and integers equal floats.
     Untyped,
 }
 
-/// What tells two multisets of rows apart; `None` if nothing does.
+/// A description of the first differences between two multisets; `None` if they are equal.
 pub(crate) fn difference(expected: &[Row], actual: &[Row], measure: Measure) -> Option<String> {
     let expected = prepared(expected, measure);
     let actual = prepared(actual, measure);
@@ -31,7 +32,7 @@ pub(crate) fn difference(expected: &[Row], actual: &[Row], measure: Measure) -> 
     if in_order {
         return None;
     }
-    // Sorted order may differ where floats are nearly equal: look for a partner of each row.
+    // Sort orders may differ where floats are nearly equal, so each row is searched for.
     let mut surplus = actual;
     let mut missing = Vec::new();
     for row in expected {

@@ -1,4 +1,4 @@
-//! The changes a subscription delivers, added up.
+//! Adding up the changes that a subscription delivers.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use alluvium::{Change, Subscription};
 
 use super::row::{Row, line, rows_of};
 
-/// The sum of the changes so far.
+/// The sum of the changes so far, and a log of them.
 #[derive(Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Sum {
     sum: BTreeMap<Row, i64>,
-    /// What has changed, epoch by epoch.
+    /// The changes by epoch.
     log: Vec<(u64, BTreeMap<Row, i64>)>,
     epoch: Option<u64>,
 }
 
-impl Ledger {
-    /// Adds a change, and says what is wrong with it.
-    pub(crate) fn enter(&mut self, change: &Change) -> Result<(), String> {
+impl Sum {
+    /// Adds a change. Fails if the change breaks the contract of subscriptions.
+    pub(crate) fn add(&mut self, change: &Change) -> Result<(), String> {
         let epoch = change.epoch;
         match self.epoch {
             Some(last) if epoch <= last => {
@@ -36,35 +36,38 @@ impl Ledger {
         let mut changes = BTreeMap::new();
         for (row, &weight) in rows.into_iter().zip(change.weights.iter()) {
             if weight == 0 {
-                return Err(format!("[{}] changes by nothing in epoch {epoch}", line(&row)));
+                return Err(format!("[{}] has a change of weight 0 in epoch {epoch}", line(&row)));
             }
             if !seen.insert(row.clone()) {
-                return Err(format!("[{}] is twice in the change of epoch {epoch}", line(&row)));
+                return Err(format!(
+                    "[{}] occurs twice in the change of epoch {epoch}",
+                    line(&row)
+                ));
             }
             changes.insert(row.clone(), weight);
             let sum = self.sum.entry(row).or_default();
             *sum += weight;
         }
         self.log.push((epoch, changes));
-        // Only now: within an epoch there is no order.
+        // Checked at the end, because changes within an epoch have no order.
         if let Some((row, weight)) = self.sum.iter().find(|(_, weight)| **weight < 0) {
-            return Err(format!("[{}] is there {weight} times in epoch {epoch}", line(row)));
+            return Err(format!("[{}] has weight {weight} in epoch {epoch}", line(row)));
         }
         self.sum.retain(|_, weight| *weight != 0);
         Ok(())
     }
 
-    /// What has changed, epoch by epoch; first comes what there was.
+    /// The changes by epoch; the first entry is the initial snapshot.
     pub(crate) fn log(&self) -> &[(u64, BTreeMap<Row, i64>)] {
         &self.log
     }
 
-    /// The last epoch that was entered.
+    /// The last epoch that was added.
     pub(crate) fn epoch(&self) -> Option<u64> {
         self.epoch
     }
 
-    /// Each row as often as its weight says.
+    /// The rows, each repeated by its weight.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let copies =
             |(row, weight): (&Row, &i64)| std::iter::repeat_n(row.clone(), *weight as usize);
@@ -72,26 +75,26 @@ impl Ledger {
     }
 }
 
-/// A subscription and the sum of what it has delivered.
+/// A subscription and the sum of the changes it has delivered.
 pub(crate) struct Watch {
     subscription: Subscription,
-    pub(crate) ledger: Ledger,
+    pub(crate) sum: Sum,
 }
 
 impl Watch {
     pub(crate) fn new(subscription: Subscription) -> Self {
-        Self { subscription, ledger: Ledger::default() }
+        Self { subscription, sum: Sum::default() }
     }
 
-    /// Enters what has been delivered. All of `epoch` has been, and nothing later.
+    /// Adds the changes delivered so far, which must be all through `epoch` and none later.
     pub(crate) fn catch_up(&mut self, epoch: u64) -> Result<(), String> {
         while let Some(change) = self.subscription.try_next().map_err(|error| error.to_string())? {
-            self.ledger.enter(&change)?;
+            self.sum.add(&change)?;
         }
-        match self.ledger.epoch() {
-            None => Err("there is no first change".to_owned()),
+        match self.sum.epoch() {
+            None => Err("no initial snapshot was delivered".to_owned()),
             Some(last) if last > epoch => {
-                Err(format!("epoch {last} was delivered before it was made"))
+                Err(format!("epoch {last} was delivered before it was complete"))
             }
             Some(_) => Ok(()),
         }

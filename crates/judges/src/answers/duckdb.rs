@@ -1,4 +1,4 @@
-//! DuckDB, where its module for Python is installed: an option, for it is slow to start and not in CI.
+//! DuckDB, through its Python module, if installed. Optional, because it starts slowly and is not in CI.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use super::row::{Cell, Row};
 use crate::naive::Relation;
 use crate::query::{Kind, Value};
 
-/// Reads statements, of which the last is a query, and prints its rows as text, one field a line.
+/// Runs statements, the last of which is a query, and prints the query's rows as text, one field per line.
 const PROGRAM: &str = "
 import sys, duckdb
 *before, query = sys.stdin.read().split('\\x1e')
@@ -29,7 +29,7 @@ for row in c.execute(query).fetchall():
     sys.stdout.write('\\x1e')
 ";
 
-/// What DuckDB answers over these relations; `None` if it cannot be asked.
+/// DuckDB's answer over these relations; `None` if there is none.
 pub(crate) fn ask(relations: &HashMap<String, Relation>, query: &str) -> Option<Answer> {
     let mut text = String::new();
     for (name, relation) in relations {
@@ -39,7 +39,7 @@ pub(crate) fn ask(relations: &HashMap<String, Relation>, query: &str) -> Option<
             .map(|(name, kind)| Some(format!("{name} {}", declared(*kind)?)))
             .collect();
         let (Some(columns), Some(rows)) = (columns, &relation.rows) else {
-            // Whoever asks for this one gets no answer.
+            // A query that reads this relation has no answer.
             continue;
         };
         text += &format!("CREATE TABLE {name} ({})\u{1e}", columns.join(", "));
@@ -59,7 +59,7 @@ pub(crate) fn ask(relations: &HashMap<String, Relation>, query: &str) -> Option<
     child.stdin.take()?.write_all(text.as_bytes()).ok()?;
     let output = child.wait_with_output().ok()?;
     if !output.status.success() {
-        // What it does not know, it does not judge.
+        // A query that DuckDB does not support has no answer.
         return None;
     }
     let text = String::from_utf8(output.stdout).ok()?;

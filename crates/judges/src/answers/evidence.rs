@@ -1,4 +1,4 @@
-//! All that is known of a view after a transaction, and what does not fit together.
+//! All answers about the contents of a view after a transaction, and their contradictions.
 
 use super::compare::{Measure, difference};
 use super::row::Row;
@@ -6,15 +6,15 @@ use super::row::Row;
 /// An answer, or why there is none.
 pub(crate) type Answer = Result<Vec<Row>, String>;
 
-/// What a view holds according to everybody who can say; `None` is who cannot.
+/// The contents of a view according to each source; `None` if the source has no answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    /// Whether its query adds up floats that cancel.
+    /// Whether its query sums floats that cancel.
     pub(crate) cancels: bool,
-    /// What reading it gives.
+    /// The rows read from it.
     pub(crate) contents: Option<Answer>,
-    /// Whether it is kept; if not, reading it evaluates its query.
-    pub(crate) kept: bool,
+    /// Whether it is materialized; if not, reading it evaluates its query.
+    pub(crate) materialized: bool,
     /// The sum of all its changes since it was created.
     pub(crate) deltas: Option<Answer>,
     /// A snapshot taken later, and the sum of all changes since.
@@ -30,12 +30,12 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// What is wrong; nothing if all agree.
+    /// The contradictions; empty if all answers agree.
     pub(crate) fn objections(&self) -> Vec<String> {
         let mut objections = Vec::new();
-        // What is kept up to date step by step is held against all others; where a view is not kept, that is
-        // the sum of its changes.
-        let witness = if self.kept { &self.contents } else { &self.deltas };
+        // The incrementally maintained contents are compared with all other answers. For a view that is not
+        // materialized, these are the sum of its changes.
+        let witness = if self.materialized { &self.contents } else { &self.deltas };
         let witness = match witness {
             Some(Ok(rows)) => rows,
             Some(Err(reason)) => return vec![format!("it cannot be read: {reason}")],
@@ -45,10 +45,10 @@ impl Evidence {
                 None => return Vec::new(),
             },
         };
-        let contents = if self.kept { None } else { self.contents.as_ref() };
+        let contents = if self.materialized { None } else { self.contents.as_ref() };
         let evaluated = if self.cancels { Measure::Rough } else { Measure::Typed };
         let others = [
-            ("what reading it gives", contents, evaluated),
+            ("the rows read", contents, evaluated),
             ("the sum of its changes", self.deltas.as_ref(), Measure::Identical),
             (
                 "a later snapshot and the changes since",

@@ -1,5 +1,5 @@
-//! Where other engines are known to be wrong, or to have no answer: each is asked once more, so that it is noticed when
-//! that changes. `query/text.rs` does not ask them in such cases.
+//! Cases in which DataFusion is known to be wrong or to have no answer, and which `query::text` therefore refuses.
+//! Each is checked here, so that a fix in DataFusion is noticed.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use super::batch::Batch;
 use super::row::line;
 
-/// What DataFusion answers over t (a, b) and u (a, b).
+/// DataFusion's answer over t (a, b) and u (a, b).
 fn datafusion(query: &str) -> Result<Vec<String>, String> {
     let mut batch = Batch::new();
     let rows = |a: Vec<Option<i64>>, b: Vec<Option<i64>>| {
@@ -39,21 +39,21 @@ fn refuses(query: &str, reason: &str) {
 }
 
 #[test]
-fn datafusion_does_not_count_in_intersect_all_and_except_all() {
-    // (1, 1) is there once on both sides.
+fn datafusion_ignores_multiplicities_in_intersect_all_and_except_all() {
+    // (1, 1) occurs once in both inputs.
     expect("SELECT a, b FROM t INTERSECT ALL SELECT a, b FROM u", &["1 1", "1 1"]);
-    // One of two is left.
+    // One of two rows remains.
     expect("SELECT a, b FROM t EXCEPT ALL SELECT a, b FROM u", &["2 NULL", "NULL 4"]);
 }
 
 #[test]
-fn datafusion_overlooks_nulls_where_not_in_is_not_all_that_is_asked() {
-    // With a NULL in u.a, nothing is surely not in it.
+fn datafusion_ignores_nulls_in_a_not_in_that_is_part_of_a_condition() {
+    // With a NULL in u.a, NOT IN is never true.
     expect("SELECT a FROM t WHERE a NOT IN (SELECT a FROM u) OR b > 99", &["2", "NULL"]);
 }
 
 #[test]
-fn datafusion_loses_a_condition_on_a_constant_beside_an_aggregate() {
+fn datafusion_drops_a_condition_on_a_constant_beside_an_aggregate() {
     expect(
         "SELECT c FROM (SELECT 5 AS c FROM (SELECT MIN(a) FROM t) AS x) AS y WHERE c IN (1, 2)",
         &["5"],
@@ -61,8 +61,8 @@ fn datafusion_loses_a_condition_on_a_constant_beside_an_aggregate() {
 }
 
 #[test]
-fn datafusion_takes_what_a_condition_says_of_a_key_for_what_it_is_in_all_grouping_sets() {
-    // It does not sort by a, because a is 2; and is not where all groups are put together.
+fn datafusion_assumes_a_key_fixed_by_a_condition_is_constant_in_all_grouping_sets() {
+    // DataFusion does not sort by a, because a is 2. In the row for the empty grouping set it is NULL.
     expect(
         "SELECT a, b FROM t WHERE a = 2 GROUP BY ROLLUP (a, b) ORDER BY COUNT(*), a, b NULLS FIRST LIMIT 1",
         &["NULL NULL"],
@@ -70,14 +70,14 @@ fn datafusion_takes_what_a_condition_says_of_a_key_for_what_it_is_in_all_groupin
 }
 
 #[test]
-fn datafusion_takes_what_is_one_constant_in_each_part_of_a_union_for_one_in_all() {
-    // The second part has one more 2.
+fn datafusion_assumes_a_constant_of_each_union_input_is_the_same_in_all_inputs() {
+    // The second input has one more 2.
     expect(
         "SELECT 1 AS c, a FROM t UNION ALL SELECT 2, a FROM t
          ORDER BY c DESC, a DESC NULLS LAST LIMIT 2",
         &["1 2", "2 2"],
     );
-    // There is one total.
+    // One total is correct.
     expect(
         "SELECT c, b, COUNT(*) FROM (SELECT 5 AS c, b FROM u UNION ALL SELECT 5, b FROM u) AS x
          GROUP BY ROLLUP (c, b)",
@@ -86,8 +86,8 @@ fn datafusion_takes_what_is_one_constant_in_each_part_of_a_union_for_one_in_all(
 }
 
 #[test]
-fn datafusion_takes_what_a_join_makes_one_value_for_that_value_in_rows_without_a_partner() {
-    // It does not sort by u.b, because u.b is 1.
+fn datafusion_assumes_a_column_fixed_by_on_is_constant_in_rows_without_a_match() {
+    // DataFusion does not sort by u.b, because u.b is 1. In rows without a match it is NULL.
     expect(
         "SELECT u.b, u.a FROM t LEFT JOIN u ON u.b = 1 AND t.a = u.a
          ORDER BY u.b NULLS LAST, u.a NULLS FIRST LIMIT 1",
@@ -96,17 +96,17 @@ fn datafusion_takes_what_a_join_makes_one_value_for_that_value_in_rows_without_a
 }
 
 #[test]
-fn datafusion_forgets_that_what_is_in_two_lists_may_be_null() {
+fn datafusion_forgets_that_the_operand_of_two_in_lists_may_be_null() {
     expect("SELECT (a IN (1, 2) AND a IN (3)) IS NULL AS c FROM t WHERE a IS NULL", &["false"]);
 }
 
 #[test]
-fn datafusion_takes_the_constant_of_a_subquery_for_never_null() {
+fn datafusion_assumes_that_a_constant_of_a_subquery_is_never_null() {
     refuses("SELECT a, (SELECT 0 FROM u WHERE u.a > 9) AS c FROM t", "non-nullable");
 }
 
 #[test]
-fn datafusion_has_no_subqueries_in_select_but_for_values() {
+fn datafusion_supports_only_scalar_subqueries_in_select() {
     refuses("SELECT EXISTS (SELECT 1 FROM u) AS e FROM t", "does not support logical expression");
     refuses("SELECT a IN (SELECT a FROM u) AS e FROM t", "does not support logical expression");
 }

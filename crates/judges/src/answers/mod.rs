@@ -1,8 +1,8 @@
-//! Who can say what a view holds, and how answers are held against each other.
+//! The databases that compute the contents of a view, and how their answers are compared.
 //!
-//! In reading order: [`row`] is a row whoever it comes from, [`compare`] tells multisets of rows apart; [`batch`] is
-//! DataFusion, [`sqlite`] is SQLite, [`deltas`] are the changes of a subscription added up; and [`evidence`] is all
-//! that is known of a view, with what does not fit together.
+//! In reading order: [`row`] represents rows of any database, and [`compare`] compares multisets of them. [`batch`]
+//! wraps DataFusion, [`sqlite`] SQLite, and [`deltas`] adds up the changes of a subscription. [`evidence`] collects
+//! all answers about a view and finds contradictions.
 
 pub(crate) mod batch;
 pub(crate) mod compare;

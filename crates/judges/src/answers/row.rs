@@ -1,4 +1,4 @@
-//! Rows as plain values, whoever they come from.
+//! Rows as plain values, independent of the database they come from.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use alluvium::arrow::compute::cast;
 use alluvium::arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type};
 use alluvium::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// One value of a row. Text types are one, and so are integers of all widths.
+/// One value of a row. All text types are one variant, and so are integers of all widths.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
     Null,
@@ -26,7 +26,7 @@ pub(crate) enum Cell {
 /// The values of a row, column by column.
 pub(crate) type Row = Vec<Cell>;
 
-/// Equal when they are the same bits: -0.0 is not 0.0, and 1.0 is not 1.
+/// Equal if bitwise equal: -0.0 differs from 0.0, and 1.0 from 1.
 impl Ord for Cell {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -72,7 +72,7 @@ impl Cell {
     }
 }
 
-/// As the SQL files write it.
+/// As the SQL files print it.
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -128,7 +128,7 @@ fn cells(column: &ArrayRef) -> Vec<Cell> {
             Box::new(move |row| Cell::Integer(values.value(row).into()))
         }
         DataType::Float32 => {
-            // Through its own digits: 0.1 stays 0.1.
+            // Converted through its shortest decimal representation, so that 0.1 stays 0.1.
             let values = column.as_primitive::<Float32Type>().clone();
             Box::new(move |row| {
                 Cell::Float(

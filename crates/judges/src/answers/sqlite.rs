@@ -1,4 +1,4 @@
-//! SQLite, which runs the same statements and shares no code with us.
+//! SQLite, which runs the same statements and shares no code with Alluvium.
 
 use alluvium::arrow::datatypes::DataType;
 use alluvium_sql::statement::TableDefinition;
@@ -10,7 +10,7 @@ use super::batch::{column_list, quoted};
 use super::row::{Cell, Row};
 use crate::query::{Kind, Value};
 
-/// A database of SQLite's in memory.
+/// An SQLite database in memory.
 pub(crate) struct Sqlite {
     connection: Connection,
 }
@@ -22,12 +22,13 @@ impl Sqlite {
         Self { connection }
     }
 
-    /// Runs a statement as it stands.
+    /// Runs a statement.
     pub(crate) fn execute(&self, sql: &str) -> Result<(), String> {
         self.connection.execute_batch(sql).map_err(|error| format!("{error}, in: {sql}"))
     }
 
-    /// Makes a table whose keys replace each other, and whose columns keep what they are given.
+    /// Creates a table in which an insert replaces the row of the same key, with columns that do not convert
+    /// values.
     pub(crate) fn create_table(&self, table: &TableDefinition) -> Result<(), String> {
         let mut items = Vec::new();
         for (field, default) in table.schema.fields().iter().zip(&table.defaults) {
@@ -59,7 +60,7 @@ impl Sqlite {
         query: &str,
     ) -> Result<(), String> {
         self.execute(&format!("CREATE VIEW {}{} AS {query}", quoted(name), column_list(columns)))?;
-        // It resolves names only when it is asked.
+        // SQLite resolves the names in a view only when the view is queried.
         self.answer(name).map(drop)
     }
 
@@ -71,17 +72,17 @@ impl Sqlite {
         self.execute(&format!("DROP VIEW {}", quoted(name)))
     }
 
-    /// What a view holds.
+    /// The contents of a view.
     pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
         self.rows(view).map_err(|error| format!("{error}, in view {view}"))
     }
 
-    /// What a query answers.
+    /// The result of a query.
     pub(crate) fn ask(&self, query: &str) -> Result<Vec<Row>, String> {
         self.rows_of(query).map_err(|error| error.to_string())
     }
 
-    /// Makes a table of these columns.
+    /// Creates a table with these columns.
     pub(crate) fn declare(&self, name: &str, columns: &[(String, Kind)]) -> Result<(), String> {
         let columns = columns.iter().map(|(name, kind)| {
             let affinity = match kind {
@@ -98,7 +99,7 @@ impl Sqlite {
         self.execute(&format!("CREATE TABLE {} ({columns})", quoted(name)))
     }
 
-    /// Replaces what a table holds.
+    /// Replaces the rows of a table.
     pub(crate) fn refill(&self, name: &str, rows: &[Vec<Value>]) -> Result<(), String> {
         let refill = || -> rusqlite::Result<()> {
             self.connection.execute_batch(&format!("DELETE FROM {}", quoted(name)))?;
@@ -134,7 +135,7 @@ impl Sqlite {
 fn affinity(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Boolean => "BOOLEAN",
-        // Not INTEGER: as a primary key that would make up numbers for NULLs.
+        // Not INTEGER: an INTEGER PRIMARY KEY generates numbers in place of NULLs.
         integer if integer.is_integer() => "BIGINT",
         float if float.is_floating() => "REAL",
         decimal if decimal.is_decimal() => "NUMERIC",

@@ -1,4 +1,4 @@
-//! Random programs before the judges, from a seed.
+//! Runs random programs generated from a seed, and judges their results.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -7,57 +7,57 @@ use alluvium_judges::Judges;
 use alluvium_judges::tally::{Tally, shrunk};
 use clap::Parser;
 
-/// Runs random programs and holds every view against other engines.
+/// Runs random programs and compares every view with other databases.
 #[derive(Parser)]
 struct Arguments {
-    /// How many pairs of a view and a change script.
+    /// The number of pairs of a view and a script of changes.
     #[arg(long, default_value_t = 2_000)]
     pairs: u64,
-    /// What programs are made from.
+    /// The seed from which programs are generated.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The number of the first program.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Who judges: datafusion, sqlite, naive, variations, duckdb.
+    /// The judges: datafusion, sqlite, naive, variations, duckdb.
     #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive,variations")]
     judges: Vec<String>,
-    /// Counts what programs are made of, without running them.
+    /// Counts the constructs of programs without running them.
     #[arg(long)]
     dry: bool,
-    /// Shows why views were refused.
+    /// Prints why views were refused.
     #[arg(long)]
     refusals: bool,
-    /// Makes the program of this number as small as it can be while it goes wrong, and writes it as an SQL file.
+    /// Shrinks the program of this number as long as it goes wrong, and prints it as an SQL file.
     #[arg(long)]
     shrink: Option<u64>,
-    /// Arms one fault of the engine after the other, and tells after how many pairs it is found; needs the feature
-    /// `faults`.
+    /// Arms the engine's seeded faults one after the other, and prints after how many pairs each is found. Needs
+    /// the feature `faults`.
     #[arg(long)]
     mutants: bool,
-    /// Arms only the fault of this name.
+    /// With --mutants, arms only the fault of this name.
     #[arg(long)]
     fault: Option<String>,
-    /// Stops after so many wrong programs.
+    /// The number of wrong programs after which to stop.
     #[arg(long, default_value_t = 20)]
     most: usize,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What panics is an engine's worker, and is told as an error, unless it is this thread.
+    // A panic of an engine's worker is reported as an error; only a panic of this thread is printed.
     std::panic::set_hook(Box::new(|panic| {
         if std::thread::current().name() == Some("main") {
             eprintln!("{panic}");
         }
     }));
-    let asks = |name: &str| arguments.judges.iter().any(|judge| judge == name);
+    let uses = |name: &str| arguments.judges.iter().any(|judge| judge == name);
     let judges = Judges {
-        datafusion: asks("datafusion"),
-        sqlite: asks("sqlite"),
-        naive: asks("naive"),
-        duckdb: asks("duckdb"),
-        variations: asks("variations"),
+        datafusion: uses("datafusion"),
+        sqlite: uses("sqlite"),
+        naive: uses("naive"),
+        duckdb: uses("duckdb"),
+        variations: uses("variations"),
     };
     if let Some(number) = arguments.shrink {
         return match shrunk(arguments.seed, number, judges) {
@@ -80,16 +80,16 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let start = Instant::now();
-    let mut told = 0;
+    let mut printed = 0;
     let tally = Tally::run(arguments.seed, arguments.first.., judges, |tally| {
-        for (number, what) in &tally.wrong[told..] {
+        for (number, what) in &tally.wrong[printed..] {
             println!("program {number}: {what}\n");
         }
-        told = tally.wrong.len();
+        printed = tally.wrong.len();
         if tally.pairs.is_multiple_of(480) {
             eprintln!("{} pairs, {} s", tally.pairs, start.elapsed().as_secs());
         }
-        tally.pairs < arguments.pairs && told < arguments.most
+        tally.pairs < arguments.pairs && printed < arguments.most
     });
     if arguments.refusals {
         for (reason, times) in &tally.refusals {
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
     }
     print!("{tally}");
     let rate = tally.pairs as f64 / start.elapsed().as_secs_f64();
-    println!("{rate:>8.1} pairs a second");
+    println!("{rate:>8.1} pairs per second");
     if tally.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -124,6 +124,6 @@ fn mutants(arguments: &Arguments, judges: Judges) -> ExitCode {
 
 #[cfg(not(feature = "faults"))]
 fn mutants(_: &Arguments, _: Judges) -> ExitCode {
-    eprintln!("there are no faults without --features alluvium-judges/faults");
+    eprintln!("--mutants needs a build with --features alluvium-judges/faults");
     ExitCode::from(2)
 }

@@ -1,4 +1,4 @@
-//! What `sqllogictest` talks to: a session of an engine on trial.
+//! The database interface of `sqllogictest`: a session of the engine under test.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ pub(crate) enum Letter {
     Date,
     /// A timestamp.
     Instant,
-    /// Of all other types.
+    /// Any other type.
     Other,
 }
 
@@ -75,7 +75,7 @@ impl From<&DataType> for Letter {
 #[error("{0}")]
 pub(crate) struct Failure(String);
 
-/// One client of an engine on trial.
+/// One client of the engine under test.
 pub(crate) struct Client {
     trial: Arc<Mutex<Trial>>,
     session: Session,
@@ -88,7 +88,7 @@ impl Client {
     }
 }
 
-/// A trial that was interrupted is still a trial.
+/// Locks the trial, also after a panic.
 pub(crate) fn locked(trial: &Mutex<Trial>) -> MutexGuard<'_, Trial> {
     trial.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
-//! SQL files, and what they say held against other engines.
+//! The SQL files, checked against other databases.
 //!
-//! The files under `sql/tests/slt` are written for `sqllogictest`. Each runs on 1, 2 and 3 workers, and what
-//! a file says itself is only a part of what is checked. After every transaction, for every view:
+//! The files under `sql/tests/slt` are written for `sqllogictest`. Each runs on 1, 2 and 3 workers. Besides the
+//! expectations in the file, the harness checks every view after every transaction:
 //!
 //! ```text
 //!   tables ──► DataFusion, all at once ──► the batch answer ──┐
@@ -10,17 +10,16 @@
 //!   its subscriptions ──► the sum of all changes ─────────────┘    and no row less than once on the way
 //! ```
 //!
-//! In reading order: [`suite`] finds files and runs them; [`database`] is what `sqllogictest` talks to;
-//! [`trial`] is one file on one engine; `tampering` shows that each check does object. [`shipped`] runs the
-//! files through the binary that users get, and checks only what the files say themselves.
+//! In reading order: [`suite`] finds files and runs them, [`database`] implements the interface of `sqllogictest`,
+//! and [`trial`] runs one file on one engine. The tests in `tampering` show that each check detects errors.
+//! [`shipped`] runs the files through the released binary, and checks only the expectations in the files.
 //!
-//! What a file says to the judge, besides the records of `sqllogictest`:
-//! - `skipif sqlite` before a statement that SQLite cannot do or means differently; a view that is skipped is
-//!   not judged by SQLite. `onlyif sqlite` before what SQLite does in its stead.
-//! - `onlyif datafusion` before a view in other words, for DataFusion, which does not know those of the view of
-//!   that name that follows.
-//! - `# sqlite: none, …` with the reason, for a whole file.
-//! - `skipif datafusion` before a view of which DataFusion is known to be wrong.
+//! Directives in a file besides the records of `sqllogictest`:
+//! - `skipif sqlite` precedes a statement that SQLite does not support or interprets differently; SQLite does not
+//!   judge a view that is skipped. `onlyif sqlite` precedes a replacement.
+//! - `onlyif datafusion` precedes a replacement for DataFusion of the view of the same name that follows.
+//! - `# sqlite: none, …`, with a reason, excludes a whole file from SQLite.
+//! - `skipif datafusion` precedes a view for which DataFusion is known to be wrong.
 //!
 //! `ALLUVIUM_SLT=joins/` runs only files whose path contains that text.
 

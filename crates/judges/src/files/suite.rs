@@ -1,4 +1,4 @@
-//! All files, on some number of workers.
+//! Running all files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -13,13 +13,13 @@ const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sql/tests/slt");
 /// The variable that selects files by a part of their path.
 const ONLY: &str = "ALLUVIUM_SLT";
 
-/// How many faults of one file are told.
-const TOLD: usize = 5;
+/// The number of errors printed per file.
+const MOST_ERRORS: usize = 5;
 
-/// What a file asks for as a whole.
+/// Directives for a whole file.
 const WITHOUT_SQLITE: &str = "sqlite: none";
 
-/// Runs every file on an engine with `workers` workers. Panics with all faults there are.
+/// Runs every file on an engine with `workers` workers. Panics with all errors.
 pub fn run(workers: usize) {
     let files = texts();
     let mut faults = Vec::new();
@@ -43,7 +43,7 @@ pub fn run(workers: usize) {
     println!("{summary}");
     assert!(faults.is_empty(), "{summary}\n{}", faults.join("\n"));
     if is_whole() {
-        // Neither judge may fall silent unnoticed.
+        // Detects a judge that stopped answering.
         assert!(queries >= 150, "{summary}");
         assert!(
             tally.batch * 10 >= tally.looks * 8 && tally.sqlite * 10 >= tally.looks * 6,
@@ -85,7 +85,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What became of a file.
+/// The outcome of a file.
 pub(crate) struct Report {
     pub(crate) queries: usize,
     pub(crate) tally: Tally,
@@ -144,8 +144,8 @@ pub(crate) fn run_text(place: &str, text: &str, workers: usize) -> Report {
         report.faults.extend(
             faults.into_iter().map(|fault| format!("{place}:{line}, {workers} workers: {fault}")),
         );
-        if report.faults.len() >= TOLD {
-            report.faults.truncate(TOLD);
+        if report.faults.len() >= MOST_ERRORS {
+            report.faults.truncate(MOST_ERRORS);
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! The judge on trial: each of its checks is given something wrong, and has to object.
+//! Tests of the checks themselves: each check is given wrong data and must object.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use alluvium_sql::statement::parse;
 
 use super::suite::run_text;
 use super::trial::Trial;
-use crate::answers::deltas::Ledger;
+use crate::answers::deltas::Sum;
 use crate::answers::evidence::{Answer, Evidence};
 use crate::answers::row::{Cell, Row};
 
@@ -24,49 +24,49 @@ fn change(epoch: u64, changes: &[(i64, i64)]) -> Change {
     Change { epoch, rows, weights: changes.iter().map(|change| change.1).collect() }
 }
 
-/// What a ledger says of the last of some changes, the others being right.
-fn complaint(changes: &[Change]) -> Option<String> {
-    let mut ledger = Ledger::default();
+/// The error for the last of some changes; the others must be accepted.
+fn objection(changes: &[Change]) -> Option<String> {
+    let mut sum = Sum::default();
     let (last, others) = changes.split_last().expect("there is a change");
     for change in others {
-        ledger.enter(change).expect("a right change");
+        sum.add(change).expect("a valid change");
     }
-    ledger.enter(last).err()
+    sum.add(last).err()
 }
 
 #[test]
 fn changes_that_add_up_are_accepted() {
-    let mut ledger = Ledger::default();
+    let mut sum = Sum::default();
     for change in [change(3, &[]), change(4, &[(1, 2), (2, 1)]), change(7, &[(1, -1), (2, -1)])] {
-        assert_eq!(ledger.enter(&change), Ok(()));
+        assert_eq!(sum.add(&change), Ok(()));
     }
-    assert_eq!(ledger.rows(), rows(&[1]));
+    assert_eq!(sum.rows(), rows(&[1]));
 }
 
 #[test]
-fn a_row_that_is_there_less_than_once_is_objected_to() {
-    let found = complaint(&[change(1, &[(5, 1)]), change(2, &[(5, -2)])]);
-    assert_eq!(found.as_deref(), Some("[5] is there -1 times in epoch 2"));
+fn a_row_with_a_negative_weight_is_rejected() {
+    let found = objection(&[change(1, &[(5, 1)]), change(2, &[(5, -2)])]);
+    assert_eq!(found.as_deref(), Some("[5] has weight -1 in epoch 2"));
 }
 
 #[test]
-fn an_epoch_that_comes_twice_or_goes_back_is_objected_to() {
-    assert!(complaint(&[change(2, &[(1, 1)]), change(2, &[(2, 1)])]).is_some());
-    assert!(complaint(&[change(2, &[(1, 1)]), change(1, &[(2, 1)])]).is_some());
+fn an_epoch_that_repeats_or_goes_back_is_rejected() {
+    assert!(objection(&[change(2, &[(1, 1)]), change(2, &[(2, 1)])]).is_some());
+    assert!(objection(&[change(2, &[(1, 1)]), change(1, &[(2, 1)])]).is_some());
 }
 
 #[test]
-fn a_change_that_changes_nothing_is_objected_to() {
-    assert!(complaint(&[change(1, &[]), change(2, &[])]).is_some());
-    assert!(complaint(&[change(1, &[]), change(2, &[(1, 0)])]).is_some());
+fn an_empty_change_is_rejected() {
+    assert!(objection(&[change(1, &[]), change(2, &[])]).is_some());
+    assert!(objection(&[change(1, &[]), change(2, &[(1, 0)])]).is_some());
 }
 
 #[test]
-fn a_change_that_is_not_consolidated_is_objected_to() {
-    assert!(complaint(&[change(1, &[]), change(2, &[(1, 1), (1, 1)])]).is_some());
+fn a_change_that_is_not_consolidated_is_rejected() {
+    assert!(objection(&[change(1, &[]), change(2, &[(1, 1), (1, 1)])]).is_some());
 }
 
-/// A change to a piece of evidence.
+/// Replaces one answer in the evidence.
 type Tamper = fn(&mut Evidence, Answer);
 
 const TAMPERS: [(&str, Tamper); 5] = [
@@ -79,7 +79,7 @@ const TAMPERS: [(&str, Tamper); 5] = [
     ("it cannot be read", |evidence, answer| evidence.contents = Some(answer)),
 ];
 
-/// The evidence of a view, kept or not, after a few transactions on an engine.
+/// The evidence about a view, materialized or not, after a few transactions on an engine.
 fn evidence(kind: &str) -> Evidence {
     let mut trial = Trial::new(2, true);
     let mut session = trial.engine().session();
@@ -103,7 +103,7 @@ fn evidence(kind: &str) -> Evidence {
 }
 
 #[test]
-fn every_answer_that_differs_from_the_others_is_objected_to() {
+fn every_answer_that_differs_from_the_others_is_rejected() {
     for kind in ["MATERIALIZED", ""] {
         let evidence = evidence(kind);
         assert_eq!(evidence.objections(), Vec::<String>::new());
@@ -138,7 +138,7 @@ fn every_answer_that_differs_from_the_others_is_objected_to() {
     }
 }
 
-/// The faults found in a file, without their places.
+/// The errors found in a file, without their positions.
 fn faults(text: &str) -> String {
     run_text("tampered.slt", text, 1).faults.join("\n")
 }
@@ -152,13 +152,13 @@ INSERT INTO t VALUES (1), (2)
 ";
 
 #[test]
-fn a_file_that_is_right_has_no_faults() {
+fn a_correct_file_has_no_errors() {
     let text = format!("{TABLE}\nquery I rowsort\nSELECT n FROM t\n----\n1\n2\n");
     assert_eq!(faults(&text), "");
 }
 
 #[test]
-fn a_wrong_expectation_in_a_file_is_a_fault() {
+fn a_wrong_expectation_in_a_file_is_an_error() {
     let wrong_row = format!("{TABLE}\nquery I rowsort\nSELECT n FROM t\n----\n1\n3\n");
     assert!(faults(&wrong_row).contains("query result mismatch"), "{}", faults(&wrong_row));
     let wrong_type = format!("{TABLE}\nquery T rowsort\nSELECT n FROM t\n----\n1\n2\n");
@@ -168,7 +168,7 @@ fn a_wrong_expectation_in_a_file_is_a_fault() {
 }
 
 #[test]
-fn a_table_that_differs_in_sqlite_is_a_fault_of_the_view_over_it() {
+fn a_table_that_differs_in_sqlite_is_an_error_of_the_view_over_it() {
     let text = format!(
         "{TABLE}\nonlyif sqlite\nstatement ok\nDELETE FROM t WHERE n = 1\n
 statement ok\nCREATE MATERIALIZED VIEW v AS SELECT n FROM t\n"
@@ -181,7 +181,7 @@ statement ok\nCREATE MATERIALIZED VIEW v AS SELECT n FROM t\n"
 }
 
 #[test]
-fn what_sqlite_cannot_do_is_a_fault_unless_it_is_skipped() {
+fn a_statement_that_sqlite_does_not_support_is_an_error_unless_skipped() {
     let view =
         "statement ok\nCREATE MATERIALIZED VIEW v AS SELECT TRY_CAST(n AS TEXT) AS n FROM t\n";
     let text = format!("{TABLE}\n{view}");
@@ -191,7 +191,7 @@ fn what_sqlite_cannot_do_is_a_fault_unless_it_is_skipped() {
 }
 
 #[test]
-fn errors_that_a_file_does_not_speak_of_are_a_fault() {
+fn row_errors_that_a_file_does_not_expect_are_an_error() {
     let text = format!(
         "{TABLE}\nstatement ok\nCREATE MATERIALIZED VIEW v AS SELECT 1 / (n - 1) AS n FROM t\n"
     );

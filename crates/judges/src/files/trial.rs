@@ -1,4 +1,4 @@
-//! One file on one engine: what it creates, and what others say of it.
+//! One file on one engine: the relations it creates, and how they are judged.
 
 use std::collections::HashSet;
 
@@ -13,23 +13,23 @@ use crate::answers::evidence::Evidence;
 use crate::answers::row::rows;
 use crate::answers::sqlite::Sqlite;
 
-/// Who is not asked about a statement.
+/// The judges that skip a statement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skips {
     pub(crate) sqlite: bool,
     pub(crate) datafusion: bool,
 }
 
-/// How often who has judged.
+/// Counts of comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
-    /// Views looked at after a transaction.
+    /// Views checked after a transaction.
     pub(crate) looks: usize,
-    /// Of these, held against DataFusion.
+    /// Of these, compared with DataFusion.
     pub(crate) batch: usize,
-    /// Of these, held against SQLite.
+    /// Of these, compared with SQLite.
     pub(crate) sqlite: usize,
-    /// Of these, with errors: then the others have no comparable answer.
+    /// Of these, views with errors, which other databases cannot answer.
     pub(crate) failing: usize,
 }
 
@@ -45,27 +45,27 @@ impl std::ops::AddAssign for Tally {
 struct View {
     name: String,
     kind: ViewKind,
-    /// The views it reads, and those that these read.
+    /// The views it reads, directly or through other views.
     reads: HashSet<String>,
     skips: Skips,
     watch: Option<Watch>,
     late_watch: Option<Watch>,
 }
 
-/// An engine on trial.
+/// An engine under test.
 pub(crate) struct Trial {
     engine: Engine,
     batch: Batch,
     sqlite: Option<Sqlite>,
     tables: Vec<String>,
     views: Vec<View>,
-    /// The views that DataFusion knows in other words, before they are created.
+    /// Replacements for DataFusion of views that are not created yet.
     restated: HashSet<String>,
-    /// How many transactions are open, each on a session of its own.
+    /// The number of open transactions, each in its own session.
     open: usize,
     /// The last epoch that was committed.
     epoch: u64,
-    /// Who is not asked about the next statement.
+    /// The judges that skip the next statement.
     pub(crate) skips: Skips,
     pub(crate) tally: Tally,
     objections: Vec<String>,
@@ -75,7 +75,7 @@ impl Trial {
     pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
         let memory = match workers {
             1 => None,
-            // All state in files, and what there is room for in memory.
+            // A budget of one byte moves all state to files; otherwise some stays in memory.
             2 => Some(1),
             _ => Some(30_000),
         };
@@ -103,12 +103,12 @@ impl Trial {
         &self.engine
     }
 
-    /// What has been found wrong since the last call.
+    /// The errors found since the last call.
     pub(crate) fn objections(&mut self) -> Vec<String> {
         std::mem::take(&mut self.objections)
     }
 
-    /// Has DataFusion take a query for a view's, because it does not know what the view's own says.
+    /// Gives DataFusion a replacement for the query of a view.
     pub(crate) fn datafusion_only(&mut self, sql: &str) {
         for statement in parse(sql) {
             let result = match statement.map(|statement| statement.kind) {
@@ -123,13 +123,13 @@ impl Trial {
         }
     }
 
-    /// Has SQLite run what is for SQLite only.
+    /// Runs a statement in SQLite only.
     pub(crate) fn sqlite_only(&mut self, sql: &str) {
         let result = self.sqlite.as_ref().map_or(Ok(()), |sqlite| sqlite.execute(sql));
         self.object("SQLite", result);
     }
 
-    /// Takes note of a statement that has succeeded: the other engines do the same.
+    /// Runs a statement that has succeeded in the other databases too.
     pub(crate) fn follow(&mut self, statement: &Statement) {
         match statement.kind {
             StatementKind::Begin => self.open += 1,
@@ -186,7 +186,7 @@ impl Trial {
         self.object("SQLite", result);
     }
 
-    /// Relations that are not there any more are not there for the other engines either.
+    /// Drops relations that no longer exist from the other databases.
     fn forget_the_dropped(&mut self) {
         let left: HashSet<String> = match self.engine.relations() {
             Ok(relations) => relations.into_iter().map(|relation| relation.name).collect(),
@@ -258,7 +258,7 @@ impl Trial {
         }
     }
 
-    /// Opens a second subscription to every view, in the middle of things.
+    /// Opens a second subscription to every view.
     pub(crate) fn watch_again(&mut self) {
         let views: Vec<_> = self.views.iter().map(|view| (view.name.clone(), view.kind)).collect();
         for (place, (name, kind)) in views.into_iter().enumerate() {
@@ -266,13 +266,13 @@ impl Trial {
         }
     }
 
-    /// Holds every view against what others say of it, as of the last transaction; while one is open, does
-    /// nothing.
+    /// Compares every view with the other answers, as of the last transaction. Does nothing while a transaction is
+    /// open.
     pub(crate) fn judge(&mut self) {
         if self.open > 0 {
             return;
         }
-        // A transaction that does nothing tells which epoch was the last.
+        // An empty transaction returns the last epoch.
         let last = self.engine.begin().and_then(|transaction| transaction.commit());
         match last.and_then(|epoch| self.engine.wait(epoch).map(|()| epoch)) {
             Ok(epoch) => self.epoch = epoch,
@@ -299,7 +299,7 @@ impl Trial {
         }
     }
 
-    /// Views with errors.
+    /// The names of views with errors.
     fn failing(&mut self) -> HashSet<String> {
         match self.engine.query("SELECT DISTINCT view FROM alluvium.errors") {
             Ok(batches) => batches
@@ -321,8 +321,8 @@ impl Trial {
         }
     }
 
-    /// Whether an expression of the view fails, or may: the errors of a local view are told by those
-    /// that name it.
+    /// Whether an expression of the view fails, or may fail: errors of a local view are reported by the views that
+    /// read it.
     fn fails(&self, place: usize, failing: &HashSet<String>) -> bool {
         let view = &self.views[place];
         let told_elsewhere = || {
@@ -334,21 +334,21 @@ impl Trial {
             || (view.kind == ViewKind::Local && told_elsewhere())
     }
 
-    /// All that is known of a view. Only a view that none of its expressions fails in can be held against
-    /// engines that fail as a whole.
+    /// All answers about a view. Other databases fail as a whole where an expression fails, so they are consulted
+    /// only if none does.
     pub(crate) fn evidence(&mut self, place: usize, failing: &HashSet<String>) -> Evidence {
         let epoch = self.epoch;
         let fails = self.fails(place, failing);
         let view = &mut self.views[place];
-        let kept = view.kind == ViewKind::Materialized;
+        let materialized = view.kind == ViewKind::Materialized;
         let sum = |watch: &mut Option<Watch>| {
-            watch.as_mut().map(|watch| watch.catch_up(epoch).map(|()| watch.ledger.rows()))
+            watch.as_mut().map(|watch| watch.catch_up(epoch).map(|()| watch.sum.rows()))
         };
         let (deltas, late_deltas) = (sum(&mut view.watch), sum(&mut view.late_watch));
         let (name, skips) = (view.name.clone(), view.skips);
 
         let contents =
-            (kept || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
+            (materialized || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
         let batch = (!fails && !skips.datafusion).then(|| self.batch.answer(&name));
         let sqlite = self
             .sqlite
@@ -364,7 +364,7 @@ impl Trial {
         Evidence {
             cancels: false,
             contents,
-            kept,
+            materialized,
             deltas,
             late_deltas,
             batch,

@@ -192,30 +192,10 @@ impl Maker {
                 _ => Expr::binary(a, Op::Or, self.condition(sight, depth - 1)),
             };
         }
-        // Something that is there, or else nothing is said.
-        let kinds = [
-            Kind::Integer,
-            Kind::Integer,
-            Kind::Text,
-            Kind::Text,
-            Kind::Big,
-            Kind::Real,
-            Kind::Boolean,
-            Kind::Moment,
-            Kind::Date,
-            Kind::Decimal,
-            Kind::List,
-        ];
-        let mut kind = self.one_of(&kinds);
-        if self.column(sight, |other| other == kind).is_none() {
-            let Some(column) = self.column(sight, super::sorts) else {
-                return Expr::literal(Value::Boolean(true), Kind::Boolean);
-            };
-            kind = column.kind();
-        }
-        let Some(column) = self.column(sight, |other| other == kind) else {
+        let Some(column) = self.condition_column(sight) else {
             return Expr::literal(Value::Boolean(true), Kind::Boolean);
         };
+        let kind = column.kind();
         if kind == Kind::List {
             let element = self.constant(Kind::Integer);
             return Expr::Call(Function::ArrayHas, vec![column, element]);
@@ -261,6 +241,28 @@ impl Maker {
                 Expr::binary(column, op, self.constant(kind))
             }
         }
+    }
+
+    /// A column that conditions can compare, if there is one.
+    fn condition_column(&mut self, sight: &Sight) -> Option<Expr> {
+        let kinds = [
+            Kind::Integer,
+            Kind::Integer,
+            Kind::Text,
+            Kind::Text,
+            Kind::Big,
+            Kind::Real,
+            Kind::Boolean,
+            Kind::Moment,
+            Kind::Date,
+            Kind::Decimal,
+            Kind::List,
+        ];
+        let mut kind = self.one_of(&kinds);
+        if self.column(sight, |other| other == kind).is_none() {
+            kind = self.column(sight, super::sorts)?.kind();
+        }
+        self.column(sight, |other| other == kind)
     }
 
     pub(super) fn comparison(&mut self) -> Op {

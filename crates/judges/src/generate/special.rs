@@ -190,14 +190,38 @@ impl Maker {
         let alias = self.alias();
         let column = Expr::Column(alias.clone(), column, kind);
         let sight: Sight = vec![(alias.clone(), source.columns)];
+        let mut exprs = self.calls(&sight, column, kind);
+        self.rng.shuffle(&mut exprs);
+        exprs.truncate(4);
+        if !self.once_in(4)
+            && let (Some(a), Some(b)) = (
+                self.column(&sight, |kind| kind == Kind::Integer),
+                self.column(&sight, |kind| kind == Kind::Text),
+            )
+        {
+            exprs.push(match self.once_in(2) {
+                true => Expr::MakeList(vec![a.clone(), a]),
+                false => Expr::MakeStruct(vec![a, b]),
+            });
+        }
+        let from = From::Relation(source.name, alias);
+        let mut select = Select::of(named(exprs), from);
+        if self.once_in(3) {
+            select.filter = Some(self.condition(&sight, 1));
+        }
+        Some(Query::select(select))
+    }
+
+    /// Expressions of a column that other generators rarely make.
+    fn calls(&mut self, sight: &Sight, column: Expr, kind: Kind) -> Vec<Expr> {
         let boxed = |expr: &Expr| Box::new(expr.clone());
-        let whole = self.scalar(&sight, Kind::Integer, 0);
+        let whole = self.scalar(sight, Kind::Integer, 0);
         let call = |function, arguments: &[&Expr]| {
             Expr::Call(function, arguments.iter().map(|argument| (*argument).clone()).collect())
         };
         let (one, two) = (Expr::whole(1), Expr::whole(2));
         let text = self.constant(Kind::Text);
-        let mut exprs = match kind {
+        match kind {
             Kind::List => vec![
                 call(Function::Cardinality, &[&column]),
                 call(Function::ArrayAppend, &[&column, &whole]),
@@ -239,26 +263,7 @@ impl Maker {
                 Expr::binary(column.clone(), Op::Concat, text),
                 Expr::Cast(boxed(&column), Kind::Integer, true),
             ],
-        };
-        self.rng.shuffle(&mut exprs);
-        exprs.truncate(4);
-        if !self.once_in(4)
-            && let (Some(a), Some(b)) = (
-                self.column(&sight, |kind| kind == Kind::Integer),
-                self.column(&sight, |kind| kind == Kind::Text),
-            )
-        {
-            exprs.push(match self.once_in(2) {
-                true => Expr::MakeList(vec![a.clone(), a]),
-                false => Expr::MakeStruct(vec![a, b]),
-            });
         }
-        let from = From::Relation(source.name, alias);
-        let mut select = Select::of(named(exprs), from);
-        if self.once_in(3) {
-            select.filter = Some(self.condition(&sight, 1));
-        }
-        Some(Query::select(select))
     }
 
     /// A query that fails for some rows.

@@ -5,6 +5,39 @@ use crate::query::{
     Bound, Distinct, Expr, Frame, From, Kind, Op, Order, Query, Select, Top, Units, Window,
 };
 
+/// The window functions, repeated by how often they are to be drawn.
+const FUNCTIONS: [&str; 29] = [
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "ntile",
+    "lag",
+    "lead",
+    "cume_dist",
+    "percent_rank",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "min",
+    "max",
+    "avg",
+    "count",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "sum",
+    "sum",
+    "count",
+    "avg",
+    "min",
+    "max",
+];
+
 /// Whether the value may differ between rows that are equal.
 fn tells_copies_apart(window: &Window) -> bool {
     let rows = window.frame.is_some_and(|frame| frame.units == Units::Rows);
@@ -67,37 +100,7 @@ impl Maker {
     }
 
     fn window(&mut self, sight: &Sight, shown: &[Expr]) -> Window {
-        let function = self.one_of(&[
-            "row_number",
-            "rank",
-            "dense_rank",
-            "percent_rank",
-            "cume_dist",
-            "ntile",
-            "lag",
-            "lead",
-            "ntile",
-            "lag",
-            "lead",
-            "cume_dist",
-            "percent_rank",
-            "first_value",
-            "last_value",
-            "nth_value",
-            "min",
-            "max",
-            "avg",
-            "count",
-            "first_value",
-            "last_value",
-            "nth_value",
-            "sum",
-            "sum",
-            "count",
-            "avg",
-            "min",
-            "max",
-        ]);
+        let function = self.one_of(&FUNCTIONS);
         let of_shown = |maker: &mut Self, kind: fn(Kind) -> bool| {
             let fitting: Vec<Expr> =
                 shown.iter().filter(|column| kind(column.kind())).cloned().collect();
@@ -105,7 +108,6 @@ impl Maker {
         };
         let whole = of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big));
         let any = of_shown(self, |_| true).unwrap_or_else(|| Expr::whole(1));
-        let is_aggregate = matches!(function, "sum" | "count" | "avg" | "min" | "max");
         let mut window = Window {
             function,
             arguments: Vec::new(),
@@ -119,7 +121,18 @@ impl Maker {
                 _ => Kind::Big,
             },
         };
-        match function {
+        self.set_arguments(&mut window, whole, &any);
+        if self.once_in(2) && !shown.is_empty() {
+            window.partition = vec![self.one_of(shown)];
+        }
+        let numeric = of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big));
+        self.set_order_and_frame(&mut window, sight, shown, any, numeric);
+        window
+    }
+
+    /// Draws the arguments of a window function, and sets its type.
+    fn set_arguments(&mut self, window: &mut Window, whole: Option<Expr>, any: &Expr) {
+        match window.function {
             "percent_rank" | "cume_dist" => window.kind = Kind::Real,
             "ntile" => window.arguments = vec![Expr::whole(1 + self.below(3) as i64)],
             "lag" | "lead" => {
@@ -135,7 +148,7 @@ impl Maker {
             "first_value" | "last_value" | "nth_value" => {
                 window.kind = any.kind();
                 window.arguments = vec![any.clone()];
-                if function == "nth_value" {
+                if window.function == "nth_value" {
                     window.arguments.push(Expr::whole(2));
                 } else {
                     window.ignore_nulls = self.once_in(2);
@@ -144,7 +157,7 @@ impl Maker {
             "sum" | "avg" => {
                 let number = whole.unwrap_or_else(|| Expr::whole(2));
                 window.arguments = vec![number];
-                window.kind = if function == "avg" { Kind::Real } else { Kind::Big };
+                window.kind = if window.function == "avg" { Kind::Real } else { Kind::Big };
             }
             "min" | "max" => {
                 window.kind = any.kind();
@@ -152,20 +165,29 @@ impl Maker {
             }
             _ => {}
         }
-        if self.once_in(2) && !shown.is_empty() {
-            window.partition = vec![self.one_of(shown)];
-        }
-        let numeric = of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big));
+    }
+
+    /// Draws an order and a frame with which the result does not depend on the order of the input.
+    fn set_order_and_frame(
+        &mut self,
+        window: &mut Window,
+        sight: &Sight,
+        shown: &[Expr],
+        any: Expr,
+        numeric: Option<Expr>,
+    ) {
+        let function = window.function;
+        let is_aggregate = matches!(function, "sum" | "count" | "avg" | "min" | "max");
         let ranks = matches!(function, "rank" | "dense_rank" | "percent_rank" | "cume_dist");
         if ranks {
             window.order = vec![self.order(any)];
-            return window;
+            return;
         }
         if is_aggregate && self.once_in(5) {
             if self.once_in(3) {
                 window.filter = Some(self.condition(sight, 0));
             }
-            return window;
+            return;
         }
         if is_aggregate
             && self.once_in(3)
@@ -175,14 +197,14 @@ impl Maker {
             let end = self.one_of(&[Bound::Current, Bound::Following(1), Bound::End]);
             window.order = vec![self.order(number)];
             window.frame = Some(Frame { units: Units::Range, start, end });
-            return window;
+            return;
         }
         if is_aggregate && self.once_in(3) {
             let start = self.one_of(&[Bound::Start, Bound::Preceding(1)]);
             let end = self.one_of(&[Bound::Current, Bound::Following(1)]);
             window.order = vec![self.order(any)];
             window.frame = Some(Frame { units: Units::Groups, start, end });
-            return window;
+            return;
         }
         window.order = self.total(shown);
         let framed = is_aggregate || matches!(function, "first_value" | "last_value" | "nth_value");
@@ -191,7 +213,6 @@ impl Maker {
             let end = self.one_of(&[Bound::Current, Bound::Following(2), Bound::End]);
             window.frame = Some(Frame { units: Units::Rows, start, end });
         }
-        window
     }
 
     /// The first rows of all, or of each group.

@@ -1,4 +1,4 @@
-//! What is computed of a group.
+//! Evaluating aggregates.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::{Fault, Outcome, Row, Scope, World};
 use crate::query::{Aggregate, Kind, Order, Value};
 
 impl World<'_> {
-    /// An aggregate of some rows, whose columns are those of `scope`.
+    /// An aggregate over rows with the columns of `scope`.
     pub(super) fn aggregate(
         &self,
         aggregate: &Aggregate,
@@ -36,7 +36,7 @@ impl World<'_> {
                 new
             });
         }
-        // Equal ones, or all without an order, in the ascending order of their arguments, NULLs last.
+        // Ties, or all rows without an order, are in ascending order of the arguments, NULLs last.
         inputs.sort_by(|a, b| {
             ordered(&aggregate.order, &a.1, &b.1).then_with(|| nulls_last(&a.0, &b.0))
         });
@@ -45,7 +45,7 @@ impl World<'_> {
     }
 }
 
-/// The order of rows by what they are ordered by.
+/// Compares two rows by their ORDER BY values.
 pub(super) fn ordered(orders: &[Order], a: &[Value], b: &[Value]) -> Ordering {
     for (place, order) in orders.iter().enumerate() {
         let found = one(&a[place], &b[place], order.descending, order.nulls_first);
@@ -56,7 +56,7 @@ pub(super) fn ordered(orders: &[Order], a: &[Value], b: &[Value]) -> Ordering {
     Ordering::Equal
 }
 
-/// The order of two values.
+/// Compares two ORDER BY values.
 pub(super) fn one(a: &Value, b: &Value, descending: bool, nulls_first: bool) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,
@@ -73,7 +73,7 @@ fn nulls_last(a: &[Value], b: &[Value]) -> Ordering {
     orders.fold(Ordering::Equal, Ordering::then)
 }
 
-/// What comes of the arguments of some rows, in order.
+/// The result of an aggregate function for its arguments, in order.
 pub(super) fn summarise(function: &str, kind: Kind, inputs: &[Vec<Value>]) -> Outcome<Value> {
     let firsts = || inputs.iter().filter_map(|input| input.first());
     let known = || firsts().filter(|value| !value.is_null());

@@ -1,4 +1,4 @@
-//! What is computed of a row.
+//! Evaluating scalar expressions.
 
 use std::cmp::Ordering;
 
@@ -18,13 +18,7 @@ impl World<'_> {
             Expr::Literal(value, _) => Ok(value.clone()),
             Expr::Binary(left, op, right) => self.binary(expr, left, *op, right, scope),
             Expr::Not(inner) => truth(self.truth(inner, scope)?.map(|value| !value)),
-            Expr::Minus(inner) => match self.value(inner, scope)? {
-                Value::Whole(value) => whole(-value, inner.kind()),
-                Value::Float(value) => Ok(Value::Float(-value)),
-                Value::Decimal(units, scale) => Ok(Value::Decimal(-units, scale)),
-                Value::Null => Ok(Value::Null),
-                _ => Err(Fault::Unknown("minus")),
-            },
+            Expr::Minus(inner) => minus(self.value(inner, scope)?, inner.kind()),
             Expr::IsNull(inner, negated) => {
                 truth(Some(self.value(inner, scope)?.is_null() != *negated))
             }
@@ -39,12 +33,8 @@ impl World<'_> {
             }
             Expr::In(inner, list, negated) => {
                 let value = self.value(inner, scope)?;
-                let mut found = Some(false);
-                for item in list {
-                    let equal = compare(&value, &self.value(item, scope)?).map(Ordering::is_eq);
-                    found = or(found, equal);
-                }
-                truth(found.map(|value| value != *negated))
+                let values = list.iter().map(|item| self.value(item, scope));
+                truth(is_among(&value, values)?.map(|value| value != *negated))
             }
             Expr::Like(inner, pattern, negated) => match self.value(inner, scope)? {
                 Value::Text(text) => {
@@ -53,20 +43,7 @@ impl World<'_> {
                 _ => Ok(Value::Null),
             },
             Expr::Case(operand, branches, otherwise) => {
-                let operand =
-                    operand.as_ref().map(|operand| self.value(operand, scope)).transpose()?;
-                for (condition, value) in branches {
-                    let holds = match &operand {
-                        Some(operand) => {
-                            compare(operand, &self.value(condition, scope)?).map(Ordering::is_eq)
-                        }
-                        None => self.truth(condition, scope)?,
-                    };
-                    if holds == Some(true) {
-                        return self.value(value, scope);
-                    }
-                }
-                otherwise.as_ref().map_or(Ok(Value::Null), |value| self.value(value, scope))
+                self.case(operand.as_deref(), branches, otherwise.as_deref(), scope)
             }
             Expr::Call(function, arguments) => self.call(*function, arguments, scope),
             Expr::Cast(inner, kind, try_it) => {
@@ -80,29 +57,8 @@ impl World<'_> {
                 Value::Null => Value::Null,
                 _ => return Err(Fault::Unknown("shift")),
             }),
-            Expr::Element(inner, place) => Ok(match self.value(inner, scope)? {
-                Value::List(values) => {
-                    let place = usize::try_from(place - 1).ok();
-                    place.and_then(|place| values.get(place).cloned()).unwrap_or(Value::Null)
-                }
-                _ => Value::Null,
-            }),
-            Expr::Field(inner, name, _) => Ok(match self.value(inner, scope)? {
-                Value::Struct(fields) | Value::Map(fields) => {
-                    let field = fields.into_iter().find(|(field, _)| field == name);
-                    field.map_or(Value::Null, |(_, value)| value)
-                }
-                _ => Value::Null,
-            }),
-            Expr::MakeList(items) => {
-                let values = items.iter().map(|item| self.value(item, scope));
-                Ok(Value::List(values.collect::<Outcome<_>>()?))
-            }
-            Expr::MakeStruct(items) => {
-                let fields = items.iter().zip(["x", "y"]);
-                let fields =
-                    fields.map(|(item, name)| Ok((name.to_owned(), self.value(item, scope)?)));
-                Ok(Value::Struct(fields.collect::<Outcome<_>>()?))
+            Expr::Element(..) | Expr::Field(..) | Expr::MakeList(_) | Expr::MakeStruct(_) => {
+                self.nested(expr, scope)
             }
             Expr::Now => Ok(Value::Moment(self.now)),
             Expr::Aggregate(aggregate) => {
@@ -114,12 +70,7 @@ impl World<'_> {
                 let found = scope.windows.iter().find(|(other, _)| *other == &**window);
                 found.map(|(_, value)| value.clone()).ok_or(Fault::Unknown("a window"))
             }
-            Expr::Grouping(inner) => {
-                let group = scope.group.ok_or(Fault::Unknown("GROUPING of no group"))?;
-                let key = group.keys.iter().find(|(key, _)| *key == &**inner);
-                let (_, value) = key.ok_or(Fault::Unknown("GROUPING of no key"))?;
-                Ok(Value::Whole(value.is_none().into()))
-            }
+            Expr::Grouping(inner) => grouping(inner, scope),
             Expr::Unnest(_) => Err(Fault::Unknown("UNNEST inside of an expression")),
             Expr::Exists(query, negated) => {
                 let rows = self.query(query, Some(scope))?;
@@ -127,15 +78,65 @@ impl World<'_> {
             }
             Expr::Among(inner, query, negated) => {
                 let value = self.value(inner, scope)?;
-                let rows = self.query(query, Some(scope))?;
-                let mut found = Some(false);
-                for row in &rows {
-                    found = or(found, compare(&value, &row[0]).map(Ordering::is_eq));
-                }
-                truth(found.map(|value| value != *negated))
+                let rows = self.query(query, Some(scope))?.into_iter();
+                let values = rows.map(|mut row| Ok(row.swap_remove(0)));
+                truth(is_among(&value, values)?.map(|value| value != *negated))
             }
             Expr::Scalar(query, _) => self.scalar(query, scope),
         }
+    }
+
+    fn case(
+        &self,
+        operand: Option<&Expr>,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        scope: &Scope<'_>,
+    ) -> Outcome<Value> {
+        let operand = operand.map(|operand| self.value(operand, scope)).transpose()?;
+        for (condition, value) in branches {
+            let holds = match &operand {
+                Some(operand) => {
+                    compare(operand, &self.value(condition, scope)?).map(Ordering::is_eq)
+                }
+                None => self.truth(condition, scope)?,
+            };
+            if holds == Some(true) {
+                return self.value(value, scope);
+            }
+        }
+        otherwise.map_or(Ok(Value::Null), |value| self.value(value, scope))
+    }
+
+    /// An element of a list, a field of a struct, or a new list or struct.
+    fn nested(&self, expr: &Expr, scope: &Scope<'_>) -> Outcome<Value> {
+        Ok(match expr {
+            Expr::Element(inner, place) => match self.value(inner, scope)? {
+                Value::List(values) => {
+                    let place = usize::try_from(place - 1).ok();
+                    place.and_then(|place| values.get(place).cloned()).unwrap_or(Value::Null)
+                }
+                _ => Value::Null,
+            },
+            Expr::Field(inner, name, _) => match self.value(inner, scope)? {
+                Value::Struct(fields) | Value::Map(fields) => {
+                    let field = fields.into_iter().find(|(field, _)| field == name);
+                    field.map_or(Value::Null, |(_, value)| value)
+                }
+                _ => Value::Null,
+            },
+            Expr::MakeList(items) => {
+                let values = items.iter().map(|item| self.value(item, scope));
+                Value::List(values.collect::<Outcome<_>>()?)
+            }
+            Expr::MakeStruct(items) => {
+                let fields = items.iter().zip(["x", "y"]);
+                let fields =
+                    fields.map(|(item, name)| Ok((name.to_owned(), self.value(item, scope)?)));
+                Value::Struct(fields.collect::<Outcome<_>>()?)
+            }
+            _ => return Err(Fault::Unknown("an expression of nested values")),
+        })
     }
 
     fn scalar(&self, query: &Query, scope: &Scope<'_>) -> Outcome<Value> {
@@ -201,7 +202,7 @@ impl World<'_> {
     }
 }
 
-/// The order of two values that are not NULL.
+/// Compares two values; `None` if one is NULL.
 pub(super) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     (!a.is_null() && !b.is_null()).then(|| a.cmp(b))
 }
@@ -218,7 +219,35 @@ pub(super) fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     and(a.map(|a| !a), b.map(|b| !b)).map(|value| !value)
 }
 
-/// A whole number, if its type holds it.
+fn minus(value: Value, kind: Kind) -> Outcome<Value> {
+    match value {
+        Value::Whole(value) => whole(-value, kind),
+        Value::Float(value) => Ok(Value::Float(-value)),
+        Value::Decimal(units, scale) => Ok(Value::Decimal(-units, scale)),
+        Value::Null => Ok(Value::Null),
+        _ => Err(Fault::Unknown("minus")),
+    }
+}
+
+/// GROUPING: 1 if the grouping set of the current group lacks a key.
+fn grouping(key: &Expr, scope: &Scope<'_>) -> Outcome<Value> {
+    let group = scope.group.ok_or(Fault::Unknown("GROUPING of no group"))?;
+    let found = group.keys.iter().find(|(other, _)| *other == key);
+    let (_, value) = found.ok_or(Fault::Unknown("GROUPING of no key"))?;
+    Ok(Value::Whole(value.is_none().into()))
+}
+
+/// Whether a value is one of `values`; NULL where SQL's IN is.
+fn is_among(
+    value: &Value,
+    mut values: impl Iterator<Item = Outcome<Value>>,
+) -> Outcome<Option<bool>> {
+    values.try_fold(Some(false), |found, other| {
+        Ok(or(found, compare(value, &other?).map(Ordering::is_eq)))
+    })
+}
+
+/// A whole number, if it fits into its type.
 pub(super) fn whole(value: i128, kind: Kind) -> Outcome<Value> {
     let (least, greatest) = kind.range();
     match (least..=greatest).contains(&value) {
@@ -256,7 +285,7 @@ fn arithmetic(a: Value, op: Op, b: Value, kind: Kind) -> Outcome<Value> {
                 Op::Divide => a / b,
                 _ => a % b,
             })),
-            _ => Err(Fault::Unknown("arithmetic of what is no number")),
+            _ => Err(Fault::Unknown("arithmetic with a value that is not a number")),
         },
     }
 }

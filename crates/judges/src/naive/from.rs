@@ -1,4 +1,4 @@
-//! Where rows come from: relations, joins, windows of time, elements of lists.
+//! Evaluating FROM: relations, joins, time windows, elements of lists.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
 }
 
-/// The queries of WITH that are in sight.
+/// The WITH queries in scope.
 pub(super) type With<'a> = [(String, &'a Query)];
 
 impl World<'_> {

@@ -1,4 +1,4 @@
-//! Functions of their arguments alone.
+//! Evaluating scalar functions.
 
 use super::{Fault, Outcome, Scope, World};
 use crate::query::{Expr, Function, Value};

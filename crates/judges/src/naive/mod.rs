@@ -1,12 +1,12 @@
-//! A naive evaluator: what a query means, in the plainest words.
+//! A naive evaluator of queries.
 //!
-//! Every query is evaluated from scratch over lists of rows: joins are loops in loops, groups are found by
-//! comparing, a subquery is evaluated for each row around it. It knows what the other judges get wrong or lack:
-//! INTERSECT ALL and EXCEPT ALL, NULLs in `NOT IN`, and rows whose expressions fail, which are left out and
-//! counted. What it does not know it says ([`Fault::Unknown`]).
+//! Every query is evaluated from scratch over lists of rows: joins are nested loops, groups are found by comparing
+//! keys, and a subquery is evaluated once per outer row. It supports features that other databases lack or get
+//! wrong: INTERSECT ALL and EXCEPT ALL, NULLs in `NOT IN`, and rows whose expressions fail, which are left out and
+//! counted. For an unsupported query it returns [`Fault::Unknown`].
 //!
-//! In reading order: [`mod@select`] are queries, [`from`] joins and windows of time, [`expression`] and `function` what
-//! is computed of a row, [`aggregate`] of a group, [`window`] of the rows around a row.
+//! In reading order: [`mod@select`] evaluates queries, [`from`] joins and time windows, [`expression`] and
+//! `function` scalar expressions, [`aggregate`] aggregates, and [`window`] window functions.
 
 mod aggregate;
 mod expression;
@@ -23,7 +23,7 @@ use crate::query::{Kind, Query, Value};
 /// The values of a row.
 pub(crate) type Row = Vec<Value>;
 
-/// A relation: its columns, and what it holds if that is known.
+/// A relation: its columns, and its rows if they are known.
 #[derive(Clone, Debug)]
 pub(crate) struct Relation {
     pub(crate) columns: Vec<(String, Kind)>,
@@ -35,20 +35,20 @@ pub(crate) struct Relation {
 pub(crate) enum Fault {
     /// The expression fails for this row.
     Failed,
-    /// This is not known here, or too much.
+    /// The evaluator does not support this, or it would take too long.
     Unknown(&'static str),
 }
 
 pub(crate) type Outcome<V> = Result<V, Fault>;
 
-/// How many pairs and rows are looked at before it is too much.
+/// The number of pairs and rows after which evaluation is given up.
 const PATIENCE: u64 = 3_000_000;
 
-/// What queries are evaluated over.
+/// The relations over which queries are evaluated, and the time.
 pub(crate) struct World<'a> {
     pub(crate) relations: &'a HashMap<String, Relation>,
     pub(crate) now: i64,
-    /// How many rows have failed.
+    /// The number of rows that failed.
     pub(crate) failures: Cell<u64>,
     patience: Cell<u64>,
 }
@@ -58,12 +58,12 @@ impl<'a> World<'a> {
         Self { relations, now, failures: Cell::new(0), patience: Cell::new(PATIENCE) }
     }
 
-    /// What a query gives.
+    /// The result of a query.
     pub(crate) fn answer(&self, query: &Query) -> Outcome<Vec<Row>> {
         self.query(query, None)
     }
 
-    /// Whether a condition holds in a row of a relation.
+    /// Whether a condition holds for a row of a relation.
     pub(crate) fn holds(
         &self,
         relation: &str,
@@ -73,7 +73,7 @@ impl<'a> World<'a> {
         Ok(self.of_row(relation, row, condition)? == Value::Boolean(true))
     }
 
-    /// An expression over a row of a relation.
+    /// The value of an expression for a row of a relation.
     pub(crate) fn of_row(
         &self,
         relation: &str,
@@ -92,7 +92,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Lets a row go whose expression fails.
+    /// Counts and drops a row whose expression fails.
     fn keep<V>(&self, outcome: Outcome<V>) -> Outcome<Option<V>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
@@ -105,23 +105,23 @@ impl<'a> World<'a> {
     }
 }
 
-/// The name of a column: its relation, and its own.
+/// The relation and name of a column.
 type Name = (String, String);
 
-/// What is in sight of an expression.
+/// What an expression can refer to.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     columns: &'a [Name],
     row: &'a [Value],
     group: Option<&'a GroupOf<'a>>,
-    /// The window functions of the query, with their values in this row.
+    /// The window functions of the query, with their values for this row.
     windows: &'a [(&'a crate::query::Window, Value)],
     outer: Option<&'a Scope<'a>>,
 }
 
 /// A group of rows.
 struct GroupOf<'a> {
-    /// The keys, with their values; none if the grouping set is without it.
+    /// The keys and their values; `None` for a key that the grouping set lacks.
     keys: Vec<(&'a crate::query::Expr, Option<Value>)>,
     rows: Vec<&'a Row>,
 }

@@ -1,4 +1,4 @@
-//! Queries, evaluated from scratch.
+//! Evaluating queries.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::query::visit::{self, Visitor};
 use crate::query::{Body, Distinct, Expr, Group, Query, Select, SetOperation, Value, Window};
 
 impl World<'_> {
-    /// What a query gives, inside of a row of another.
+    /// The result of a query, for a row of an outer query if it is a subquery.
     pub(super) fn query(&self, query: &Query, outer: Option<&Scope<'_>>) -> Outcome<Vec<Row>> {
         let with: Vec<(String, &Query)> =
             query.with.iter().map(|(name, inner)| (name.clone(), inner)).collect();
@@ -113,7 +113,7 @@ impl World<'_> {
         Ok(answer)
     }
 
-    /// The rows that a SELECT makes of one: several if it takes a list apart.
+    /// The rows that SELECT returns for one input row: several if it unnests a list.
     fn items(&self, select: &Select, scope: &Scope<'_>) -> Outcome<Vec<Row>> {
         let mut row = Row::new();
         let mut lists = Vec::new();
@@ -161,7 +161,7 @@ impl World<'_> {
             let values =
                 keys.iter().map(|key| self.value(key, &scope)).collect::<Outcome<Vec<_>>>();
             let Some(values) = self.keep(values)? else { continue };
-            // What fails before an aggregate is not counted by it, nor by those beside it.
+            // A row that fails in one aggregate is left out of the others too.
             let found = Found::of(select);
             let computed = found.inputs.iter().try_for_each(|(filter, inputs)| {
                 if let Some(filter) = filter
@@ -198,7 +198,7 @@ impl World<'_> {
     }
 }
 
-/// What a SELECT has in its items and conditions, subqueries left out.
+/// The expressions in the items and conditions of a SELECT, without subqueries.
 #[derive(Default)]
 struct Found {
     aggregates: bool,

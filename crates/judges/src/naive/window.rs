@@ -1,11 +1,11 @@
-//! What is computed of the rows around a row.
+//! Evaluating window functions.
 
 use super::aggregate::{ordered, summarise};
 use super::{Fault, Outcome, Scope, World};
 use crate::query::{Bound, Frame, Units, Value, Window};
 
 impl World<'_> {
-    /// The value of a window function in each of some rows, given as what is in sight there.
+    /// The values of a window function for each of these rows.
     pub(super) fn windowed(&self, window: &Window, scopes: &[Scope<'_>]) -> Outcome<Vec<Value>> {
         let all = |exprs: &[crate::query::Expr], scope: &Scope<'_>| {
             exprs.iter().map(|expr| self.value(expr, scope)).collect::<Outcome<Vec<Value>>>()
@@ -106,7 +106,7 @@ fn value(window: &Window, rows: &[Member], place: usize) -> Outcome<Value> {
     })
 }
 
-/// The first row of a frame, and the one behind its last.
+/// The bounds of a frame: its first row, and the row after its last.
 fn reach(
     window: &Window,
     frame: Frame,
@@ -161,7 +161,7 @@ fn reach(
     Ok((edge(frame.start, false)?, edge(frame.end, true)?))
 }
 
-/// How many rows come before the frame's edge in a RANGE over numbers.
+/// The number of rows before the bound of a RANGE frame over numbers.
 fn by_value(window: &Window, rows: &[Member], place: i64, by: f64, is_end: bool) -> Outcome<usize> {
     let [order] = &window.order[..] else {
         return Err(Fault::Unknown("a RANGE over several columns"));

@@ -1,4 +1,4 @@
-//! A program as an SQL file for the suite.
+//! Writing a program as an SQL file for the suite.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use crate::answers::row::line;
 use crate::query::construct;
 use crate::query::{Dialect, Kind, sql};
 
-/// The program as a file, below a line that tells its story. What its views hold is what the judges say: if the engine
-/// is wrong, so will the file be.
+/// The program as a file, below a line that describes it. The expected contents of views are the judges' answers;
+/// where there is none, they are the engine's, which may be wrong.
 pub(crate) fn file(program: &Program, story: &str) -> String {
     let mut text = format!("# {story}\n");
     let nested = |kind: Kind| kind.is_nested();
@@ -68,7 +68,7 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
         };
         let _ = writeln!(text, "statement {word}\n{statement}");
     }
-    // Without judges of its own, the naive evaluator knows best.
+    // The naive evaluator's answer is the expectation, if there is one.
     let judges =
         Judges { datafusion: false, sqlite: false, naive: true, duckdb: false, variations: false };
     let report = run(program, judges);

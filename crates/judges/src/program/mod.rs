@@ -1,8 +1,8 @@
-//! Programs: tables, views, and what is done to them, one after the other.
+//! Programs: tables, views, and a script of steps over them.
 //!
-//! In reading order: [`model`] is what a program's tables ought to hold; [`run`] is a program on an engine, judged;
-//! [`variation`] runs it in other ways that must not matter, one of them from a [`recording`]; [`shrink`] makes a program
-//! small that goes wrong, and [`file`] writes it as an SQL file.
+//! In reading order: [`model`] computes what a program's tables should hold, and [`run`] runs a program on an
+//! engine and judges it. [`variation`] runs it in other ways that must not change results, one of them from a
+//! [`recording`]. [`shrink`] shrinks a program that goes wrong, and [`file`] writes it as an SQL file.
 
 pub(crate) mod file;
 pub(crate) mod model;
@@ -28,12 +28,12 @@ pub(crate) struct Column {
 pub(crate) struct Table {
     pub(crate) name: String,
     pub(crate) columns: Vec<Column>,
-    /// How many of the first columns are its primary key.
+    /// The number of leading columns that form its primary key.
     pub(crate) key: usize,
     pub(crate) append_only: bool,
 }
 
-/// How a view is kept.
+/// How a view is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeping {
     Materialized,
@@ -55,13 +55,13 @@ pub(crate) enum Write {
     Insert(usize, Vec<Vec<Value>>),
     Delete(usize, Expr),
     Update(usize, Vec<(usize, Expr)>, Expr),
-    /// The rows of a table for which a condition holds, inserted once more.
+    /// Inserts the rows of a table for which a condition holds once more.
     Again(usize, Expr),
-    /// A row with a NULL where there can be none: refused.
+    /// An insert of a NULL into a NOT NULL column, which is refused.
     Refused(usize, Vec<Value>),
 }
 
-/// What is done.
+/// A step of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Begin,
@@ -70,7 +70,7 @@ pub(crate) enum Step {
     Write(Write),
     Create(usize),
     Drop(usize),
-    /// A second subscription to every view.
+    /// Subscribes to every view a second time.
     Watch,
 }
 
@@ -79,9 +79,9 @@ pub(crate) enum Step {
 pub(crate) struct Program {
     pub(crate) number: u64,
     pub(crate) workers: usize,
-    /// The bytes of memory that state may take; `None` without a limit.
+    /// The memory budget for state in bytes; `None` without a limit.
     pub(crate) memory: Option<usize>,
-    /// When the engine merges state.
+    /// When the engine merges batches of state.
     pub(crate) merging: Merging,
     pub(crate) tables: Vec<Table>,
     pub(crate) views: Vec<View>,

@@ -1,11 +1,11 @@
-//! What a program's tables ought to hold.
+//! The expected contents of a program's tables.
 
 use std::collections::HashMap;
 
 use super::{Program, Table, Write};
 use crate::naive::{Outcome, Relation, Row, World};
 
-/// The tables of a program, and the views that are known, with what they hold.
+/// The tables of a program and its known views, with their rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) relations: HashMap<String, Relation>,
@@ -26,7 +26,7 @@ impl Model {
         relation.and_then(|relation| relation.rows.as_deref()).unwrap_or_default()
     }
 
-    /// Makes a change. Expressions in statements do not fail.
+    /// Executes a change. Expressions in statements do not fail.
     pub(crate) fn write(&mut self, program: &Program, write: &Write) -> Outcome<()> {
         match write {
             Write::Insert(table, rows) => self.insert(&program.tables[*table], rows.clone()),

@@ -1,7 +1,7 @@
-//! What was done to a program's tables, row by row, to be done again without a question.
+//! Recording the changes of a program's tables, in order to replay them.
 //!
-//! A statement that reads waits until what it reads is complete, so that a script has hardly two epochs in flight. The
-//! rows that it changed can be committed one transaction after the other, and reach the workers many at a time.
+//! A statement that reads waits until the epochs it reads are complete, so a script rarely has two epochs in
+//! flight. The recorded changes are committed without waiting, so that workers receive many epochs at a time.
 
 use std::time::SystemTime;
 
@@ -15,7 +15,7 @@ use super::run::text;
 /// The transactions of a program that ran, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
-    /// `None` for one that has made no epoch.
+    /// `None` for a transaction that made no epoch.
     transactions: Vec<Option<Epoch>>,
 }
 
@@ -29,7 +29,7 @@ struct Epoch {
 }
 
 impl Recording {
-    /// Makes the changes of a transaction once more, as the epoch that it was.
+    /// Commits the changes of a transaction again, as the same epoch.
     pub(crate) fn commit(&self, place: usize, engine: &Engine) -> Result<(), String> {
         let Some(epoch) = self.transactions.get(place).and_then(Option::as_ref) else {
             return Ok(());
@@ -37,7 +37,7 @@ impl Recording {
         let mut transaction = engine.begin_at(epoch.time).map_err(text)?;
         for (table, change) in &epoch.changes {
             let (gone, come) = (copies(change, |by| -by)?, copies(change, |by| by)?);
-            // A key's old row goes before its new one comes; of some tables nothing ever goes.
+            // The old row of a key is deleted before the new one is inserted. Append-only tables refuse deletes.
             if gone.num_rows() > 0 {
                 transaction.delete(table, gone).map_err(text)?;
             }
@@ -46,19 +46,19 @@ impl Recording {
         let made = transaction.commit().map_err(text)?;
         match made == epoch.number {
             true => Ok(()),
-            false => Err(format!("what was epoch {} is epoch {made} now", epoch.number)),
+            false => Err(format!("epoch {} became epoch {made} when replayed", epoch.number)),
         }
     }
 }
 
-/// The rows of a change of which there are any, as often as `weight` says.
+/// The rows of a change, each repeated by `weight` of its weight if that is positive.
 fn copies(change: &Change, weight: impl Fn(i64) -> i64) -> Result<RecordBatch, String> {
     let rows = (0u32..).zip(change.weights.iter());
     let rows = rows.flat_map(|(row, by)| std::iter::repeat_n(row, weight(*by).max(0) as usize));
     take_record_batch(&change.rows, &UInt32Array::from_iter_values(rows)).map_err(text)
 }
 
-/// Writes a recording while a program runs.
+/// Makes a recording while a program runs.
 pub(crate) struct Recorder {
     tables: Vec<(String, Subscription)>,
     recording: Recording,
@@ -73,12 +73,12 @@ impl Recorder {
             tables: subscribed.collect::<Result<_, String>>()?,
             recording: Recording::default(),
         };
-        // First comes what there is: nothing.
+        // The initial snapshots are empty.
         recorder.changes()?;
         Ok(recorder)
     }
 
-    /// Notes a transaction: the epoch that it made, which is complete, and its time.
+    /// Records a transaction: the epoch that it made, which is complete, and its time.
     pub(crate) fn note(&mut self, made: Option<(u64, SystemTime)>) -> Result<(), String> {
         let changes = self.changes()?;
         let epoch = made.map(|(number, time)| Epoch { number, time, changes });
@@ -86,8 +86,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// What was recorded.
-    pub(crate) fn done(self) -> Recording {
+    /// The finished recording.
+    pub(crate) fn finish(self) -> Recording {
         self.recording
     }
 

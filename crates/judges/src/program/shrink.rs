@@ -1,13 +1,13 @@
-//! A program that goes wrong, made as small as it can be while it still does.
+//! Shrinking a program that goes wrong.
 //!
-//! Whatever is smaller is tried: fewer steps, fewer rows, simpler queries. What is tried need not make sense; if it is
-//! refused, or goes wrong in another way, it is not taken.
+//! Candidates with fewer steps, fewer rows or simpler queries are tried in turn. A candidate need not be valid: if
+//! it is refused, or goes wrong in another way, it is rejected.
 
 use super::run::{Judges, run};
 use super::{Program, Step, Write};
-use crate::query::{Body, Distinct, Expr, From, Group, JoinKind, Query, Select};
+use crate::query::{Aggregate, Body, Distinct, Expr, From, Group, JoinKind, Query, Select, Window};
 
-/// What goes wrong, in a few words each that do not depend on rows.
+/// A description of the error that does not depend on rows.
 fn signature(what: &str) -> Vec<String> {
     let against = what.lines().filter(|line| line.starts_with("against"));
     let against: Vec<String> =
@@ -70,7 +70,7 @@ fn steps(best: &mut Program, take: &impl Fn(&mut Program, Program) -> bool) {
         }
         length /= 2;
     }
-    // BEGIN and COMMIT go together.
+    // BEGIN and COMMIT are removed together.
     let mut start = 0;
     while start < best.steps.len() {
         if best.steps[start] == Step::Begin {
@@ -256,7 +256,7 @@ fn simpler_froms(from: &From) -> Vec<From> {
     found
 }
 
-/// What an expression is made of, and itself with parts of it made simpler.
+/// The parts of an expression, and the expression with one part simplified.
 fn simpler_exprs(expr: &Expr) -> Vec<Expr> {
     let mut found = Vec::new();
     let boxed = |expr: &Expr| Box::new(expr.clone());
@@ -282,44 +282,12 @@ fn simpler_exprs(expr: &Expr) -> Vec<Expr> {
             found.extend(otherwise.iter().map(|value| (**value).clone()));
         }
         Expr::Aggregate(aggregate) => {
-            let mut put = |change: &dyn Fn(&mut crate::query::Aggregate)| {
-                let mut changed = (**aggregate).clone();
-                change(&mut changed);
-                found.push(Expr::Aggregate(Box::new(changed)));
-            };
-            if aggregate.filter.is_some() {
-                put(&|aggregate| aggregate.filter = None);
-            }
-            if aggregate.distinct {
-                put(&|aggregate| aggregate.distinct = false);
-            }
-            for simpler in aggregate.filter.iter().flat_map(simpler_exprs) {
-                put(&|aggregate| aggregate.filter = Some(simpler.clone()));
-            }
-            for (place, argument) in aggregate.arguments.iter().enumerate() {
-                for simpler in simpler_exprs(argument) {
-                    put(&|aggregate| aggregate.arguments[place] = simpler.clone());
-                }
-            }
+            let simpler = simpler_aggregates(aggregate).into_iter();
+            found.extend(simpler.map(|simpler| Expr::Aggregate(Box::new(simpler))));
         }
         Expr::Window(window) => {
-            let mut put = |change: &dyn Fn(&mut crate::query::Window)| {
-                let mut changed = (**window).clone();
-                change(&mut changed);
-                found.push(Expr::Window(Box::new(changed)));
-            };
-            if !window.partition.is_empty() {
-                put(&|window| window.partition.clear());
-            }
-            for place in 0..window.order.len() {
-                put(&|window| drop(window.order.remove(place)));
-            }
-            if window.frame.is_some() {
-                put(&|window| window.frame = None);
-            }
-            if window.filter.is_some() {
-                put(&|window| window.filter = None);
-            }
+            let simpler = simpler_windows(window).into_iter();
+            found.extend(simpler.map(|simpler| Expr::Window(Box::new(simpler))));
         }
         Expr::Exists(query, negated) => {
             let inner = simpler_queries(query).into_iter();
@@ -336,6 +304,54 @@ fn simpler_exprs(expr: &Expr) -> Vec<Expr> {
             found.extend(inner.map(|simpler| Expr::Scalar(Box::new(simpler), *kind)));
         }
         _ => {}
+    }
+    found
+}
+
+/// An aggregate with one of its parts removed or made simpler.
+fn simpler_aggregates(aggregate: &Aggregate) -> Vec<Aggregate> {
+    let mut found = Vec::new();
+    let mut put = |change: &dyn Fn(&mut Aggregate)| {
+        let mut changed = aggregate.clone();
+        change(&mut changed);
+        found.push(changed);
+    };
+    if aggregate.filter.is_some() {
+        put(&|aggregate| aggregate.filter = None);
+    }
+    if aggregate.distinct {
+        put(&|aggregate| aggregate.distinct = false);
+    }
+    for simpler in aggregate.filter.iter().flat_map(simpler_exprs) {
+        put(&|aggregate| aggregate.filter = Some(simpler.clone()));
+    }
+    for (place, argument) in aggregate.arguments.iter().enumerate() {
+        for simpler in simpler_exprs(argument) {
+            put(&|aggregate| aggregate.arguments[place] = simpler.clone());
+        }
+    }
+    found
+}
+
+/// A window with one of its parts removed or made simpler.
+fn simpler_windows(window: &Window) -> Vec<Window> {
+    let mut found = Vec::new();
+    let mut put = |change: &dyn Fn(&mut Window)| {
+        let mut changed = window.clone();
+        change(&mut changed);
+        found.push(changed);
+    };
+    if !window.partition.is_empty() {
+        put(&|window| window.partition.clear());
+    }
+    for place in 0..window.order.len() {
+        put(&|window| drop(window.order.remove(place)));
+    }
+    if window.frame.is_some() {
+        put(&|window| window.frame = None);
+    }
+    if window.filter.is_some() {
+        put(&|window| window.filter = None);
     }
     found
 }

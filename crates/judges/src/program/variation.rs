@@ -1,55 +1,55 @@
-//! A program in other ways that must not matter.
+//! Running a program in other ways that must not change its results.
 //!
-//! No judge is asked: what every view holds in the end is the same for any number of workers, any cut of the changes
-//! into transactions, any order of tables within one, rows that come and go, any timing of merges, and any budget of
-//! memory; and where the
-//! cut is the same, so is what every view holds after each transaction. Nobody looks before the end; where the same
-//! rows are written [once more](super::recording), many epochs are in flight, and a step of a worker takes several.
+//! No judge is consulted: the final contents of every view must be the same for any number of workers, any division
+//! of the changes into transactions, any order of tables within a transaction, additional rows that are inserted
+//! and deleted, any schedule of merges, and any memory budget. Where transactions are the same, so are the contents
+//! after each transaction. Views are read only at the end. When a [recording](super::recording) is replayed, many
+//! epochs are in flight, and a worker processes several per activation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_trace::Merging;
 
-use super::run::{Judges, Report, run_again, run_in_a_hurry};
+use super::run::{Judges, Report, replay, run_to_end};
 use super::{Program, Step, View, Write};
 use crate::answers::compare::{Measure, difference};
 use crate::answers::row::Row;
 use crate::query::{Expr, Kind, Op, Value, construct};
 
-/// The changes of a view, epoch by epoch.
+/// The changes of a view by epoch.
 type Log = [(u64, BTreeMap<Row, i64>)];
 
-/// Who judges a variation: nobody.
+/// Variations are compared with the original run, not judged.
 const NOBODY: Judges =
     Judges { datafusion: false, sqlite: false, naive: false, duckdb: false, variations: false };
 
 /// A way to run a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variation {
-    /// On another number of threads.
+    /// With another number of workers.
     Workers(usize),
-    /// Every change by itself.
+    /// Every change in its own transaction.
     Finer,
-    /// As many changes in one transaction as views allow.
+    /// All consecutive changes in one transaction.
     Coarser,
-    /// The changes of a transaction table by table.
+    /// The changes of a transaction sorted by table.
     ByTable,
-    /// With rows that come and go.
+    /// With additional rows that are inserted and deleted.
     Noise,
-    /// With all layers of a trace merged at once, or as few as can be.
+    /// With all batches of a trace merged at once, or as few as possible.
     Merging(Merging),
-    /// With so many bytes of memory for state.
+    /// With a memory budget of this many bytes.
     Memory(usize),
-    /// The same changes once more, without waiting, over views that are there from the beginning.
-    Again,
+    /// Replays the recorded changes without waiting, with all views created first.
+    Replay,
 }
 
 impl Variation {
-    /// The one whose turn it is, for a program of this number.
+    /// The variation for the program of this number.
     pub(crate) fn due(number: u64) -> Option<Self> {
         match number % 3 {
             0 => Some(Self::in_turn(number / 3)),
-            1 => Some(Self::Again),
+            1 => Some(Self::Replay),
             _ => None,
         }
     }
@@ -71,7 +71,7 @@ impl Variation {
         }
     }
 
-    /// Whether transactions stay what they are.
+    /// Whether transactions stay the same.
     fn keeps_transactions(self) -> bool {
         !matches!(self, Variation::Finer | Variation::Coarser | Variation::Noise)
     }
@@ -85,29 +85,30 @@ impl Variation {
             Variation::ByTable => other.steps = by_table(&program.steps),
             Variation::Noise => other.steps = with_noise(program),
             Variation::Memory(memory) => other.memory = Some(memory),
-            Variation::Again => other.steps = views_first(program),
+            Variation::Replay => other.steps = views_first(program),
             Variation::Merging(merging) => other.merging = merging,
         }
         other
     }
 
-    /// What differs from the program as it ran.
+    /// A difference from the original run, if there is one.
     pub(crate) fn difference(self, program: &Program, report: &Report) -> Option<String> {
         let other = self.program(program);
         let varied = match (self, &report.recording) {
-            (Variation::Again, Some(recording)) => run_again(&other, NOBODY, recording),
-            _ => run_in_a_hurry(&other, NOBODY),
+            (Variation::Replay, Some(recording)) => replay(&other, NOBODY, recording),
+            _ => run_to_end(&other, NOBODY),
         };
         if let Some((step, _, what)) = varied.wrong() {
             return Some(format!("{self:?}: step {step}: {what}"));
         }
         for (view, definition) in program.views.iter().enumerate() {
-            // Time is that of the transaction.
+            // NOW() depends on the transaction.
             let constructs = construct::of(&definition.query);
             if constructs.contains("now") && !self.keeps_transactions() {
                 continue;
             }
-            // What is known by its changes is the same to the bit; what is evaluated to be read takes rows as they come.
+            // Incrementally maintained contents are bitwise equal. A query that is evaluated on reading takes rows
+            // in any order.
             let measure = match report.changes[view].is_empty() {
                 true if constructs.contains("sums that cancel") => Measure::Rough,
                 true => Measure::Typed,
@@ -117,21 +118,21 @@ impl Variation {
                 && let Some(difference) = difference(one, two, measure)
             {
                 let sql = definition.sql();
-                return Some(format!("{self:?}: {sql} holds something else: {difference}"));
+                return Some(format!("{self:?}: {sql} has other contents: {difference}"));
             }
             if self.keeps_transactions()
-                && let Some(epoch) = parting(&report.changes[view], &varied.changes[view])
+                && let Some(epoch) = first_difference(&report.changes[view], &varied.changes[view])
             {
                 let sql = definition.sql();
-                return Some(format!("{self:?}: {sql} holds something else after epoch {epoch}"));
+                return Some(format!("{self:?}: {sql} has other contents after epoch {epoch}"));
             }
         }
         None
     }
 }
 
-/// The first epoch after which two logs do not come to the same. They may begin at different epochs.
-fn parting(one: &Log, two: &Log) -> Option<u64> {
+/// The first epoch after which the sums of two logs differ. The logs may begin at different epochs.
+fn first_difference(one: &Log, two: &Log) -> Option<u64> {
     let first = one.first()?.0.max(two.first()?.0);
     let epochs: BTreeSet<u64> =
         one.iter().chain(two).map(|(epoch, _)| *epoch).filter(|epoch| *epoch >= first).collect();
@@ -139,7 +140,7 @@ fn parting(one: &Log, two: &Log) -> Option<u64> {
     epochs.into_iter().find(|epoch| one.until(*epoch) != two.until(*epoch))
 }
 
-/// A log, added up as far as it was asked for.
+/// The sum of a log up to an epoch.
 struct Sum<'a> {
     rest: &'a Log,
     rows: BTreeMap<&'a Row, i64>,
@@ -162,7 +163,8 @@ impl<'a> Sum<'a> {
     }
 }
 
-/// With all views made before anything else, where that makes no epoch: a view that is made waits for all before it.
+/// Moves the creation of views to the beginning, unless a view depends on time. Creating a view waits for all
+/// epochs before it.
 fn views_first(program: &Program) -> Vec<Step> {
     let is_timed = |view: &View| construct::of(&view.query).contains("now");
     if program.views.iter().any(is_timed) {
@@ -180,7 +182,7 @@ fn views_first(program: &Program) -> Vec<Step> {
     first
 }
 
-/// Without transactions, and without what is rolled back.
+/// Removes transactions, and changes that are rolled back.
 fn finer(steps: &[Step]) -> Vec<Step> {
     let mut left = Vec::new();
     let mut start = 0;
@@ -195,7 +197,7 @@ fn finer(steps: &[Step]) -> Vec<Step> {
     left
 }
 
-/// Neighbouring changes in one transaction.
+/// Puts consecutive changes into one transaction.
 fn coarser(steps: &[Step]) -> Vec<Step> {
     let mut left = Vec::new();
     for run in steps.chunk_by(|a, b| matches!((a, b), (Step::Write(_), Step::Write(_)))) {
@@ -223,7 +225,7 @@ fn table_of(step: &Step) -> Option<usize> {
     }
 }
 
-/// No statement reads another table than its own, so that those of different tables may change places.
+/// Statements read only the table that they change, so statements of different tables can be reordered.
 fn by_table(steps: &[Step]) -> Vec<Step> {
     let mut left: Vec<Step> = Vec::new();
     let mut inside: Option<Vec<Step>> = None;
@@ -246,7 +248,7 @@ fn by_table(steps: &[Step]) -> Vec<Step> {
     left
 }
 
-/// A value that nothing else has.
+/// A value that occurs nowhere else.
 fn strange(kind: Kind) -> Option<Value> {
     Some(match kind {
         Kind::Text => Value::Text("strange".to_owned()),
@@ -279,7 +281,7 @@ fn with_noise(program: &Program) -> Vec<Step> {
         let column = &table.columns[0];
         let own = Expr::Column(table.name.clone(), column.name.clone(), column.kind);
         let gone = Expr::binary(own, Op::Equal, Expr::literal(value, column.kind));
-        // In one transaction, or in two that follow each other.
+        // In one transaction, or in two consecutive ones.
         let in_one = !is_open && count % 2 == 0;
         left.extend(in_one.then_some(Step::Begin));
         left.push(Step::Write(Write::Insert(place, noise)));

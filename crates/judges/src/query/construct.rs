@@ -1,11 +1,11 @@
-//! What a query is made of, by name.
+//! The names of the SQL constructs that a query uses.
 
 use std::collections::BTreeSet;
 
 use super::visit::{self, Visitor};
 use super::{
-    Body, Distinct, Expr, From, Function, Group, JoinKind, Op, Query, Select, SetOperation, Sets,
-    Span, Units,
+    Aggregate, Body, Distinct, Expr, From, Function, Group, JoinKind, Op, Query, Select,
+    SetOperation, Sets, Span, Units, Window,
 };
 
 /// The constructs of a query.
@@ -23,6 +23,91 @@ struct Finder {
 impl Finder {
     fn note(&mut self, name: impl Into<String>) {
         self.found.insert(name.into());
+    }
+
+    fn binary(&mut self, left: &Expr, op: Op, right: &Expr) {
+        match op {
+            Op::Add => self.note("+"),
+            Op::Subtract => self.note("-"),
+            Op::Multiply => self.note("*"),
+            Op::Divide => self.note("/"),
+            Op::Modulo => self.note("%"),
+            Op::Concat => self.note("||"),
+            Op::Same | Op::Differs => self.note("is distinct from"),
+            Op::And => self.note("and"),
+            Op::Or => self.note("or"),
+            _ => self.note("comparison"),
+        }
+        let large = |side: &Expr| matches!(side, Expr::Literal(super::Value::Whole(value), _) if value.abs() > i128::from(u32::MAX));
+        let divides = matches!(op, Op::Divide | Op::Modulo);
+        let sure = matches!(right, Expr::Literal(value, _) if *value != super::Value::Whole(0));
+        if divides && !sure && left.kind().is_whole() {
+            self.note("error");
+        }
+        if op.is_arithmetic() && (large(left) || large(right)) {
+            self.note("error");
+        }
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate) {
+        self.note(aggregate.function);
+        for (name, is_there) in [
+            ("distinct in an aggregate", aggregate.distinct),
+            ("filter", aggregate.filter.is_some()),
+            ("order by in an aggregate", !aggregate.order.is_empty()),
+        ] {
+            if is_there {
+                self.note(name);
+            }
+        }
+        let cancel =
+            ["corr", "covar_samp", "regr_slope", "var_samp", "var_pop", "stddev", "stddev_pop"];
+        if cancel.contains(&aggregate.function) {
+            self.note("sums that cancel");
+        }
+        let ordered = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
+        if ordered.contains(&aggregate.function) && aggregate.order.is_empty() {
+            self.note("in no order");
+        }
+        if aggregate.function == "count" && aggregate.arguments.len() > 1 {
+            self.note("count of several columns");
+        }
+    }
+
+    fn window(&mut self, window: &Window) {
+        self.note(format!("{} over", window.function));
+        if window.ignore_nulls {
+            self.note("ignore nulls");
+        }
+        if !window.partition.is_empty() {
+            self.note("partition by");
+        }
+        if let Some(frame) = window.frame {
+            self.note(match frame.units {
+                Units::Rows => "frame of rows",
+                Units::Range => "frame of a range",
+                Units::Groups => "frame of groups",
+            });
+        }
+    }
+}
+
+fn function_name(function: Function) -> &'static str {
+    match function {
+        Function::Abs => "abs",
+        Function::Upper | Function::Lower => "upper, lower",
+        Function::Length => "length",
+        Function::Substr => "substr",
+        Function::Replace => "replace",
+        Function::Coalesce => "coalesce",
+        Function::NullIf => "nullif",
+        Function::Greatest | Function::Least => "greatest, least",
+        Function::TruncateHour => "date_trunc",
+        Function::Minute => "date_part",
+        Function::Cardinality => "cardinality",
+        Function::ArrayHas => "array_has",
+        Function::ArrayAppend => "array_append",
+        Function::ArrayToString => "array_to_string",
     }
 }
 
@@ -203,30 +288,7 @@ impl Visitor for Finder {
         match expr {
             Expr::Column(_, _, kind) => self.note(format!("type {}", kind.sql())),
             Expr::Literal(..) => {}
-            Expr::Binary(left, op, right) => {
-                match op {
-                    Op::Add => self.note("+"),
-                    Op::Subtract => self.note("-"),
-                    Op::Multiply => self.note("*"),
-                    Op::Divide => self.note("/"),
-                    Op::Modulo => self.note("%"),
-                    Op::Concat => self.note("||"),
-                    Op::Same | Op::Differs => self.note("is distinct from"),
-                    Op::And => self.note("and"),
-                    Op::Or => self.note("or"),
-                    _ => self.note("comparison"),
-                }
-                let large = |side: &Expr| matches!(side, Expr::Literal(super::Value::Whole(value), _) if value.abs() > i128::from(u32::MAX));
-                let divides = matches!(op, Op::Divide | Op::Modulo);
-                let sure =
-                    matches!(&**right, Expr::Literal(value, _) if *value != super::Value::Whole(0));
-                if divides && !sure && left.kind().is_whole() {
-                    self.note("error");
-                }
-                if op.is_arithmetic() && (large(left) || large(right)) {
-                    self.note("error");
-                }
-            }
+            Expr::Binary(left, op, right) => self.binary(left, *op, right),
             Expr::Not(_) => self.note("not"),
             Expr::Minus(_) => self.note("minus"),
             Expr::IsNull(..) => self.note("is null"),
@@ -235,22 +297,7 @@ impl Visitor for Finder {
             Expr::In(..) => self.note("in list"),
             Expr::Like(..) => self.note("like"),
             Expr::Case(..) => self.note("case"),
-            Expr::Call(function, _) => self.note(match function {
-                Function::Abs => "abs",
-                Function::Upper | Function::Lower => "upper, lower",
-                Function::Length => "length",
-                Function::Substr => "substr",
-                Function::Replace => "replace",
-                Function::Coalesce => "coalesce",
-                Function::NullIf => "nullif",
-                Function::Greatest | Function::Least => "greatest, least",
-                Function::TruncateHour => "date_trunc",
-                Function::Minute => "date_part",
-                Function::Cardinality => "cardinality",
-                Function::ArrayHas => "array_has",
-                Function::ArrayAppend => "array_append",
-                Function::ArrayToString => "array_to_string",
-            }),
+            Expr::Call(function, _) => self.note(function_name(*function)),
             Expr::Cast(inner, kind, try_it) => {
                 self.note(if *try_it { "try_cast" } else { "cast" });
                 if !try_it && inner.kind() == super::Kind::Text && *kind != super::Kind::Text {
@@ -266,53 +313,8 @@ impl Visitor for Finder {
             Expr::MakeList(_) => self.note("list of expressions"),
             Expr::MakeStruct(_) => self.note("struct of expressions"),
             Expr::Now => self.note("now"),
-            Expr::Aggregate(aggregate) => {
-                self.note(aggregate.function);
-                for (name, is_there) in [
-                    ("distinct in an aggregate", aggregate.distinct),
-                    ("filter", aggregate.filter.is_some()),
-                    ("order by in an aggregate", !aggregate.order.is_empty()),
-                ] {
-                    if is_there {
-                        self.note(name);
-                    }
-                }
-                let cancel = [
-                    "corr",
-                    "covar_samp",
-                    "regr_slope",
-                    "var_samp",
-                    "var_pop",
-                    "stddev",
-                    "stddev_pop",
-                ];
-                if cancel.contains(&aggregate.function) {
-                    self.note("sums that cancel");
-                }
-                let ordered = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
-                if ordered.contains(&aggregate.function) && aggregate.order.is_empty() {
-                    self.note("in no order");
-                }
-                if aggregate.function == "count" && aggregate.arguments.len() > 1 {
-                    self.note("count of several columns");
-                }
-            }
-            Expr::Window(window) => {
-                self.note(format!("{} over", window.function));
-                if window.ignore_nulls {
-                    self.note("ignore nulls");
-                }
-                if !window.partition.is_empty() {
-                    self.note("partition by");
-                }
-                if let Some(frame) = window.frame {
-                    self.note(match frame.units {
-                        Units::Rows => "frame of rows",
-                        Units::Range => "frame of a range",
-                        Units::Groups => "frame of groups",
-                    });
-                }
-            }
+            Expr::Aggregate(aggregate) => self.aggregate(aggregate),
+            Expr::Window(window) => self.window(window),
             Expr::Grouping(_) => self.note("grouping()"),
             Expr::Unnest(_) => self.note("unnest in select"),
             Expr::Exists(_, negated) => {

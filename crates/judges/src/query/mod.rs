@@ -1,12 +1,11 @@
-//! Queries as trees: what is generated, written as SQL, evaluated naively and shrunk.
+//! Query trees, which are generated, written as SQL, evaluated naively and shrunk.
 //!
-//! In reading order: [`kind`] are the types of columns, [`value`] the values, [`expression`] and [`select`] the
-//! trees, [`visit`] walks over them, [`text`] and [`from`] write them in the SQL of who is asked, and [`construct`]
-//! names what a tree is made of.
+//! In reading order: [`kind`] defines the types of columns, [`value`] their values, [`expression`] and [`select`] the
+//! trees. [`visit`] traverses trees, [`text`] writes them in the SQL dialect of each database, and [`construct`] lists
+//! the SQL constructs that a tree uses.
 
 pub(crate) mod construct;
 pub(crate) mod expression;
-mod from;
 pub(crate) mod kind;
 pub(crate) mod select;
 pub(crate) mod text;

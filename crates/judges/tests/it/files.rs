@@ -3,17 +3,17 @@
 use alluvium_judges::files;
 
 #[test]
-fn every_file_holds_on_one_worker() {
+fn every_file_passes_on_one_worker() {
     files::run(1);
 }
 
 #[test]
-fn every_file_holds_on_two_workers() {
+fn every_file_passes_on_two_workers() {
     files::run(2);
 }
 
 #[test]
-fn every_file_holds_on_three_workers() {
+fn every_file_passes_on_three_workers() {
     files::run(3);
 }
 

@@ -1,4 +1,4 @@
-//! What Alluvium answers, judged.
+//! Alluvium's results, compared with other databases.
 
 mod files;
 mod random;

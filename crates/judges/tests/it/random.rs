@@ -1,18 +1,18 @@
-//! Random programs, as many as fit into a test; `judge` runs many more.
+//! A few random programs; `judge` runs many more.
 
 use alluvium_judges::Judges;
 use alluvium_judges::tally::Tally;
 
-/// Programs, of twelve views each.
+/// The number of programs, with twelve views each.
 const PROGRAMS: u64 = 30;
 
 #[test]
-fn random_programs_hold() {
+fn random_programs_agree_with_the_judges() {
     let judges =
         Judges { datafusion: true, sqlite: true, naive: true, duckdb: false, variations: true };
     let tally = Tally::run(1, 0..PROGRAMS, judges, |_| true);
     assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
-    // No judge may fall silent, and no query be refused, unnoticed.
+    // Detects a judge that stopped answering, and queries that are refused too often.
     assert!(tally.pairs >= 300, "{tally}");
     assert!(tally.refused * 20 <= tally.pairs, "{tally}");
     assert!(tally.filled * 10 >= tally.pairs * 6, "{tally}");

@@ -46,7 +46,7 @@ fn a_range_that_leaves_a_blob_is_refused() {
 }
 
 #[test]
-fn advice_of_any_alignment_is_taken_and_changes_no_bytes() {
+fn advice_of_any_alignment_changes_no_bytes() {
     each(|storage| {
         for length in LENGTHS {
             let all = bytes(length, 2);
@@ -67,7 +67,7 @@ fn advice_of_any_alignment_is_taken_and_changes_no_bytes() {
 }
 
 #[test]
-fn those_who_have_a_blob_open_keep_it() {
+fn an_open_blob_survives_its_deletion() {
     each(|storage| {
         for length in LENGTHS {
             let (old, new) = (bytes(length, 3), bytes(length, 4));

@@ -1,4 +1,4 @@
-//! What errors say.
+//! Messages of errors.
 
 use std::fs;
 
@@ -58,7 +58,7 @@ fn errors_of_files_name_the_path_the_operation_and_the_cause() {
 }
 
 #[test]
-fn a_full_disk_is_told_apart() {
+fn a_full_disk_is_an_error_of_its_own() {
     let storage = Failing::new(MemoryStorage::new());
     storage.limit(2);
     let mut writer = storage.create("a").unwrap();

@@ -1,4 +1,4 @@
-//! The twin that fails on command, and what failures leave.
+//! Storage that fails on command, and what failures leave behind.
 
 use alluvium_storage::{Error, Failing, LocalStorage, MemoryStorage, Storage};
 
@@ -58,7 +58,7 @@ fn a_failure_at_any_call_leaves_whole_blobs_only() {
 }
 
 #[test]
-fn an_append_to_a_full_disk_is_repeated_when_there_is_room() {
+fn an_append_to_a_full_disk_can_be_repeated_when_there_is_space() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Failing::new(LocalStorage::open(directory.path()).unwrap());
     storage.limit(3 * MIB as u64);
@@ -81,7 +81,7 @@ fn an_append_to_a_full_disk_is_repeated_when_there_is_room() {
 }
 
 #[test]
-fn a_flipped_bit_and_a_cut_are_seen_by_those_who_open_the_blob_after() {
+fn damage_is_visible_to_readers_that_open_the_blob_afterwards() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Failing::new(LocalStorage::open(directory.path()).unwrap());
     let all = bytes(2 * MIB, 1);

@@ -1,4 +1,4 @@
-//! What only files do.
+//! Behaviour of files alone.
 
 use std::env;
 use std::fs;
@@ -38,7 +38,7 @@ fn blobs_are_files_of_the_directory_and_writers_leave_no_others() {
 }
 
 #[test]
-fn what_one_handle_of_a_directory_seals_another_sees() {
+fn a_blob_sealed_through_one_handle_is_visible_through_another() {
     let directory = tempfile::tempdir().unwrap();
     let one = LocalStorage::open(directory.path().join("not/yet/there")).unwrap();
     let other = LocalStorage::open(one.directory()).unwrap();
@@ -51,7 +51,7 @@ fn what_one_handle_of_a_directory_seals_another_sees() {
 }
 
 #[test]
-fn files_and_directories_that_are_no_blobs_are_not_listed() {
+fn other_files_and_directories_are_not_listed() {
     let directory = tempfile::tempdir().unwrap();
     let storage = LocalStorage::open(directory.path()).unwrap();
     fs::write(directory.path().join(".hidden"), "").unwrap();
@@ -72,10 +72,10 @@ fn a_blob_written_elsewhere_is_read() {
     assert_reads(&*LocalStorage::open(directory.path()).unwrap().open("a").unwrap(), &all);
 }
 
-/// Linux maps what one call has written together as a whole since 6.18.
+/// Since 6.18 Linux maps what one call has written as a whole.
 #[cfg(target_os = "linux")]
 #[test]
-fn to_touch_a_byte_maps_no_more_than_what_is_around_it() {
+fn an_access_maps_only_the_bytes_around_it() {
     let directory = tempfile::tempdir().unwrap();
     let storage = LocalStorage::open(directory.path()).unwrap();
     let mut writer = storage.create("a").unwrap();
@@ -89,10 +89,10 @@ fn to_touch_a_byte_maps_no_more_than_what_is_around_it() {
     assert!(mapped > 0 && mapped <= 16 * PIECE, "{mapped}");
 }
 
-/// To touch them would end the process.
+/// An access would end the process.
 #[cfg(target_os = "linux")]
 #[test]
-fn bytes_that_the_device_does_not_give_are_an_error_where_they_are_asked_for_before() {
+fn populating_bytes_that_the_device_cannot_read_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let storage = LocalStorage::open(directory.path()).unwrap();
     let blob = write(&storage, "a", &bytes(MIB, 0));
@@ -158,10 +158,11 @@ fn advice_reaches_the_pages_it_is_for() {
 
 /// A limit to the size of files, in a process of its own, stands for a disk that takes part of a write.
 #[test]
-fn an_append_that_was_cut_off_has_appended_nothing() {
+fn an_append_that_was_interrupted_has_appended_nothing() {
     let directory = tempfile::tempdir().unwrap();
     // Some 2 MB or 4 MB, as the shell counts in units of 512 or 1024 bytes.
-    let mut process = test_process("trap '' XFSZ; ulimit -f 4000;", "local::an_append_is_cut_off");
+    let mut process =
+        test_process("trap '' XFSZ; ulimit -f 4000;", "local::an_append_is_interrupted");
     let output = process.env("ALLUVIUM_TEST_DIRECTORY", directory.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
@@ -173,7 +174,7 @@ fn an_append_that_was_cut_off_has_appended_nothing() {
 
 #[test]
 #[ignore = "needs a limit to the size of files"]
-fn an_append_is_cut_off() {
+fn an_append_is_interrupted() {
     let Some(directory) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
     let storage = LocalStorage::open(&directory).unwrap();
     let mut writer = storage.create("a").unwrap();
@@ -194,7 +195,7 @@ fn an_append_is_cut_off() {
 /// `unshare -rm sh -c 'mount -t tmpfs -o size=5m none /mnt; ALLUVIUM_TEST_DIRECTORY=/mnt cargo test … -- --ignored full'`.
 #[test]
 #[ignore = "needs a file system of 5 MiB"]
-fn a_full_disk_is_told_apart_and_what_is_deleted_makes_room() {
+fn a_full_disk_is_an_error_of_its_own_and_deletions_free_space() {
     let Some(directory) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
     let full = |error: Error| assert!(matches!(error, Error::Full { .. }), "{error}");
     let storage = LocalStorage::open(&directory).unwrap();

@@ -1,4 +1,4 @@
-//! Which names a blob can have.
+//! Names of blobs.
 
 use alluvium_storage::Error;
 

@@ -1,4 +1,4 @@
-//! Scratch directories: what is removed, and what is left alone.
+//! Scratch directories: which are removed, and which are left alone.
 
 use std::env;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_scratch_directory_goes_when_it_is_dropped() {
+fn a_scratch_directory_is_removed_when_it_is_dropped() {
     let parent = tempfile::tempdir().unwrap();
     let scratch = Scratch::create_in(parent.path()).unwrap();
     let directory = scratch.storage().directory().to_owned();
@@ -51,7 +51,7 @@ fn a_scratch_directory_goes_when_it_is_dropped() {
 }
 
 #[test]
-fn what_a_crash_left_behind_is_removed() {
+fn directories_left_by_a_crash_are_removed() {
     let parent = tempfile::tempdir().unwrap();
     leave_behind(parent.path(), "alluvium-1-0");
     leave_behind(parent.path(), "alluvium-2-0");
@@ -82,7 +82,7 @@ fn a_directory_in_use_is_left_alone() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
+fn other_files_and_directories_are_left_alone() {
     let parent = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     leave_behind(elsewhere.path(), "real");

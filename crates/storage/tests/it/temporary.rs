@@ -7,7 +7,7 @@ use alluvium_storage::{Scratch, Storage, TemporaryBlob};
 use crate::twins::{MIB, assert_reads, bytes, each, write};
 
 #[test]
-fn a_temporary_blob_goes_with_its_last_clone() {
+fn a_temporary_blob_is_deleted_with_its_last_clone() {
     each(|storage| {
         for length in [0, 10, 2 * MIB] {
             let all = bytes(length, 0);
@@ -26,7 +26,7 @@ fn a_temporary_blob_goes_with_its_last_clone() {
 }
 
 #[test]
-fn a_temporary_blob_whose_file_is_gone_is_dropped_in_silence() {
+fn dropping_a_temporary_blob_whose_file_is_gone_is_no_error() {
     each(|storage| {
         let blob = write(&*storage, "a", b"a");
         let blob = TemporaryBlob::new(storage.clone(), blob);

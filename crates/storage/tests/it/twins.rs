@@ -1,4 +1,4 @@
-//! All storages there are, and bytes to put there.
+//! All implementations of storage, and bytes to write.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use alluvium_storage::{Error, FAULT_AROUND as PIECE};
 use crate::twins::{MIB, assert_reads, bytes, each};
 
 #[test]
-fn appends_of_any_size_come_out_as_they_went_in() {
+fn appends_of_any_size_are_read_back() {
     let runs: &[&[usize]] = &[
         &[],
         &[0],
@@ -41,7 +41,7 @@ fn appends_of_any_size_come_out_as_they_went_in() {
 }
 
 #[test]
-fn a_blob_is_not_there_before_it_is_sealed() {
+fn a_blob_is_not_visible_before_it_is_sealed() {
     each(|storage| {
         let mut writer = storage.create("a").unwrap();
         writer.append(&bytes(3 * MIB, 0)).unwrap();

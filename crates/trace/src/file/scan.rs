@@ -29,11 +29,11 @@ struct Window {
 /// The most bytes of a window: small beside the caches of a processor, large beside the cost of a system call.
 const WINDOW: usize = 256 << 10;
 
-/// So many files may be scanned together in any case.
+/// The number of files that may be scanned together however small the budget is.
 const LEAST_TOGETHER: usize = 8;
 
 impl FileScan {
-    /// How many files with pages of so many bytes may be scanned together, so that a page of each fits into
+    /// How many files may be scanned together, so that a page of `page_bytes` bytes of each fits into
     /// [`MemoryPolicy::scan_windows`].
     ///
     /// [`MemoryPolicy::scan_windows`]: crate::memory::MemoryPolicy::scan_windows

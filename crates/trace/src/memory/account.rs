@@ -1,4 +1,4 @@
-//! What is in use, counted.
+//! The counters of memory and files.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

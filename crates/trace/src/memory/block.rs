@@ -38,7 +38,7 @@ impl Block {
         Self { memory, length: bytes.len(), charge }
     }
 
-    /// The memory of a block of so many bytes that was [copied](Block::copied) or [taken](Block::take).
+    /// The memory of a [copied](Block::copied) or [taken](Block::take) block of `bytes` bytes.
     pub(crate) fn memory_of(bytes: usize) -> usize {
         if Memory::is_slot(bytes) { SLOT } else { bytes }
     }
@@ -48,7 +48,7 @@ impl Block {
         self.memory.len()
     }
 
-    /// Makes the capacity at least so many bytes.
+    /// Makes the capacity at least `capacity` bytes.
     pub(crate) fn reserve(&mut self, capacity: usize) {
         if capacity <= self.capacity() {
             return;
@@ -62,7 +62,7 @@ impl Block {
         self.charge.set(self.capacity());
     }
 
-    /// Appends so many bytes, of any value, for the caller to write.
+    /// Appends `bytes` bytes, of any value, for the caller to write.
     #[inline]
     pub(crate) fn grow(&mut self, bytes: usize) -> &mut [u8] {
         let (start, end) = (self.length, self.length + bytes);
@@ -73,7 +73,7 @@ impl Block {
         &mut self.memory.bytes()[start..end]
     }
 
-    /// Shortens it to so many bytes.
+    /// Shortens it to `length` bytes.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
@@ -102,7 +102,7 @@ impl Block {
         self.charge.budget()
     }
 
-    /// Also counts so many bytes that are held beside the block.
+    /// Also counts `bytes` bytes that are held beside the block.
     pub(crate) fn count_beside(&mut self, bytes: usize) {
         self.charge.set(self.capacity() + bytes);
     }
@@ -135,12 +135,12 @@ impl AsRef<[u8]> for Block {
 }
 
 impl Memory {
-    /// Whether so many bytes belong into a slot.
+    /// Whether `bytes` bytes belong into a slot.
     fn is_slot(bytes: usize) -> bool {
         (SLOT / 2 + 1..=SLOT).contains(&bytes)
     }
 
-    /// A slot, if so many bytes belong into one and the system has memory for it.
+    /// A slot, if `bytes` bytes belong into one and the system has memory for it.
     fn slot(bytes: usize, budget: &MemoryBudget) -> Option<Slot> {
         Self::is_slot(bytes).then(|| budget.slots().take().ok()).flatten()
     }

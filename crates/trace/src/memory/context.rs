@@ -76,6 +76,14 @@ impl StateContext {
         self.with(|shared| shared.label.relation = relation.to_owned())
     }
 
+    /// The context of a state of the relation; `fingerprint` says what its bytes mean.
+    pub fn for_state(&self, id: &str, fingerprint: &str) -> Self {
+        self.with(|shared| {
+            shared.label.id = id.to_owned();
+            shared.label.fingerprint = fingerprint.to_owned();
+        })
+    }
+
     /// The context of the state of an operator; `key` names the columns that its rows are found by.
     pub fn for_operator(&self, operator: &str, key: String) -> Self {
         self.with(|shared| {
@@ -159,4 +167,55 @@ pub fn enter(context: StateContext) {
 /// The context that this thread has entered; unlimited and without storage if it has entered none.
 pub fn current() -> StateContext {
     CURRENT.with_borrow(StateContext::clone)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn derived_contexts_share_the_budget_and_have_labels_of_their_own() {
+        let context = StateContext::new(MemoryBudget::new(1000), None);
+        let view = context.for_relation("view");
+        let state = view.for_state("join.1", "c0ffee");
+        let operator = state.for_operator("Join", "key".to_owned());
+        let _charge = operator.budget().charge(10);
+        assert_eq!(context.budget().used(), 10);
+        let expected = Label {
+            relation: "view".to_owned(),
+            operator: "Join".to_owned(),
+            key: "key".to_owned(),
+            id: "join.1".to_owned(),
+            fingerprint: "c0ffee".to_owned(),
+        };
+        assert_eq!(operator.label(), &expected);
+        assert_eq!(context.label(), &Label::default());
+    }
+
+    #[test]
+    fn closing_a_worker_closes_what_derives_from_it_and_no_other_worker() {
+        let context = StateContext::default();
+        let (one, other) = (context.for_worker(Arc::default()), context.for_worker(Arc::default()));
+        let relation = one.for_relation("view");
+        one.close();
+        assert!(relation.is_closing() && !other.is_closing() && !context.is_closing());
+    }
+
+    #[test]
+    fn a_scope_ends_with_its_call_also_by_a_panic() {
+        let outer = StateContext::default().for_relation("outer");
+        let inner = StateContext::default().for_relation("inner");
+        let relation = || current().label().relation.clone();
+        outer.scope(|| {
+            assert_eq!(inner.scope(relation), "inner");
+            assert_eq!(relation(), "outer");
+            let fails = AssertUnwindSafe(|| inner.scope(|| panic!("on command")));
+            let failed = catch_unwind(fails);
+            assert!(failed.is_err());
+            assert_eq!(relation(), "outer");
+        });
+        assert_eq!(relation(), "");
+    }
 }

@@ -7,7 +7,7 @@
 //! | threshold | share of the limit | bounds | what happens there |
 //! |---|---|---|---|
 //! | [`counted`](MemoryPolicy::counted) | 3/4 | | above it spines move batches to files, and new batches are built there |
-//! | [`pressure`](MemoryPolicy::pressure) | 1/3 | | the first time it is passed, the allocator is told to release early |
+//! | [`pressure`](MemoryPolicy::pressure) | 1/3 | | when first passed, the program may ask its allocator to release early |
 //! | [`resident`](MemoryPolicy::resident) | 1/8 | | above it mapped files are evicted, those with most resident pages first |
 //! | [`resident_after_eviction`](MemoryPolicy::resident_after_eviction) | 1/16 | | where that eviction stops |
 //! | [`large_buffer`](MemoryPolicy::large_buffer) | 1/16 | | a buffer of unsorted rows this large becomes a sorted run |
@@ -30,7 +30,7 @@ pub struct MemoryPolicy {
     pub limit: usize,
     /// Counted memory that may be in use before batches go to files.
     pub counted: usize,
-    /// Counted memory at which the allocator is told, once, to release early.
+    /// Counted memory at which the program is called, once, to ask its allocator to release early.
     pub pressure: usize,
     /// Pages of mapped files that may be resident.
     pub resident: usize,
@@ -62,7 +62,7 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 impl MemoryPolicy {
-    /// The thresholds for a limit of so many bytes.
+    /// The thresholds for a limit of `limit` bytes.
     pub fn new(limit: usize) -> Self {
         MemoryPolicy {
             limit,

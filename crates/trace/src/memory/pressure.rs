@@ -19,7 +19,7 @@ impl Pressure {
         Self { policy: *policy, was_called: AtomicBool::new(false), act }
     }
 
-    /// Reports that so many bytes are in use now.
+    /// Reports that `bytes` are in use now.
     pub(super) fn rises_to(&self, bytes: usize) {
         if bytes > self.policy.pressure
             && !self.was_called.load(Ordering::Relaxed)

@@ -17,13 +17,14 @@ use parking_lot::Mutex;
 pub const SLOT: usize = 16 << 10;
 
 /// The slots of a region, which is mapped as a whole: a few huge pages, wherever these begin.
-const REGION: usize = 1024;
+/// Few under Miri, which is slow.
+const REGION: usize = if cfg!(miri) { 4 } else { 1024 };
 
 /// The most slots that are released at once: other threads wait meanwhile.
 const MOST_COOLED: usize = 2048;
 
-/// If at least so many free slots keep their memory, it is requested in huge pages: lookups then miss the processor's
-/// address caches less often. The system gets nothing back of a huge page until all of it is released or memory runs
+/// From this many warm slots on, memory is requested in huge pages: lookups then miss the processor's address caches
+/// less often. The system gets nothing back of a huge page until all of it is released or memory runs
 /// out, so with a small budget there are none.
 const WARM_FOR_HUGE_PAGES: usize = 2 * REGION;
 
@@ -81,7 +82,7 @@ struct State {
 }
 
 impl Slots {
-    /// An empty pool, whose free slots keep at most so many bytes of memory.
+    /// An empty pool, whose free slots keep at most `free` bytes of memory.
     pub(super) fn new(free: usize) -> Self {
         let warm = free / SLOT;
         // A slot smaller than a page of the system cannot be released without its neighbours.
@@ -136,7 +137,7 @@ impl State {
         Ok(())
     }
 
-    /// Releases the memory of all free slots but for so many.
+    /// Releases the memory of all free slots but `warm`.
     fn cool(&mut self, warm: usize) {
         self.warm.sort_unstable();
         for run in self.warm[warm..].chunk_by(|a, b| a + 1 == *b && place(*a).0 == place(*b).0) {
@@ -159,12 +160,12 @@ impl State {
 }
 
 /// Asks for huge pages. Without them everything works as well.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn ask_for_huge_pages(region: &MmapMut) {
     let _ = region.advise(memmap2::Advice::HugePage);
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn ask_for_huge_pages(_region: &MmapMut) {}
 
 /// The bytes of a page of the system.

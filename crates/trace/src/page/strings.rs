@@ -19,7 +19,7 @@ pub(super) struct Strings<B> {
 pub(super) trait Memory: Deref<Target = [u8]> {
     /// Adds bytes at the end.
     fn push(&mut self, bytes: &[u8]);
-    /// Shortens the memory to so many bytes.
+    /// Shortens the memory to `length` bytes.
     fn truncate(&mut self, length: usize);
 }
 

@@ -6,10 +6,12 @@ use timely::progress::frontier::AntichainRef;
 
 use crate::batch::Batch;
 use crate::memory::StateContext;
-use crate::merge::{merge, merged_description};
+use crate::merge::{BatchMerger, limits_of, merged_description};
+use crate::page::PageLimits;
 use crate::time::PageTime;
 
-/// A merge of consecutive batches: which they are, how far their times are advanced, and what describes the result.
+/// A merge of consecutive batches: which they are, how far their times are advanced, and the description and page limits
+/// of the result.
 ///
 /// A job refers to nothing but its inputs, which are immutable: any thread may run it, and the spine goes on showing
 /// the inputs meanwhile.
@@ -17,13 +19,15 @@ pub(super) struct MergeJob<T> {
     inputs: Vec<Batch<T>>,
     since: Antichain<T>,
     output: Description<T>,
+    limits: PageLimits,
 }
 
 impl<T: PageTime> MergeJob<T> {
     /// The merge of these batches, of which there is at least one, with times advanced to `since`.
     pub(super) fn new(inputs: Vec<Batch<T>>, since: AntichainRef<'_, T>) -> Self {
         let output = merged_description(&inputs, since);
-        MergeJob { inputs, since: since.to_owned(), output }
+        let limits = limits_of(&inputs);
+        MergeJob { inputs, since: since.to_owned(), output, limits }
     }
 
     /// The result, if that takes no work: the only input that has updates, described as all of them. Times are not
@@ -46,6 +50,7 @@ impl<T: PageTime> MergeJob<T> {
     ///
     /// If a file cannot be read or written, or a sum of weights leaves the range of an `i64`.
     pub(super) fn run(&self, context: &StateContext) -> Batch<T> {
-        merge(&self.inputs, self.since.borrow(), self.output.clone(), context)
+        let (since, output) = (self.since.borrow(), self.output.clone());
+        BatchMerger::new(&self.inputs, since, output, self.limits, context).finish()
     }
 }

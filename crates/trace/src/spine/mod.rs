@@ -145,7 +145,9 @@ impl<T: PageTime> Spine<T> {
         let (excess, mut moved) = (budget.excess(), 0);
         while moved < excess && budget.is_over() {
             let smallest = budget.policy().smallest_file;
-            let Some(layer) = self.policy.to_spill(self.version.open(), smallest) else { break };
+            let Some(layer) = self.policy.next_to_spill(self.version.open(), smallest) else {
+                break;
+            };
             let batch = &self.version.open()[layer].batch;
             moved += batch.bytes();
             let spilled = batch.spilled(&self.context);

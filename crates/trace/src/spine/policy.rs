@@ -47,7 +47,7 @@ const FILES: usize = 4;
 /// How many times the updates of all younger layers in a merge an older one has that stays out of it.
 const GROWTH: usize = 2;
 
-/// A merge by churn is due when one update in so many is fresh.
+/// A merge by churn is due when one update in this many is fresh.
 const FRESH: usize = 3;
 
 impl Policy {
@@ -104,7 +104,11 @@ impl Policy {
     }
 
     /// The layer to move to a file next: the largest on the heap that is worth one.
-    pub(super) fn to_spill(&self, layers: &[impl Shape], smallest_file: usize) -> Option<usize> {
+    pub(super) fn next_to_spill(
+        &self,
+        layers: &[impl Shape],
+        smallest_file: usize,
+    ) -> Option<usize> {
         let is_worth_it = |layer: &usize| {
             let layer = &layers[*layer];
             layer.updates() > 0 && !layer.is_file() && layer.bytes() >= smallest_file
@@ -113,8 +117,8 @@ impl Policy {
     }
 }
 
-/// As `start`, from which layers with so many updates are merged; but further back if there are enough files of about
-/// the same size.
+/// Where a merge begins that would begin at `start` and have so many `updates`: further back, if there are enough files
+/// of about the same size.
 fn files_before(layers: &[impl Shape], start: usize, updates: usize) -> usize {
     let files_at = |layer: usize| usize::from(layers[layer].is_file());
     let (mut first, mut largest, mut files) = (start, updates, files_at(start));
@@ -262,7 +266,7 @@ mod tests {
                 !layer.is_file && layer.updates > 0 && layer.bytes() >= least
             });
             let largest = candidates.map(Shape::bytes).max();
-            let spilled = IN_PROPORTION.to_spill(&layers, least);
+            let spilled = IN_PROPORTION.next_to_spill(&layers, least);
             prop_assert_eq!(spilled.map(|layer| layers[layer].bytes()), largest);
         }
     }

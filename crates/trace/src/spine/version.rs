@@ -77,7 +77,7 @@ impl<T: PageTime> Version<T> {
     /// batch has some of both.
     pub fn through(&self, upper: AntichainRef<'_, T>) -> Option<Vec<Batch<T>>> {
         let mut through = Vec::new();
-        // Reductions ask for what is before all times. No merge can have crossed that.
+        // Reductions ask for the updates before all times. There are none, and no merge can have crossed that bound.
         if upper.less_equal(&T::minimum()) {
             return Some(through);
         }

@@ -1,4 +1,4 @@
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::page::{Page, PageLimits};
 use alluvium_trace::{BatchBuilder, PageTime};
 use proptest::prelude::*;
@@ -6,11 +6,11 @@ use timely::order::Product;
 
 use crate::reference::*;
 
-fn a_batch_holds_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>, limits: PageLimits) {
-    let batch = batch(&updates, limits);
+fn a_batch_holds_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>, world: World) {
+    let batch = batch_in(&world, &updates);
     assert_eq!(contents(&batch), reference(&updates));
     for page in (0..batch.pages()).map(|page| batch.page(page)) {
-        assert!(page.updates() <= limits.updates);
+        assert!(page.updates() <= world.limits.updates);
         assert_eq!(page.bytes().len(), page.layout().length as usize);
     }
     assert_eq!(batch.is_empty(), batch.pages() == 0);
@@ -19,22 +19,22 @@ fn a_batch_holds_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>, limits: P
 proptest! {
     #[test]
     fn a_batch_of_epochs_holds_what_was_pushed(
-        updates in any_updates::<u64>(60), limits in any_limits(),
+        updates in any_updates::<u64>(60), world in any_world(),
     ) {
-        a_batch_holds_what_was_pushed(updates, limits);
+        a_batch_holds_what_was_pushed(updates, world);
     }
 
     #[test]
     fn a_batch_of_iterations_holds_what_was_pushed(
-        updates in any_updates::<Product<u64, u64>>(60), limits in any_limits(),
+        updates in any_updates::<Product<u64, u64>>(60), world in any_world(),
     ) {
-        a_batch_holds_what_was_pushed(updates, limits);
+        a_batch_holds_what_was_pushed(updates, world);
     }
 }
 
 #[test]
 fn full_pages_are_about_as_large_as_asked() {
-    let mut builder = BatchBuilder::with_page_size(4096, &context::current());
+    let mut builder = BatchBuilder::with_page_size(4096, &StateContext::default());
     for number in 0..10_000u64 {
         let key = (number / 3).to_be_bytes();
         builder.push(&key, &number.to_be_bytes(), &(number % 2), 1 + (number as i64 % 2));
@@ -80,7 +80,7 @@ fn times_are_numbered_in_one_byte_or_in_two() {
 #[test]
 #[should_panic(expected = "left the range of a 64-bit integer")]
 fn a_weight_that_overflows_is_an_error() {
-    let mut builder = BatchBuilder::new(&context::current());
+    let mut builder = BatchBuilder::new(&StateContext::default());
     builder.push(b"key", b"val", &0u64, i64::MAX);
     builder.push(b"key", b"val", &0u64, 1);
 }
@@ -93,7 +93,7 @@ fn a_time_is_loaded_as_it_was_stored() {
 }
 
 #[test]
-fn batches_go_from_thread_to_thread() {
+fn batches_are_read_on_other_threads() {
     let batch = batch(&[(vec![1], vec![2], 3u64, 4)], Default::default());
     let clone = batch.clone();
     let read = std::thread::spawn(move || contents(&clone)).join().unwrap();

@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::RowBuffer;
-use alluvium_trace::memory::context;
-use alluvium_trace::page::PageLimits;
+use alluvium_trace::memory::StateContext;
 use differential_dataflow::trace::Description;
 use proptest::prelude::*;
 use timely::order::Product;
@@ -11,7 +10,7 @@ use timely::progress::Antichain;
 use crate::mapped::MappedMemory;
 use crate::reference::*;
 
-/// What is in the buffer is these updates, some of the equal ones perhaps added up.
+/// The buffer holds these updates, of which equal ones may have been added up.
 fn check<T: TestTime>(buffer: &RowBuffer<T>, inside: &[Update<T>]) {
     let remaining = reference(inside);
     assert!((remaining.len()..=inside.len()).contains(&buffer.len()));
@@ -20,12 +19,12 @@ fn check<T: TestTime>(buffer: &RowBuffer<T>, inside: &[Update<T>]) {
     assert!(frontier.iter().all(|time| inside.iter().any(|update| update.2 == *time)));
 }
 
-/// Seals at each of these uppers in turn, pushing some updates before each, and at last at the end of time.
-fn seals_take_what_is_before_their_upper<T: TestTime>(
+/// Pushes some updates and seals at an upper frontier, round by round, and in the end seals everything.
+fn a_seal_takes_the_updates_before_its_upper<T: TestTime>(
     rounds: Vec<(Vec<Update<T>>, Antichain<T>)>,
-    limits: PageLimits,
+    world: World,
 ) {
-    let mut buffer = RowBuffer::with_limits(limits, &context::current());
+    let mut buffer = RowBuffer::with_limits(world.limits, &world.context);
     let mut inside: Vec<Update<T>> = Vec::new();
     let end = (Vec::new(), Antichain::new());
     for (updates, upper) in rounds.into_iter().chain([end]) {
@@ -47,26 +46,26 @@ fn seals_take_what_is_before_their_upper<T: TestTime>(
 
 proptest! {
     #[test]
-    fn seals_of_epochs_take_what_is_before_their_upper(
+    fn a_seal_of_epochs_takes_the_updates_before_its_upper(
         rounds in prop::collection::vec((any_updates::<u64>(30), any_frontier()), 0..4),
-        limits in any_limits(),
+        world in any_world(),
     ) {
-        seals_take_what_is_before_their_upper(rounds, limits);
+        a_seal_takes_the_updates_before_its_upper(rounds, world);
     }
 
     #[test]
-    fn seals_of_iterations_take_what_is_before_their_upper(
+    fn a_seal_of_iterations_takes_the_updates_before_its_upper(
         rounds in prop::collection::vec((any_updates::<Product<u64, u64>>(30), any_frontier()), 0..4),
-        limits in any_limits(),
+        world in any_world(),
     ) {
-        seals_take_what_is_before_their_upper(rounds, limits);
+        a_seal_takes_the_updates_before_its_upper(rounds, world);
     }
 }
 
 #[test]
-fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
+fn short_keys_sort_before_longer_ones_with_the_same_prefix() {
     let keys: [&[u8]; 5] = [b"", b"\0", b"\0\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0"];
-    let mut buffer = RowBuffer::new(&context::current());
+    let mut buffer = RowBuffer::new(&StateContext::default());
     for key in keys.iter().rev() {
         buffer.push(key, b"", &0u64, 1);
     }
@@ -76,10 +75,10 @@ fn keys_that_end_within_the_compared_prefix_sort_before_longer_ones() {
 }
 
 #[test]
-fn far_more_rows_than_memory_are_sorted_with_few_runs_at_a_time() {
+fn far_more_rows_than_memory_are_sorted_within_the_budget() {
     const MEMORY: usize = 4 << 20;
-    let around = surround_with(MEMORY, Arc::new(MappedMemory::default()));
-    let mut buffer = RowBuffer::new(&context::current());
+    let context = with_storage(MEMORY, Arc::new(MappedMemory::default()));
+    let mut buffer = RowBuffer::new(&context);
     let rows: u64 = 200_000;
     for row in 0..rows {
         // A permutation, and the sum of two halves.
@@ -88,9 +87,9 @@ fn far_more_rows_than_memory_are_sorted_with_few_runs_at_a_time() {
         buffer.push(&key, &[7; 200], &0u64, 1);
     }
     let batch = buffer.seal(all_times());
-    let peak = around.budget().peak();
+    let peak = context.budget().peak();
     assert!(peak < MEMORY, "{peak}");
     let expected = (0..rows).map(|row| ((row.to_be_bytes().to_vec(), vec![7; 200], 0), 2));
     assert!(contents(&batch).into_iter().eq(expected));
-    assert!(around.budget().written() as usize > 20 * MEMORY);
+    assert!(context.budget().written() as usize > 20 * MEMORY);
 }

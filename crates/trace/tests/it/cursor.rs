@@ -27,10 +27,10 @@ pub fn any_move() -> impl Strategy<Value = Move> {
     ]
 }
 
-/// What a cursor shows where it is.
+/// The key, the value and the updates at a position.
 type Shown<T> = (Option<Vec<u8>>, Option<Vec<u8>>, BTreeMap<T, i64>);
 
-/// A cursor, of one batch or of several.
+/// A cursor of one batch or of several.
 pub trait Moves<T> {
     fn go(&mut self, to: &Move);
     fn shown(&self) -> Shown<T>;
@@ -74,7 +74,7 @@ impl<T: TestTime> Moves<T> for Cursors<T> {
     }
 }
 
-/// The same moves over sorted maps.
+/// The model: the same moves over sorted maps.
 struct Model<T> {
     rows: BTreeMap<Row, BTreeMap<T, i64>>,
     key: Option<Vec<u8>>,
@@ -82,7 +82,7 @@ struct Model<T> {
 }
 
 impl<T: TestTime> Model<T> {
-    /// All rows named, at their first; sums of updates may be zero.
+    /// At the first row. Sums of updates may be zero.
     fn new(rows: BTreeMap<Row, BTreeMap<T, i64>>) -> Self {
         let mut model = Model { rows, key: None, val: None };
         model.arrive(|_| true);
@@ -127,7 +127,7 @@ impl<T: TestTime> Model<T> {
     }
 }
 
-/// Makes all moves, and compares what is shown after each with the model over `references`.
+/// Makes all moves, and compares the position after each with the model over `references`.
 pub fn agrees<T: TestTime>(
     cursor: &mut impl Moves<T>,
     references: &[Reference<T>],
@@ -149,26 +149,26 @@ pub fn agrees<T: TestTime>(
 
 fn a_cursor_moves_as_the_model<T: TestTime>(
     updates: Vec<Update<T>>,
-    limits: PageLimits,
+    world: World,
     moves: Vec<Move>,
 ) {
-    let batch = batch(&updates, limits);
+    let batch = batch_in(&world, &updates);
     agrees(&mut batch.cursor(), &[reference(&updates)], &moves);
 }
 
 proptest! {
     #[test]
     fn a_cursor_of_epochs_moves_as_the_model(
-        updates in any_updates(60), limits in any_limits(), moves in prop::collection::vec(any_move(), 0..60),
+        updates in any_updates(60), world in any_world(), moves in prop::collection::vec(any_move(), 0..60),
     ) {
-        a_cursor_moves_as_the_model::<u64>(updates, limits, moves);
+        a_cursor_moves_as_the_model::<u64>(updates, world, moves);
     }
 
     #[test]
     fn a_cursor_of_iterations_moves_as_the_model(
-        updates in any_updates(60), limits in any_limits(), moves in prop::collection::vec(any_move(), 0..60),
+        updates in any_updates(60), world in any_world(), moves in prop::collection::vec(any_move(), 0..60),
     ) {
-        a_cursor_moves_as_the_model::<Product<u64, u64>>(updates, limits, moves);
+        a_cursor_moves_as_the_model::<Product<u64, u64>>(updates, world, moves);
     }
 }
 

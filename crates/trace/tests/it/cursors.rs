@@ -1,16 +1,12 @@
 use alluvium_trace::Cursors;
-use alluvium_trace::page::PageLimits;
 use proptest::prelude::*;
 use timely::order::Product;
 
 use crate::cursor::{Move, agrees, any_move};
 use crate::reference::*;
 
-fn cursors_move_as_the_model<T: TestTime>(
-    batches: Vec<(Vec<Update<T>>, PageLimits)>,
-    moves: Vec<Move>,
-) {
-    let built = batches.iter().map(|(updates, limits)| batch(updates, *limits));
+fn cursors_move_as_the_model<T: TestTime>(batches: Vec<(Vec<Update<T>>, World)>, moves: Vec<Move>) {
+    let built = batches.iter().map(|(updates, world)| batch_in(world, updates));
     let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
     agrees(&mut Cursors::new(built), &references, &moves);
 }
@@ -18,7 +14,7 @@ fn cursors_move_as_the_model<T: TestTime>(
 proptest! {
     #[test]
     fn cursors_of_epochs_move_as_the_model(
-        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5),
+        batches in prop::collection::vec((any_updates(30), any_world()), 0..5),
         moves in prop::collection::vec(any_move(), 0..60),
     ) {
         cursors_move_as_the_model::<u64>(batches, moves);
@@ -26,7 +22,7 @@ proptest! {
 
     #[test]
     fn cursors_of_iterations_move_as_the_model(
-        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5),
+        batches in prop::collection::vec((any_updates(30), any_world()), 0..5),
         moves in prop::collection::vec(any_move(), 0..60),
     ) {
         cursors_move_as_the_model::<Product<u64, u64>>(batches, moves);

@@ -1,11 +1,10 @@
-//! Storage that fails in the middle of building, spilling and merging, at every call that there is.
+//! Storage that fails while batches are built, spilled and merged, at every call.
 
 use std::sync::Arc;
 
 use alluvium_storage::{Failing, LocalStorage, MemoryStorage, Storage};
 use alluvium_trace::StateTrace;
-use alluvium_trace::memory::MemoryBudget;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, BatchBuilder, Spine, merge};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
@@ -16,10 +15,10 @@ use crate::reference::*;
 
 const EPOCHS: u64 = 7;
 
-/// Little enough for some of the run's batches to be built in files and for some to be moved there.
+/// Little enough that some batches are built in files and others are spilled.
 const MEMORY: usize = 5_000;
 
-/// The rows of an epoch: some new, some of which the last epoch had, taken away.
+/// The rows of an epoch: insertions, and deletions of rows of the epoch before.
 fn rows(epoch: u64) -> Vec<Update<u64>> {
     let row = |number: u64, weight| (number.to_be_bytes().to_vec(), vec![7; 20], epoch, weight);
     let new = (0..40).map(|number| row(number * 13 + epoch, 1));
@@ -29,9 +28,9 @@ fn rows(epoch: u64) -> Vec<Update<u64>> {
     rows
 }
 
-fn build(epoch: u64) -> Batch<u64> {
+fn build(epoch: u64, context: &StateContext) -> Batch<u64> {
     let mut builder =
-        BatchBuilder::with_limits(PageLimits { bytes: 400, updates: 1 << 16 }, &context::current());
+        BatchBuilder::with_limits(PageLimits { bytes: 400, updates: 1 << 16 }, context);
     for (key, value, time, weight) in rows(epoch) {
         builder.push(&key, &value, &time, weight);
     }
@@ -39,7 +38,7 @@ fn build(epoch: u64) -> Batch<u64> {
     builder.finish(Description::new(lower, upper, since))
 }
 
-/// Does `work`, again after the storage was mended if it fails for the first time. Whether it failed.
+/// Does `work`, and if it fails repairs the storage and does it again. Whether it failed.
 fn twice<S: Storage, R>(storage: &Failing<S>, mut work: impl FnMut() -> R) -> (R, bool) {
     match outcome(&mut work) {
         Ok(done) => (done, false),
@@ -59,7 +58,7 @@ fn batches_of(spine: &Spine<u64>) -> Vec<Batch<u64>> {
     batches
 }
 
-/// All batches come to all rows of these epochs.
+/// Checks that the spine has all rows of these epochs.
 fn shows(spine: &mut Spine<u64>, epochs: u64) {
     let all: Vec<_> = (0..epochs).flat_map(rows).collect();
     let through = spine.batches_through(Antichain::from_elem(epochs).borrow()).unwrap();
@@ -67,12 +66,12 @@ fn shows(spine: &mut Spine<u64>, epochs: u64) {
     assert_eq!(at(&found, &epochs), at(&reference(&all), &epochs));
 }
 
-/// Fills a spine epoch by epoch. How often something failed.
-fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
-    let mut spine = Spine::<u64>::in_context(&context::current());
+/// Fills a spine epoch by epoch. Returns the number of failures.
+fn run<S: Storage>(storage: &Failing<S>, context: &StateContext) -> usize {
+    let mut spine = Spine::<u64>::in_context(context);
     let mut failures = 0;
     for epoch in 0..EPOCHS {
-        let (batch, failed) = twice(storage, || build(epoch));
+        let (batch, failed) = twice(storage, || build(epoch, context));
         failures += usize::from(failed);
         // Whatever it fails to do with a batch, the spine has it.
         let mut batch = Some(batch);
@@ -90,7 +89,7 @@ fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
         shows(&mut spine, epoch + 1);
         if epoch % 2 == 1 {
             // Something else takes the memory: what is there goes to files.
-            let taken = budget.charge(MEMORY);
+            let taken = context.budget().charge(MEMORY);
             let (_, failed) = twice(storage, || spine.exert());
             failures += usize::from(failed);
             assert!(batches_of(&spine).iter().all(|batch| batch.is_file() || batch.is_empty()));
@@ -100,7 +99,7 @@ fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
     }
     let batches = batches_of(&spine);
     let (merged, failed) = twice(storage, || {
-        merge(&batches, Antichain::from_elem(EPOCHS).borrow(), all_times(), &context::current())
+        merge(&batches, Antichain::from_elem(EPOCHS).borrow(), all_times(), context)
     });
     failures += usize::from(failed);
     let all: Vec<_> = (0..EPOCHS).flat_map(rows).collect();
@@ -108,14 +107,18 @@ fn run<S: Storage>(storage: &Failing<S>, budget: &MemoryBudget) -> usize {
     failures
 }
 
-/// Makes each call of a run fail, and all after it until someone notices.
+/// Makes each call of a run fail, with all later calls until the failure is noticed.
 fn every_call_fails_once<S: Storage + Clone + 'static>(new: impl Fn() -> S) {
     let attempt = |call: u64| {
         let storage = Failing::new(new());
         storage.fail_from(call);
-        let around = surround_with(MEMORY, Arc::new(storage.clone()));
-        let failures = run(&storage, &around.budget());
-        assert_eq!((around.budget().used(), around.budget().files()), (0, 0), "all is given back");
+        let context = with_storage(MEMORY, Arc::new(storage.clone()));
+        let failures = run(&storage, &context);
+        assert_eq!(
+            (context.budget().used(), context.budget().files()),
+            (0, 0),
+            "everything is released"
+        );
         (failures, storage)
     };
     let (failures, whole) = attempt(u64::MAX);
@@ -136,12 +139,12 @@ fn every_call_fails_once<S: Storage + Clone + 'static>(new: impl Fn() -> S) {
 }
 
 #[test]
-fn a_failure_at_any_call_is_told_and_loses_nothing() {
+fn a_failure_at_any_call_is_reported_and_loses_nothing() {
     every_call_fails_once(MemoryStorage::new);
 }
 
 #[test]
-fn a_failure_at_any_call_on_a_disk_is_told_and_loses_nothing() {
+fn a_failure_at_any_call_on_a_disk_is_reported_and_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let number = std::cell::Cell::new(0);
     every_call_fails_once(|| {
@@ -151,35 +154,38 @@ fn a_failure_at_any_call_on_a_disk_is_told_and_loses_nothing() {
 }
 
 #[test]
-fn a_file_that_others_have_cut_short_is_an_error_of_the_merge_that_reads_it() {
+fn a_file_that_was_cut_short_is_an_error_of_the_merge_that_reads_it() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Arc::new(LocalStorage::open(directory.path()).unwrap());
-    surround_with(1, storage.clone());
+    let limits = PageLimits::default();
+    let world = World { context: with_storage(1, storage.clone()), limits };
     let rows: Vec<Update<u64>> =
         (0..5_000_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
-    let _written = batch(&rows, PageLimits::default());
+    let _written = batch_in(&world, &rows);
     let name = storage.list("").unwrap().remove(0);
     let blob = storage.open(&name).unwrap();
     assert!(blob.is_mapped());
     let file = Batch::<u64>::open(blob, &MemoryBudget::unlimited()).unwrap();
     let path = directory.path().join(&name);
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(70_000).unwrap();
-    let merged =
-        outcome(|| merge(&[file], Antichain::new().borrow(), all_times(), &context::current()));
+    let merged = outcome(|| {
+        merge(&[file], Antichain::new().borrow(), all_times(), &StateContext::default())
+    });
     let error = merged.unwrap_err();
     assert!(error.contains(path.to_str().unwrap()), "{error}");
     assert!(error.contains("read") && error.contains("failed to fill whole buffer"), "{error}");
 }
 
 #[test]
-fn a_full_disk_is_waited_for() {
+fn writers_wait_while_the_disk_is_full() {
     let storage = Failing::new(MemoryStorage::new());
-    let around = surround_with(1, Arc::new(storage.clone()));
+    let context = with_storage(1, Arc::new(storage.clone()));
     let rows: Vec<_> =
         (0..500_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
     let limits = PageLimits { bytes: 1000, updates: 1 << 16 };
+    let world = World { context: context.clone(), limits };
     storage.limit(7000);
-    let disk_full = around.disk_full().clone();
+    let disk_full = context.disk_full().clone();
     let frees = std::thread::spawn({
         let storage = storage.clone();
         move || {
@@ -191,7 +197,7 @@ fn a_full_disk_is_waited_for() {
             reason
         }
     });
-    let written = batch(&rows, limits);
+    let written = batch_in(&world, &rows);
     let reason = frees.join().unwrap();
     assert!(
         reason.contains("cannot append to failing:batch-") && reason.contains("no room"),
@@ -199,11 +205,11 @@ fn a_full_disk_is_waited_for() {
     );
     assert!(written.is_file());
     assert_eq!(contents(&written), reference(&rows));
-    assert_eq!(around.disk_full().reason(), None);
+    assert_eq!(context.disk_full().reason(), None);
 
-    // Who gives up has the error.
+    // A gate that has given up returns the error.
     storage.limit(storage.used() + 100);
-    around.disk_full().give_up();
-    let message = outcome(|| batch(&rows, limits)).unwrap_err();
+    context.disk_full().give_up();
+    let message = outcome(|| batch_in(&world, &rows)).unwrap_err();
     assert!(message.contains("no room is left"), "{message}");
 }

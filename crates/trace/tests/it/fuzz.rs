@@ -1,4 +1,4 @@
-//! Bytes that nobody wrote: whatever they are, reading them gives an error or rows, and comes to an end.
+//! Fuzzed files: reading any bytes terminates, with rows or with an error.
 //!
 //! `PROPTEST_CASES=1000000 cargo test -p alluvium-trace fuzz` tries more of them.
 
@@ -19,7 +19,7 @@ use crate::reference::*;
 ///
 /// # Panics
 ///
-/// If reading ends in any other way than with rows or an error that tells the file.
+/// If reading panics with anything but an error that names the file.
 fn read<T: TestTime>(bytes: &[u8]) -> Result<usize, String> {
     let blob = blob(&MemoryStorage::new(), "fuzzed", bytes);
     let batch = Batch::<T>::open(blob, &MemoryBudget::unlimited()).map_err(|e| e.to_string())?;
@@ -41,11 +41,11 @@ fn read<T: TestTime>(bytes: &[u8]) -> Result<usize, String> {
     })
 }
 
-/// What is done to a file.
+/// A change to the bytes of a file.
 #[derive(Clone, Debug)]
 enum Change {
     Flip(Index, u8),
-    /// Writes a number that is likely to be taken for a count, an offset or a length.
+    /// Writes a number that is plausible as a count, an offset or a length.
     Number(Index, u32),
     Cut(Index),
     Repeat(Index, Index),
@@ -85,7 +85,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// Changes the only page of a file, or its metadata, and makes all checksums right again.
+/// Changes the only page of a file, or its metadata, and corrects all checksums.
 fn change_inside(bytes: &mut Vec<u8>, in_page: bool, changes: &[Change]) {
     let trailer = bytes.split_off(bytes.len() - TRAILER);
     let (start, length) = (number(&trailer, 0), number(&trailer, 8));
@@ -116,9 +116,9 @@ fn change_inside(bytes: &mut Vec<u8>, in_page: bool, changes: &[Change]) {
 
 /// The file of a batch that is on one page.
 fn one_page<T: TestTime>(updates: &[Update<T>]) -> Option<Vec<u8>> {
-    let around = surround(1);
-    let batch = batch(updates, PageLimits { bytes: 1 << 20, updates: 1 << 16 });
-    batch.is_file().then(|| file_of(&around))
+    let world = World::in_files(PageLimits { bytes: 1 << 20, updates: 1 << 16 });
+    let batch = batch_in(&world, updates);
+    batch.is_file().then(|| file_of(&world.context))
 }
 
 fn a_changed_file_is_read_or_refused<T: TestTime>(
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_that_was_changed_is_refused_or_what_it_was(
+    fn a_changed_file_is_refused(
         updates in any_updates::<u64>(20), changes in prop::collection::vec(any_change(), 1..4),
     ) {
         let Some(mut bytes) = one_page(&updates) else { return Ok(()) };
@@ -154,14 +154,14 @@ proptest! {
     }
 
     #[test]
-    fn a_page_of_epochs_that_lies_is_read_or_refused(
+    fn a_corrupt_page_of_epochs_is_read_or_refused(
         updates in any_updates::<u64>(20), changes in prop::collection::vec(any_change(), 1..4),
     ) {
         a_changed_file_is_read_or_refused(&updates, true, &changes);
     }
 
     #[test]
-    fn a_page_of_iterations_that_lies_is_read_or_refused(
+    fn a_corrupt_page_of_iterations_is_read_or_refused(
         updates in any_updates::<Product<u64, u64>>(20),
         changes in prop::collection::vec(any_change(), 1..4),
     ) {
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn metadata_that_lies_is_read_or_refused(
+    fn corrupt_metadata_is_read_or_refused(
         updates in any_updates::<u64>(20), changes in prop::collection::vec(any_change(), 1..4),
     ) {
         a_changed_file_is_read_or_refused(&updates, false, &changes);

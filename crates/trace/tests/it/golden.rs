@@ -1,6 +1,6 @@
-//! Files that were written once and are kept in `tests/golden`: they can still be read, and are still written so.
+//! Golden files in `tests/golden`, written by earlier versions: they are read, and the same batches have the same bytes.
 //!
-//! A change of the format that is meant writes them again: `ALLUVIUM_WRITE_GOLDEN=1 cargo test -p alluvium-trace golden`.
+//! After a deliberate change of the format, write them again: `ALLUVIUM_WRITE_GOLDEN=1 cargo test -p alluvium-trace golden`.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,11 @@ use timely::order::Product;
 use crate::file::{blob, file_of};
 use crate::reference::*;
 
-/// The batch of these updates has the kept file's bytes, and the kept file has these updates.
-fn is_kept<T: TestTime>(name: &str, updates: &[Update<T>], limits: PageLimits) -> Vec<Layout> {
-    let around = surround(1);
-    let written = batch(updates, limits);
-    let bytes = file_of(&around);
+/// Checks that the batch of these updates has the bytes of the golden file, and the golden file these updates.
+fn is_golden<T: TestTime>(name: &str, updates: &[Update<T>], limits: PageLimits) -> Vec<Layout> {
+    let world = World::in_files(limits);
+    let written = batch_in(&world, updates);
+    let bytes = file_of(&world.context);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("ALLUVIUM_WRITE_GOLDEN").is_some() {
         std::fs::write(&path, &bytes).unwrap();
@@ -35,10 +35,10 @@ fn is_kept<T: TestTime>(name: &str, updates: &[Update<T>], limits: PageLimits) -
 const LARGE: PageLimits = PageLimits { bytes: 16 << 10, updates: 1 << 16 };
 
 #[test]
-fn pages_where_all_is_constant() {
+fn pages_with_constant_columns() {
     let rows = (0..12_u8).map(|number| (vec![number / 3, number], vec![number; 9], 7_u64, 1));
     let pages =
-        is_kept("constant-1", &rows.collect::<Vec<_>>(), PageLimits { bytes: 200, updates: 3 });
+        is_golden("constant-1", &rows.collect::<Vec<_>>(), PageLimits { bytes: 200, updates: 3 });
     assert_eq!(pages.len(), 4);
     for page in pages {
         let absent = [page.key_offsets, page.value_offsets, page.value_starts, page.update_starts];
@@ -54,7 +54,7 @@ fn a_page_with_all_columns() {
         (vec![], b"yy".to_vec(), 7, 1),
         (b"key".to_vec(), vec![], 9, i64::MIN),
     ];
-    let [page] = is_kept("all-columns-1", &updates, LARGE)[..] else { panic!("one page") };
+    let [page] = is_golden("all-columns-1", &updates, LARGE)[..] else { panic!("one page") };
     let present = [page.key_offsets, page.value_offsets, page.value_starts, page.update_starts];
     assert!(present.iter().chain([&page.time_indexes, &page.weights]).all(|&at| at > 0));
 }
@@ -63,15 +63,15 @@ fn a_page_with_all_columns() {
 fn a_page_whose_times_are_numbered_in_two_bytes() {
     let updates: Vec<Update<u64>> =
         (0..300).map(|number| (vec![(number % 5) as u8], vec![], number * 7, 1)).collect();
-    let [page] = is_kept("many-times-1", &updates, LARGE)[..] else { panic!("one page") };
+    let [page] = is_golden("many-times-1", &updates, LARGE)[..] else { panic!("one page") };
     assert_eq!((page.times, page.lanes), (300, 1));
 }
 
 #[test]
-fn pages_of_iterations_over_which_a_key_and_a_value_go_on() {
+fn pages_of_iterations_over_which_a_key_and_a_value_continue() {
     let updates: Vec<Update<Product<u64, u64>>> =
         (0..7).map(|number| (vec![1], vec![2], Product::new(number / 2, number % 2), 1)).collect();
-    let pages = is_kept("iterations-1", &updates, PageLimits { bytes: 16 << 10, updates: 2 });
+    let pages = is_golden("iterations-1", &updates, PageLimits { bytes: 16 << 10, updates: 2 });
     assert_eq!(pages.len(), 4);
     assert!(pages.iter().all(|page| page.lanes == 2));
 }

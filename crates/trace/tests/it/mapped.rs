@@ -1,12 +1,11 @@
-//! Blobs in memory that pass for mapped files, and tell how they were read.
+//! Mapped files, simulated by blobs in memory that record how they are read.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use alluvium_storage::{Advice, Blob, BlobWriter, Error, MemoryStorage, Result, Storage};
-use alluvium_trace::memory::MemoryBudget;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, Cursors, merge};
 use bytes::Bytes;
@@ -17,7 +16,7 @@ use crate::cursor::{agrees, any_move};
 use crate::outcome::outcome;
 use crate::reference::*;
 
-/// Blobs of a memory storage, as if they were mapped files.
+/// A memory storage whose blobs claim to be mapped files.
 #[derive(Debug, Default)]
 pub struct MappedMemory {
     storage: MemoryStorage,
@@ -27,11 +26,11 @@ pub struct MappedMemory {
 #[derive(Debug)]
 pub struct MappedBlob {
     blob: Arc<dyn Blob>,
-    /// What was asked to be brought to memory.
+    /// The ranges that were requested.
     pub asked: Mutex<Vec<Range<u64>>>,
-    /// What was read past the mapping.
+    /// The ranges that were read past the mapping.
     pub read: Mutex<Vec<Range<u64>>>,
-    /// What lies behind this byte cannot be brought to memory.
+    /// Bytes from here on cannot be read.
     pub fails_from: AtomicU64,
 }
 
@@ -116,23 +115,29 @@ fn key(number: u32) -> Vec<u8> {
 
 /// A batch of these numbers, some ten on a page.
 fn numbers(numbers: impl Iterator<Item = u32>) -> Batch<u64> {
-    let rows: Vec<_> = numbers.map(|number| (key(number), vec![7; 20], 0, 1)).collect();
-    batch(&rows, PageLimits { bytes: 400, updates: 1 << 16 })
+    numbers_in(&World::in_memory(SMALL), numbers)
 }
 
-/// The file that a batch is written to, as one that passes for mapped.
-fn file_of(batch: impl FnOnce() -> Batch<u64>) -> Arc<MappedBlob> {
-    let around = surround(1);
-    let _written = batch();
-    let storage = around.storage().unwrap();
+/// As [`numbers`], in this world.
+fn numbers_in(world: &World, numbers: impl Iterator<Item = u32>) -> Batch<u64> {
+    let rows: Vec<_> = numbers.map(|number| (key(number), vec![7; 20], 0, 1)).collect();
+    batch_in(world, &rows)
+}
+
+const SMALL: PageLimits = PageLimits { bytes: 400, updates: 1 << 16 };
+
+/// The file that a batch is written to, as a mapped one.
+fn file_of(batch: impl FnOnce(&World) -> Batch<u64>) -> Arc<MappedBlob> {
+    let world = World::in_files(SMALL);
+    let _written = batch(&world);
+    let storage = world.context.storage().unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
-    surround(usize::MAX);
     Arc::new(MappedBlob::new(blob))
 }
 
-/// A file of these numbers that passes for mapped, read with so much memory.
+/// A mapped file of these numbers, read with so much memory.
 fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<MappedBlob>, Batch<u64>) {
-    let blob = file_of(|| numbers(all));
+    let blob = file_of(|world| numbers_in(world, all));
     let file = Batch::open(blob.clone(), &MemoryBudget::new(memory)).unwrap();
     (blob, file)
 }
@@ -141,7 +146,8 @@ fn file_of_numbers(all: impl Iterator<Item = u32>, memory: usize) -> (Arc<Mapped
 fn a_merge_reads_files_in_sequence_past_their_mappings() {
     let (first, one) = file_of_numbers((0..4000).step_by(2), 1 << 20);
     let (second, other) = file_of_numbers((1..4000).step_by(2), 1 << 20);
-    let merged = merge(&[one, other], Antichain::new().borrow(), all_times(), &context::current());
+    let merged =
+        merge(&[one, other], Antichain::new().borrow(), all_times(), &StateContext::default());
     assert_eq!(contents(&merged), contents(&numbers(0..4000)));
     for blob in [first, second] {
         assert!(blob.asked.lock().unwrap().is_empty());
@@ -171,12 +177,12 @@ fn a_scan_holds_one_window_at_a_time() {
     assert_eq!((memory.used(), memory.resident()), (before, 0));
 }
 
-/// A key that has most of a collection, as a join without equal columns has, once had all of it in memory.
+/// A key with most of a collection, as in a join without equal columns. A scan once held all of it in memory.
 #[test]
 fn a_scan_of_one_key_holds_few_windows_at_a_time() {
     let memory = MemoryBudget::new(1 << 20);
     let rows: Vec<_> = (0..100_000).map(|number| (vec![], key(number), 0, 1)).collect();
-    let blob = file_of(|| batch(&rows, PageLimits { bytes: 400, updates: 1 << 16 }));
+    let blob = file_of(|world| batch_in(world, &rows));
     let file = Batch::<u64>::open(blob, &memory).unwrap();
     let before = memory.used();
     let mut cursor = file.scan();
@@ -204,7 +210,7 @@ fn a_scan_of_one_key_holds_few_windows_at_a_time() {
 }
 
 #[test]
-fn a_page_that_the_device_does_not_give_is_an_error_that_names_the_file() {
+fn a_page_that_the_device_cannot_read_is_an_error_that_names_the_file() {
     let (blob, file) = file_of_numbers(0..1000, usize::MAX);
     blob.fails_from.store(9000, Ordering::Relaxed);
     let mut cursor = file.cursor();
@@ -214,9 +220,8 @@ fn a_page_that_the_device_does_not_give_is_an_error_that_names_the_file() {
     assert!(error.contains("cannot read mem:batch-") && error.ends_with("on command"), "{error}");
 }
 
-/// What was known of a page stays when its memory is given back.
 #[test]
-fn what_is_known_of_pages_is_counted() {
+fn the_headers_of_pages_are_counted_also_after_an_eviction() {
     let memory = MemoryBudget::new(1 << 20);
     let (blob, _) = file_of_numbers(0..10_000, 0);
     let file = Batch::<u64>::open(blob, &memory).unwrap();
@@ -235,10 +240,10 @@ fn what_is_known_of_pages_is_counted() {
 }
 
 #[test]
-fn a_scan_of_a_damaged_page_tells_file_and_place() {
-    let around = surround(1);
-    let _written = numbers(0..1000);
-    let storage = around.storage().unwrap();
+fn a_scan_of_a_damaged_page_is_an_error_that_names_file_and_offset() {
+    let world = World::in_files(SMALL);
+    let _written = numbers_in(&world, 0..1000);
+    let storage = world.context.storage().unwrap();
     let blob = storage.open(&storage.list("").unwrap()[0]).unwrap();
     let mut bytes = blob.bytes().to_vec();
     bytes[9000] ^= 4;
@@ -251,7 +256,7 @@ fn a_scan_of_a_damaged_page_tells_file_and_place() {
             std::slice::from_ref(&file),
             Antichain::new().borrow(),
             all_times(),
-            &context::current(),
+            &StateContext::default(),
         )
     })
     .unwrap_err();
@@ -259,7 +264,7 @@ fn a_scan_of_a_damaged_page_tells_file_and_place() {
 }
 
 #[test]
-fn keys_that_are_told_are_asked_for_before_they_are_sought() {
+fn pages_of_hinted_keys_are_requested_before_they_are_sought() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
     let delta = numbers((0..10_000).step_by(97));
     let mut cursors = Cursors::new([file.clone()]);
@@ -276,7 +281,7 @@ fn keys_that_are_told_are_asked_for_before_they_are_sought() {
         seen = asked;
     }
     assert!(asked_at.len() < 10, "for many keys at once: {asked_at:?}");
-    // All is in memory now: nothing is asked for again.
+    // All pages are in memory now: none is requested again.
     let mut cursors = Cursors::new([file]);
     cursors.prefetch_hint(Cursors::new([delta]));
     (0..10_000).step_by(97).for_each(|number| cursors.seek_key(&key(number)));
@@ -284,7 +289,7 @@ fn keys_that_are_told_are_asked_for_before_they_are_sought() {
 }
 
 #[test]
-fn a_file_of_which_every_part_was_touched_somewhere_is_still_asked_for() {
+fn pages_are_requested_also_where_their_neighbours_were_accessed() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
     let mut cursor = file.cursor();
     (0..10_000).step_by(500).for_each(|number| cursor.seek_key(&key(number)));
@@ -296,9 +301,9 @@ fn a_file_of_which_every_part_was_touched_somewhere_is_still_asked_for() {
     assert!(blob.asked.lock().unwrap().len() > 10, "for keys that are not sought yet");
 }
 
-/// Each of the files alone is within bounds.
+/// Each file alone stays below the threshold.
 #[test]
-fn of_several_files_no_more_stays_touched_than_may_of_all() {
+fn the_resident_pages_of_all_files_together_are_bounded() {
     let memory = MemoryBudget::new(8 << 20);
     let files = (0..8).map(|_| {
         let (blob, _) = file_of_numbers(0..10_000, 0);
@@ -315,15 +320,15 @@ fn of_several_files_no_more_stays_touched_than_may_of_all() {
             all += memory.resident().saturating_sub(before);
         }
     }
-    // An eighth of the budget, and what was touched last.
+    // An eighth of the budget, and the last access.
     assert!(most <= (1 << 20) + (64 << 10) && all > 2 << 20, "{most} of {all}");
     drop(cursors);
     assert_eq!(memory.resident(), 0);
 }
 
-/// One once gave back what the other had just touched, before it was in the sum, which then fell below zero.
+/// A thread once evicted what another had just read, before that was in the sum, which then fell below zero.
 #[test]
-fn workers_may_touch_files_and_give_back_each_others_at_once() {
+fn workers_may_read_files_and_evict_those_of_others_at_once() {
     let memory = MemoryBudget::new(8);
     let files = [(); 2].map(|()| {
         let (blob, _) = file_of_numbers(0..10_000, 0);
@@ -347,7 +352,7 @@ fn workers_may_touch_files_and_give_back_each_others_at_once() {
 }
 
 #[test]
-fn neighbours_are_asked_for_at_once() {
+fn neighbouring_pages_are_requested_with_one_call() {
     let (blob, file) = file_of_numbers(0..10_000, usize::MAX);
     let mut cursors = Cursors::new([file]);
     cursors.prefetch_hint(Cursors::new([numbers(2000..2016)]));
@@ -358,25 +363,25 @@ fn neighbours_are_asked_for_at_once() {
 
 proptest! {
     #[test]
-    fn cursors_with_expectations_move_as_the_model(
-        batches in prop::collection::vec((any_updates(30), any_limits()), 1..4),
+    fn cursors_with_hints_move_as_the_model(
+        batches in prop::collection::vec((any_updates(30), any_world()), 1..4),
         expected in any_updates(20),
         moves in prop::collection::vec(any_move(), 0..60),
     ) {
-        let built = batches.iter().map(|(updates, limits)| batch::<u64>(updates, *limits));
+        let built = batches.iter().map(|(updates, world)| batch_in::<u64>(world, updates));
         let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
         let mut cursors = Cursors::new(built);
-        // Whether they come true or not.
+        // The hints need not come true.
         cursors.prefetch_hint(Cursors::new([batch(&expected, PageLimits::default())]));
         agrees(&mut cursors, &references, &moves);
     }
 
     #[test]
     fn scans_move_as_the_model(
-        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5),
+        batches in prop::collection::vec((any_updates(30), any_world()), 0..5),
         moves in prop::collection::vec(any_move(), 0..60),
     ) {
-        let built = batches.iter().map(|(updates, limits)| batch::<u64>(updates, *limits));
+        let built = batches.iter().map(|(updates, world)| batch_in::<u64>(world, updates));
         let references: Vec<_> = batches.iter().map(|(updates, _)| reference(updates)).collect();
         agrees(&mut Cursors::scan(built), &references, &moves);
     }

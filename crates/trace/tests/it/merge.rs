@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::{StateContext, context};
 use alluvium_trace::page::PageLimits;
 use alluvium_trace::{Batch, merge};
 use differential_dataflow::trace::{Batch as _, Description, Merger};
@@ -10,14 +10,15 @@ use timely::progress::Antichain;
 
 use crate::reference::*;
 
-/// Merged batches come to what their updates come to, at each time at or beyond `since`, and are consolidated.
-fn a_merge_comes_to_the_same<T: TestTime>(
-    batches: Vec<(Vec<Update<T>>, PageLimits)>,
+/// A merge has the contents of its sources at each time at or beyond `since`, and is consolidated.
+fn a_merge_has_the_contents_of_its_sources<T: TestTime>(
+    batches: Vec<(Vec<Update<T>>, World)>,
     since: Antichain<T>,
+    into: World,
 ) {
     let all: Vec<Update<T>> = batches.iter().flat_map(|(updates, _)| updates.clone()).collect();
-    let sources: Vec<_> = batches.iter().map(|(updates, limits)| batch(updates, *limits)).collect();
-    let merged = merge(&sources, since.borrow(), all_times(), &context::current());
+    let sources: Vec<_> = batches.iter().map(|(updates, world)| batch_in(world, updates)).collect();
+    let merged = merge(&sources, since.borrow(), all_times(), &into.context);
     let (merged, expected) = (contents(&merged), reference(&all));
     for time in times::<T>().filter(|time| since.less_equal(time)) {
         assert_eq!(at(&merged, &time), at(&expected, &time), "at {time:?}");
@@ -30,11 +31,11 @@ fn a_merge_comes_to_the_same<T: TestTime>(
     }
 }
 
-/// A merge done in small steps gives what one done at once gives, and says when it is done.
+/// A merge in small steps has the result of one at once, and reports when it is complete.
 fn fuel_makes_no_difference<T: TestTime>(
     earlier: Vec<Update<T>>,
     later: Vec<Update<T>>,
-    limits: PageLimits,
+    world: World,
     since: Antichain<T>,
     portion: isize,
 ) {
@@ -42,8 +43,9 @@ fn fuel_makes_no_difference<T: TestTime>(
     let middle = Antichain::from_elem(T::time(T::RANGE));
     let describe =
         |lower: &Antichain<T>, upper| Description::new(lower.clone(), upper, minimum.clone());
-    let earlier = batch(&earlier, limits).described(describe(&minimum, middle.clone()));
-    let later = batch(&later, limits).described(describe(&middle, Antichain::new()));
+    let earlier = batch_in(&world, &earlier).described(describe(&minimum, middle.clone()));
+    let later = batch_in(&world, &later).described(describe(&middle, Antichain::new()));
+    context::enter(world.context.clone());
     let mut merger = earlier.begin_merge(&later, since.borrow());
     let mut calls = 0;
     loop {
@@ -59,39 +61,41 @@ fn fuel_makes_no_difference<T: TestTime>(
     assert_eq!(merged.description().lower(), &minimum);
     assert_eq!(merged.description().upper(), &Antichain::new());
     assert_eq!(merged.description().since(), &since);
-    let at_once = merge(&[earlier, later], since.borrow(), all_times(), &context::current());
+    let at_once = merge(&[earlier, later], since.borrow(), all_times(), &world.context);
     assert_eq!(contents(&merged), contents(&at_once));
 }
 
 proptest! {
     #[test]
-    fn a_merge_of_epochs_comes_to_the_same(
-        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5), since in any_frontier(),
+    fn a_merge_of_epochs_has_the_contents_of_its_sources(
+        batches in prop::collection::vec((any_updates(30), any_world()), 0..5), since in any_frontier(),
+        into in any_world(),
     ) {
-        a_merge_comes_to_the_same::<u64>(batches, since);
+        a_merge_has_the_contents_of_its_sources::<u64>(batches, since, into);
     }
 
     #[test]
-    fn a_merge_of_iterations_comes_to_the_same(
-        batches in prop::collection::vec((any_updates(30), any_limits()), 0..5), since in any_frontier(),
+    fn a_merge_of_iterations_has_the_contents_of_its_sources(
+        batches in prop::collection::vec((any_updates(30), any_world()), 0..5), since in any_frontier(),
+        into in any_world(),
     ) {
-        a_merge_comes_to_the_same::<Product<u64, u64>>(batches, since);
+        a_merge_has_the_contents_of_its_sources::<Product<u64, u64>>(batches, since, into);
     }
 
     #[test]
     fn fuel_makes_no_difference_to_epochs(
-        earlier in any_updates(30), later in any_updates(30), limits in any_limits(), since in any_frontier(),
+        earlier in any_updates(30), later in any_updates(30), world in any_world(), since in any_frontier(),
         portion in 1isize..20,
     ) {
-        fuel_makes_no_difference::<u64>(earlier, later, limits, since, portion);
+        fuel_makes_no_difference::<u64>(earlier, later, world, since, portion);
     }
 
     #[test]
     fn fuel_makes_no_difference_to_iterations(
-        earlier in any_updates(30), later in any_updates(30), limits in any_limits(), since in any_frontier(),
+        earlier in any_updates(30), later in any_updates(30), world in any_world(), since in any_frontier(),
         portion in 1isize..20,
     ) {
-        fuel_makes_no_difference::<Product<u64, u64>>(earlier, later, limits, since, portion);
+        fuel_makes_no_difference::<Product<u64, u64>>(earlier, later, world, since, portion);
     }
 }
 
@@ -104,16 +108,16 @@ fn rows_that_cancel_leave_no_page() {
         &[insert, delete],
         Antichain::from_elem(3).borrow(),
         all_times(),
-        &context::current(),
+        &StateContext::default(),
     );
     assert!(merged.is_empty() && merged.pages() == 0);
 }
 
 #[test]
-fn with_no_since_times_stay() {
+fn with_an_empty_since_times_stay() {
     let updates = [(vec![1], vec![], 1u64, 1), (vec![1], vec![], 2, -1)];
     let source = batch(&updates, Default::default());
-    let merged = merge(&[source], Antichain::new().borrow(), all_times(), &context::current());
+    let merged = merge(&[source], Antichain::new().borrow(), all_times(), &StateContext::default());
     assert_eq!(contents(&merged), reference(&updates));
 }
 
@@ -122,12 +126,11 @@ fn with_no_since_times_stay() {
 fn a_weight_that_overflows_in_a_merge_is_an_error() {
     let one = batch(&[(vec![], vec![], 1u64, i64::MIN)], Default::default());
     let other = batch(&[(vec![], vec![], 2u64, -1)], Default::default());
-    merge(&[one, other], Antichain::from_elem(5).borrow(), all_times(), &context::current());
+    merge(&[one, other], Antichain::from_elem(5).borrow(), all_times(), &StateContext::default());
 }
 
 #[test]
-fn a_small_page_does_not_keep_those_behind_it_from_staying_as_they_are() {
-    surround(usize::MAX);
+fn pages_behind_a_small_page_are_taken_over_whole() {
     let rows = |range: std::ops::Range<u32>| {
         let rows: Vec<Update<u64>> =
             range.map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
@@ -140,7 +143,7 @@ fn a_small_page_does_not_keep_those_behind_it_from_staying_as_they_are() {
         &[first.clone(), second.clone()],
         Antichain::new().borrow(),
         all_times(),
-        &context::current(),
+        &StateContext::default(),
     );
     let pages = |batch: &Batch<u64>| -> BTreeSet<*const u8> {
         (0..batch.pages()).map(|page| batch.page(page).bytes().as_ptr()).collect()

@@ -5,8 +5,8 @@ use timely::order::Product;
 
 use crate::reference::*;
 
-/// A page shows its keys, values and updates as they were pushed, by number.
-fn a_page_shows_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>) {
+/// A page returns the keys, values and updates that were pushed, by number.
+fn a_page_holds_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>) {
     let expected = reference(&updates);
     let mut sorted = updates;
     sorted.sort();
@@ -34,13 +34,13 @@ fn a_page_shows_what_was_pushed<T: TestTime>(updates: Vec<Update<T>>) {
 
 proptest! {
     #[test]
-    fn a_page_of_epochs_shows_what_was_pushed(updates in any_updates::<u64>(40)) {
-        a_page_shows_what_was_pushed(updates);
+    fn a_page_of_epochs_holds_what_was_pushed(updates in any_updates::<u64>(40)) {
+        a_page_holds_what_was_pushed(updates);
     }
 
     #[test]
-    fn a_page_of_iterations_shows_what_was_pushed(updates in any_updates::<Product<u64, u64>>(40)) {
-        a_page_shows_what_was_pushed(updates);
+    fn a_page_of_iterations_holds_what_was_pushed(updates in any_updates::<Product<u64, u64>>(40)) {
+        a_page_holds_what_was_pushed(updates);
     }
 
     #[test]
@@ -73,7 +73,7 @@ fn bytes_of<T: TestTime>(updates: &[(&str, &str, T, i64)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_page_where_all_is_constant_has_the_shortest_layout() {
+fn constant_columns_are_left_out_of_a_page() {
     let bytes = bytes_of(&[("ab", "x", 7u64, 1), ("cd", "y", 7, 1)]);
     let mut expected = vec![1, 0, 1, 0];
     for field in [1u32, 96, 2, 2, 2, 1, 2, 1, 0, 88, 0, 0, 72, 0, 80, 0, 0] {

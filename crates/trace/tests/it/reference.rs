@@ -1,12 +1,12 @@
-//! The reference, and the small worlds that tests are drawn from.
+//! The reference model, and strategies for small inputs whose rows and times meet often.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_storage::{MemoryStorage, Storage};
-use alluvium_trace::memory::{MemoryBudget, StateContext, context};
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::page::PageLimits;
-use alluvium_trace::{Batch, BatchBuilder, Cursors, PageTime};
+use alluvium_trace::{Batch, BatchBuilder, Cursors, Merging, PageTime, Schedule};
 use differential_dataflow::trace::Description;
 use proptest::prelude::*;
 use timely::order::Product;
@@ -20,12 +20,12 @@ pub type Update<T> = (Vec<u8>, Vec<u8>, T, i64);
 /// The sum of all updates by key, value and time, without zeros.
 pub type Reference<T> = BTreeMap<(Vec<u8>, Vec<u8>, T), i64>;
 
-/// A time that tests are run with: small, so that times meet.
+/// A time of the tests, from a small range so that times meet.
 pub trait TestTime: PageTime {
     const RANGE: u64;
-    /// The times of the test world, numbered so that a later number is never an earlier time.
+    /// The times of the tests, numbered so that a larger number is never an earlier time.
     fn time(number: u64) -> Self;
-    /// The frontier that has the times of all smaller numbers before it, and those alone.
+    /// The frontier that has exactly the times of all smaller numbers before it.
     fn until(number: u64) -> Antichain<Self>;
 }
 
@@ -49,7 +49,7 @@ impl TestTime for Product<u64, u64> {
     }
 }
 
-/// All times of the test world, and one beyond.
+/// All times of the tests, and some beyond.
 pub fn times<T: TestTime>() -> impl Iterator<Item = T> {
     (0..T::RANGE + 4).map(T::time)
 }
@@ -62,7 +62,7 @@ pub fn any_frontier<T: TestTime>() -> impl Strategy<Value = Antichain<T>> {
     prop::collection::vec(any_time::<T>(), 1..3).prop_map(Antichain::from)
 }
 
-/// Byte strings that meet often: empty, sharing prefixes with each other, or longer than a small page.
+/// Byte strings that are often equal: empty, with common prefixes, or longer than a small page.
 pub fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         1 => Just(vec![]),
@@ -87,36 +87,55 @@ pub fn any_updates<T: TestTime>(most: usize) -> impl Strategy<Value = Vec<Update
     prop::collection::vec(any_update::<T>(), 0..most)
 }
 
-/// Pages from one update to more than a test has; what is made of them stays in memory, goes to files, mapped or
-/// not, or does either, as it happens to be.
-pub fn any_limits() -> impl Strategy<Value = PageLimits> {
+/// Where a test builds its batches: the context, and the limits of pages.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub context: StateContext,
+    pub limits: PageLimits,
+}
+
+impl World {
+    /// In memory, with pages within these limits.
+    pub fn in_memory(limits: PageLimits) -> Self {
+        World { context: StateContext::default(), limits }
+    }
+
+    /// In files, with pages within these limits.
+    pub fn in_files(limits: PageLimits) -> Self {
+        World { context: with_memory(1), limits }
+    }
+}
+
+/// Pages of one update, of more than a test has, and sizes in between; batches in memory, in files, mapped or not, or in
+/// both places; merges at different times.
+pub fn any_world() -> impl Strategy<Value = World> {
     (
         prop_oneof![Just(1usize), Just(120), Just(256), Just(16 << 10)],
         prop_oneof![Just(1usize), Just(2), Just(3), Just(65_536)],
         prop_oneof![Just(usize::MAX), Just(1), 500..30_000usize],
         any::<bool>(),
+        prop_oneof![
+            4 => Just(Merging::InProportion), 1 => Just(Merging::Always), 1 => Just(Merging::Never),
+        ],
     )
-        .prop_map(|(bytes, updates, memory, is_mapped)| {
-            if is_mapped {
-                surround_with(memory, Arc::new(MappedMemory::default()));
-            } else {
-                surround(memory);
-            }
-            PageLimits { bytes, updates }
+        .prop_map(|(bytes, updates, memory, is_mapped, merging)| {
+            let context = match is_mapped {
+                true => with_storage(memory, Arc::new(MappedMemory::default())),
+                false => with_memory(memory),
+            };
+            let context = context.with_schedule(Schedule { merging, ..Schedule::default() });
+            World { context, limits: PageLimits { bytes, updates } }
         })
 }
 
-/// Gives the batches that this thread makes from now on so many bytes of memory, and a storage for the rest.
-pub fn surround(memory: usize) -> StateContext {
-    surround_with(memory, Arc::new(MemoryStorage::new()))
+/// A context with so many bytes of memory, and a storage in memory for the rest.
+pub fn with_memory(memory: usize) -> StateContext {
+    with_storage(memory, Arc::new(MemoryStorage::new()))
 }
 
-/// As [`surround`], with this storage.
-pub fn surround_with(memory: usize, storage: Arc<dyn Storage>) -> StateContext {
-    let budget = MemoryBudget::new(memory);
-    let around = StateContext::new(budget, Some(storage));
-    context::enter(around.clone());
-    around
+/// A context with so many bytes of memory, and this storage for the rest.
+pub fn with_storage(memory: usize, storage: Arc<dyn Storage>) -> StateContext {
+    StateContext::new(MemoryBudget::new(memory), Some(storage))
 }
 
 pub fn reference<T: TestTime>(updates: &[Update<T>]) -> Reference<T> {
@@ -128,24 +147,29 @@ pub fn reference<T: TestTime>(updates: &[Update<T>]) -> Reference<T> {
     sums
 }
 
-/// An interval that has all times of the test world in it.
+/// A description of all times.
 pub fn all_times<T: TestTime>() -> Description<T> {
     let minimum = Antichain::from_elem(T::minimum());
     Description::new(minimum.clone(), Antichain::new(), minimum)
 }
 
-/// A batch made by the builder from updates in any order.
+/// A batch in memory, made by the builder from updates in any order.
 pub fn batch<T: TestTime>(updates: &[Update<T>], limits: PageLimits) -> Batch<T> {
+    batch_in(&World::in_memory(limits), updates)
+}
+
+/// As [`batch`], in this world.
+pub fn batch_in<T: TestTime>(world: &World, updates: &[Update<T>]) -> Batch<T> {
     let mut sorted = updates.to_vec();
     sorted.sort();
-    let mut builder = BatchBuilder::with_limits(limits, &context::current());
+    let mut builder = BatchBuilder::with_limits(world.limits, &world.context);
     for (key, val, time, weight) in &sorted {
         builder.push(key, val, time, *weight);
     }
     builder.finish(all_times())
 }
 
-/// All updates of a batch, read with its cursor; checks that nothing comes twice or out of order.
+/// All updates of a batch, read with a cursor. Checks that they are sorted and distinct.
 pub fn contents<T: TestTime>(batch: &Batch<T>) -> Reference<T> {
     let mut found = Vec::new();
     let mut cursor = batch.cursor();
@@ -167,7 +191,7 @@ pub fn contents<T: TestTime>(batch: &Batch<T>) -> Reference<T> {
     found.into_iter().collect()
 }
 
-/// What rows come to at a time.
+/// The sums of weights by row as of a time.
 pub fn at<T: TestTime>(updates: &Reference<T>, time: &T) -> BTreeMap<Row, i64> {
     let mut rows = BTreeMap::new();
     for ((key, val, earlier), weight) in updates {
@@ -179,7 +203,7 @@ pub fn at<T: TestTime>(updates: &Reference<T>, time: &T) -> BTreeMap<Row, i64> {
     rows
 }
 
-/// All updates of several batches, read with their cursors and added up.
+/// All updates of several batches, read with cursors and added up.
 pub fn contents_of<T: TestTime>(batches: &[Batch<T>]) -> Reference<T> {
     let mut sums = Reference::new();
     let mut cursors = Cursors::new(batches.iter().cloned());

@@ -1,5 +1,5 @@
 use alluvium_trace::StateTrace;
-use alluvium_trace::memory::context;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::page::{Page, PageLimits};
 use alluvium_trace::{Batch, RowBuffer, Spine};
 use differential_dataflow::trace::{Batch as _, BatchReader, Description, Trace, TraceReader};
@@ -12,9 +12,9 @@ use crate::reference::*;
 
 #[derive(Clone, Debug)]
 enum Operation {
-    /// Inserts a batch over so many times; each update's time, a number, is taken into them.
+    /// Inserts a batch of so many times; the time of each update is taken modulo that.
     Insert(u64, Vec<Update<u64>>),
-    /// Lets logical or physical compaction follow to so many times behind the upper frontier.
+    /// Advances a compaction frontier to so many times behind the upper frontier.
     Logical(u64),
     Physical(u64),
     Exert,
@@ -36,13 +36,8 @@ fn until(epoch: u64) -> Antichain<u64> {
 }
 
 /// Seals these updates, which lie in the interval, into a batch.
-fn sealed<T: TestTime>(
-    lower: u64,
-    upper: u64,
-    updates: &[Update<T>],
-    limits: PageLimits,
-) -> Batch<T> {
-    let mut buffer = RowBuffer::with_limits(limits, &context::current());
+fn sealed<T: TestTime>(lower: u64, upper: u64, updates: &[Update<T>], world: &World) -> Batch<T> {
+    let mut buffer = RowBuffer::with_limits(world.limits, &world.context);
     for (key, val, time, weight) in updates {
         buffer.push(key, val, time, *weight);
     }
@@ -55,7 +50,7 @@ fn batches<T: TestTime>(spine: &Spine<T>) -> Vec<Batch<T>> {
     batches
 }
 
-/// A spine, and all that was done to it. Frontiers are told by the number of the first time beyond them.
+/// A spine, and everything that was done to it. A frontier is given as the number of the first time beyond it.
 struct Story<T> {
     spine: Spine<T>,
     history: Vec<Update<T>>,
@@ -69,7 +64,7 @@ impl<T: TestTime> Story<T> {
         self.bounds.last().copied().unwrap_or(0)
     }
 
-    fn go(&mut self, operation: Operation, limits: PageLimits) {
+    fn go(&mut self, operation: Operation, world: &World) {
         let upper = self.upper();
         match operation {
             Operation::Insert(times, updates) => {
@@ -79,7 +74,7 @@ impl<T: TestTime> Story<T> {
                         (key, val, T::time(upper + time % times), weight)
                     })
                     .collect();
-                self.spine.insert(sealed(upper, upper + times, &updates, limits));
+                self.spine.insert(sealed(upper, upper + times, &updates, world));
                 self.history.extend(updates);
                 self.bounds.push(upper + times);
             }
@@ -125,16 +120,16 @@ impl<T: TestTime> Story<T> {
     }
 }
 
-fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, limits: PageLimits) {
+fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, world: World) {
     let mut story = Story::<T> {
-        spine: Spine::in_context(&context::current()),
+        spine: Spine::in_context(&world.context),
         history: Vec::new(),
         bounds: vec![0],
         logical: 0,
         physical: 0,
     };
     for operation in operations {
-        story.go(operation, limits);
+        story.go(operation, &world);
         story.check();
     }
     let mut spine = story.spine;
@@ -148,27 +143,36 @@ fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, limits: Pa
 proptest! {
     #[test]
     fn a_spine_of_epochs_shows_its_history_whatever_was_merged(
-        operations in prop::collection::vec(any_operation(), 0..30), limits in any_limits(),
+        operations in prop::collection::vec(any_operation(), 0..30), world in any_world(),
     ) {
-        a_spine_shows_its_history::<u64>(operations, limits);
+        a_spine_shows_its_history::<u64>(operations, world);
     }
 
     #[test]
     fn a_spine_of_iterations_shows_its_history_whatever_was_merged(
-        operations in prop::collection::vec(any_operation(), 0..30), limits in any_limits(),
+        operations in prop::collection::vec(any_operation(), 0..30), world in any_world(),
     ) {
-        a_spine_shows_its_history::<Product<u64, u64>>(operations, limits);
+        a_spine_shows_its_history::<Product<u64, u64>>(operations, world);
     }
 }
 
 /// A batch of one epoch that gives a weight to each of these numbers as a key.
 fn numbers(epoch: u64, numbers: std::ops::Range<u32>, weight: i64) -> Batch<u64> {
-    let updates: Vec<_> =
-        numbers.map(|number| (number.to_be_bytes().to_vec(), vec![0; 8], epoch, weight)).collect();
-    sealed(epoch, epoch + 1, &updates, PageLimits::default())
+    numbers_in(&memory(), epoch, numbers, weight)
 }
 
-/// Lets both compactions follow to the epoch.
+/// As [`numbers`], in this world.
+fn numbers_in(world: &World, epoch: u64, numbers: std::ops::Range<u32>, weight: i64) -> Batch<u64> {
+    let updates: Vec<_> =
+        numbers.map(|number| (number.to_be_bytes().to_vec(), vec![0; 8], epoch, weight)).collect();
+    sealed(epoch, epoch + 1, &updates, world)
+}
+
+fn memory() -> World {
+    World::in_memory(PageLimits::default())
+}
+
+/// Advances both compaction frontiers to the epoch.
 fn follow(spine: &mut Spine<u64>, epoch: u64) {
     spine.set_logical_compaction(until(epoch).borrow());
     spine.set_physical_compaction(until(epoch).borrow());
@@ -181,7 +185,7 @@ fn held(spine: &Spine<u64>) -> usize {
 
 #[test]
 fn a_spine_has_few_batches() {
-    let mut spine = Spine::in_context(&context::current());
+    let mut spine = Spine::in_context(&StateContext::default());
     for epoch in 0..1000u64 {
         let start = epoch as u32 * 10;
         spine.insert(numbers(epoch, start..start + 10, 1));
@@ -192,8 +196,8 @@ fn a_spine_has_few_batches() {
 }
 
 #[test]
-fn contents_that_cancelled_give_their_memory_back() {
-    let mut spine = Spine::in_context(&context::current());
+fn contents_that_cancel_release_their_memory() {
+    let mut spine = Spine::in_context(&StateContext::default());
     spine.insert(numbers(0, 0..10_000, 1));
     follow(&mut spine, 1);
     for epoch in 1..=10u64 {
@@ -209,17 +213,22 @@ fn contents_that_cancelled_give_their_memory_back() {
 }
 
 #[test]
-fn a_lone_batch_that_cancels_in_itself_gives_its_memory_back() {
-    let mut spine = Spine::in_context(&context::current());
+fn a_single_batch_that_cancels_releases_its_memory() {
+    let mut spine = Spine::in_context(&StateContext::default());
     let limits = PageLimits { bytes: 1, updates: 1 };
-    spine.insert(sealed(0, 2, &[(vec![], vec![], 0, 1), (vec![], vec![], 1, -1)], limits));
+    spine.insert(sealed(
+        0,
+        2,
+        &[(vec![], vec![], 0, 1), (vec![], vec![], 1, -1)],
+        &World::in_memory(limits),
+    ));
     follow(&mut spine, 1);
     assert_eq!(held(&spine), 2);
     follow(&mut spine, 2);
     assert_eq!(held(&spine), 0);
 }
 
-/// Where the pages of each batch lie: a merge would put them elsewhere.
+/// The addresses of the first pages: a merge would change them.
 fn places<T: TestTime>(spine: &Spine<T>) -> Vec<*const Page> {
     let places = batches(spine).into_iter();
     places.map(|batch| &raw const *batch.page(0)).collect()
@@ -228,10 +237,10 @@ fn places<T: TestTime>(spine: &Spine<T>) -> Vec<*const Page> {
 #[test]
 fn a_spine_at_rest_is_not_merged_again() {
     type Iteration = Product<u64, u64>;
-    let mut spine = Spine::in_context(&context::current());
+    let mut spine = Spine::in_context(&StateContext::default());
     // Two times that stay two: iteration 3 of epoch 1 can tell them apart.
     let updates: Vec<_> = [0, 3].map(|number| (vec![], vec![], Iteration::time(number), 1)).into();
-    spine.insert(sealed(0, 7, &updates, PageLimits::default()));
+    spine.insert(sealed(0, 7, &updates, &memory()));
     spine.set_logical_compaction(Iteration::until(7).borrow());
     spine.set_physical_compaction(Iteration::until(7).borrow());
     let _kept = batches(&spine);
@@ -242,8 +251,8 @@ fn a_spine_at_rest_is_not_merged_again() {
 }
 
 #[test]
-fn churn_that_waits_for_a_reader_is_given_back_when_it_goes_on() {
-    let mut spine = Spine::in_context(&context::current());
+fn churn_that_a_reader_holds_back_is_released_when_the_reader_advances() {
+    let mut spine = Spine::in_context(&StateContext::default());
     for epoch in 0..100u64 {
         let start = (epoch / 2) as u32 * 100;
         let weight = if epoch % 2 == 0 { 1 } else { -1 };
@@ -258,15 +267,15 @@ fn churn_that_waits_for_a_reader_is_given_back_when_it_goes_on() {
 }
 
 #[test]
-fn steady_churn_keeps_a_spine_in_proportion_to_its_contents() {
-    let mut spine = Spine::in_context(&context::current());
+fn a_spine_under_churn_stays_in_proportion_to_its_contents() {
+    let mut spine = Spine::in_context(&StateContext::default());
     for epoch in 0..2000u64 {
         let start = epoch as u32;
         let mut updates = vec![(start.to_be_bytes().to_vec(), vec![], epoch, 1)];
         if let Some(old) = start.checked_sub(100) {
             updates.push((old.to_be_bytes().to_vec(), vec![], epoch, -1));
         }
-        spine.insert(sealed(epoch, epoch + 1, &updates, PageLimits::default()));
+        spine.insert(sealed(epoch, epoch + 1, &updates, &memory()));
         follow(&mut spine, epoch + 1);
         assert!(held(&spine) <= 400, "{} at {epoch}", held(&spine));
     }
@@ -274,7 +283,7 @@ fn steady_churn_keeps_a_spine_in_proportion_to_its_contents() {
 
 #[test]
 fn empty_batches_take_no_layers() {
-    let mut spine = Spine::in_context(&context::current());
+    let mut spine = Spine::in_context(&StateContext::default());
     spine.insert(numbers(0, 0..10, 1));
     for epoch in 1..100 {
         spine.insert(Batch::empty(until(epoch), until(epoch + 1)));
@@ -288,8 +297,8 @@ fn empty_batches_take_no_layers() {
 }
 
 #[test]
-fn before_all_times_there_are_no_batches() {
-    let mut spine = Spine::in_context(&context::current());
+fn no_batch_is_before_all_times() {
+    let mut spine = Spine::in_context(&StateContext::default());
     spine.insert(numbers(0, 0..10, 1));
     follow(&mut spine, 1);
     assert!(spine.batches_through(until(0).borrow()).unwrap().is_empty());
@@ -297,8 +306,8 @@ fn before_all_times_there_are_no_batches() {
 
 #[test]
 fn no_batch_straddles_the_bound_asked_for() {
-    let mut spine = Spine::in_context(&context::current());
-    spine.insert(sealed(0, 4, &[(vec![], vec![], 1, 1)], PageLimits::default()));
+    let mut spine = Spine::in_context(&StateContext::default());
+    spine.insert(sealed(0, 4, &[(vec![], vec![], 1, 1)], &memory()));
     assert!(spine.batches_through(until(2).borrow()).is_none());
     assert_eq!(spine.batches_through(until(4).borrow()).unwrap().len(), 1);
 }
@@ -306,12 +315,12 @@ fn no_batch_straddles_the_bound_asked_for() {
 #[test]
 #[should_panic(expected = "a batch starts where the last one ended")]
 fn a_gap_is_refused() {
-    Spine::in_context(&context::current()).insert(Batch::<u64>::empty(until(1), until(5)));
+    Spine::in_context(&StateContext::default()).insert(Batch::<u64>::empty(until(1), until(5)));
 }
 
 #[test]
-fn batches_of_any_sizes_come_to_few_layers() {
-    let mut spine = Spine::in_context(&context::current());
+fn batches_of_any_sizes_make_few_layers() {
+    let mut spine = Spine::in_context(&StateContext::default());
     // Each a little smaller than the last: no two neighbours are alike, yet they must not pile up.
     for epoch in 0..100u64 {
         let start = epoch as u32 * 1000;
@@ -321,30 +330,28 @@ fn batches_of_any_sizes_come_to_few_layers() {
     }
 }
 
-/// A layer in a file that met each younger one as soon as that has half its size, as those in memory do, would be written
-/// seven times here.
+/// With the rule for layers in memory, each update would be written seven times here.
 #[test]
-fn layers_in_files_are_written_seldom_and_stay_few() {
-    let around = surround(1);
-    let mut spine = Spine::in_context(&context::current());
+fn layers_in_files_are_rewritten_seldom_and_stay_few() {
+    let world = World::in_files(PageLimits::default());
+    let mut spine = Spine::in_context(&world.context);
     let mut entered = 0;
     for epoch in 0..64u64 {
         let start = epoch as u32 * 1000;
-        spine.insert(numbers(epoch, start..start + 1000, 1));
-        entered = entered.max(around.budget().files() / (epoch + 1));
+        spine.insert(numbers_in(&world, epoch, start..start + 1000, 1));
+        entered = entered.max(world.context.budget().files() / (epoch + 1));
         spine.set_physical_compaction(until(epoch + 1).borrow());
         assert!(batches(&spine).iter().all(Batch::is_file));
         assert!(batches(&spine).len() <= 9, "{} layers", batches(&spine).len());
     }
     assert_eq!(held(&spine), 64_000);
-    let (written, once) = (around.budget().written(), 64 * entered);
+    let (written, once) = (world.context.budget().written(), 64 * entered);
     assert!(written <= 4 * once, "{written} bytes of {once}");
-    surround(usize::MAX);
 }
 
 #[test]
 fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
-    let mut spine = Spine::in_context(&context::current());
+    let mut spine = Spine::in_context(&StateContext::default());
     spine.insert(numbers(0, 0..1000, 1));
     spine.insert(numbers(1, 0..600, -1));
     spine.insert(numbers(2, 2000..2500, 1));
@@ -358,14 +365,15 @@ fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
 }
 
 #[test]
-fn a_pinned_version_stays_as_it_is_and_costs_what_it_keeps_alive() {
-    let context = surround(usize::MAX);
-    let mut spine = Spine::in_context(&context);
-    spine.insert(numbers(0, 0..10_000, 1));
+fn a_pinned_version_does_not_change_and_costs_what_it_keeps_alive() {
+    let world = memory();
+    let context = &world.context;
+    let mut spine = Spine::in_context(context);
+    spine.insert(numbers_in(&world, 0, 0..10_000, 1));
     let pinned = spine.version().clone();
     for epoch in 1..=10u64 {
         let start = (epoch as u32 - 1) * 1000;
-        spine.insert(numbers(epoch, start..start + 1000, -1));
+        spine.insert(numbers_in(&world, epoch, start..start + 1000, -1));
         follow(&mut spine, epoch + 1);
     }
     assert_eq!(held(&spine), 0);

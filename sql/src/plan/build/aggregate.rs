@@ -20,22 +20,22 @@ use crate::plan::IncrementalPlan;
 use crate::plan::expression::{self, Expression};
 use crate::plan::names::function_name;
 
-/// What one aggregate of a GROUP BY is made of.
+/// How one aggregate of a GROUP BY is computed.
 enum Made {
-    /// One of ours.
+    /// Incrementally.
     Own(Aggregate),
-    /// One that DataFusion evaluates.
+    /// By DataFusion, over all rows of a group that changes.
     Fallback(Fallback),
 }
 
 /// A GROUP BY over columns of a map.
 struct Grouping {
     input: IncrementalPlan,
-    /// The columns of the expressions that are grouped by.
+    /// The columns of the GROUP BY expressions.
     keys: Vec<usize>,
     own: Vec<(Aggregate, String)>,
     fallbacks: Vec<(Fallback, String)>,
-    /// Where the result of each aggregate is among all results, our own first.
+    /// The place of each aggregate among all results, incremental ones first.
     places: Vec<usize>,
 }
 
@@ -59,7 +59,7 @@ impl Builder<'_> {
         Ok(IncrementalPlan::union(inputs?, aggregate.schema.as_arrow())?)
     }
 
-    /// The map below a GROUP BY, and what is computed over it; results come behind `keys` columns.
+    /// The map below a GROUP BY, and the aggregates over it; their results follow `keys` columns.
     fn grouping(
         &self,
         aggregate: &logical::Aggregate,
@@ -99,7 +99,7 @@ impl Builder<'_> {
         let input = if projection.is_empty() { input } else { projection.over(input)? };
         check_columns(&input.schema)?;
         for (function, _) in &fallbacks {
-            // What DataFusion cannot evaluate is refused now, and not when there are rows.
+            // An aggregate that DataFusion cannot evaluate is refused now, and not when there are rows.
             if let Err(error) = function.over_nothing(&input.schema) {
                 let position = self.landmarks.aggregate.or(self.landmarks.start);
                 return Err(Error::from_datafusion(&error).at(position));
@@ -108,7 +108,7 @@ impl Builder<'_> {
         Ok(Grouping { input, keys, own, fallbacks, places })
     }
 
-    /// One aggregate; what it needs computed is put into `projection`.
+    /// One aggregate, whose inputs are added to `projection`.
     fn one(
         &self,
         expr: &Expr,
@@ -161,7 +161,7 @@ impl Builder<'_> {
                 return Ok(Made::Own(Aggregate { function, input: place, distinct, result }));
             }
         }
-        // Rows that are equal in the arguments would be in several places of the order.
+        // Rows with equal arguments could be in several places of the order.
         let is_argument = |sort: &Sort| params.args.contains(&sort.expr);
         if params.distinct && !params.order_by.iter().all(is_argument) {
             return self.refuse("an aggregate of DISTINCT values in the ORDER BY of other ones");
@@ -198,7 +198,7 @@ impl Builder<'_> {
         }))
     }
 
-    /// What COUNT of several columns counts: rows without a NULL among them, as one value each.
+    /// The argument of COUNT of several columns: a value for each row without a NULL among them.
     fn together(&self, columns: &[Expr], distinct: bool, below: &DFSchema) -> Result<Expression> {
         let present = columns.iter().map(|column| column.clone().is_not_null()).reduce(and);
         let value = if distinct { r#struct(columns.to_vec()) } else { lit(true) };
@@ -207,7 +207,7 @@ impl Builder<'_> {
     }
 }
 
-/// What a function is given, if it is one of ours over that.
+/// The argument of a function, if the function is incremental over its type.
 fn adds_up(
     function: Function,
     argument: Expression,
@@ -224,8 +224,8 @@ fn adds_up(
     Ok(numeric.then_some(argument))
 }
 
-/// The argument of SUM or AVG without a cast that only widens it: sums of integers are exact in any
-/// case, and narrow inputs are cheaper to keep. `to_float`: whether a float may stand for an integer.
+/// The argument of SUM or AVG without a cast that only widens it: sums of integers are exact anyway, and narrow inputs are
+/// cheaper to keep. `to_float`: whether a cast from integer to float counts as widening.
 fn without_widening(argument: Expression, schema: &Schema, to_float: bool) -> Result<Expression> {
     let Some(cast) = argument.downcast_ref::<CastExpr>() else { return Ok(argument) };
     let from = cast.expr().data_type(schema)?;
@@ -255,8 +255,8 @@ impl Grouping {
         (0..keys).chain(self.places.iter().map(|place| keys + place)).collect()
     }
 
-    /// One of several grouping sets, as rows of `schema`: all keys, NULL if they are not in the set; which of
-    /// them are not, as bits; the results.
+    /// One of several grouping sets, as rows of `schema`: all keys, NULL if they are not in the set; the grouping id, a bit
+    /// for each key that is not; the results.
     fn set(&self, set: &[usize], schema: &Schema) -> Result<IncrementalPlan> {
         let plan = self.by(set)?;
         let count = self.keys.len();

@@ -171,10 +171,9 @@ impl Builder<'_> {
                 }
                 Ok(IncrementalPlan::columns(view, &columns)?)
             }
-            Relation::Clock => Ok(IncrementalPlan::one_row_scan(
-                source.name().to_string(),
-                scan.source.schema().as_ref(),
-            )),
+            Relation::Clock => {
+                Ok(IncrementalPlan::one_row_scan(source.name().to_string(), scan.source.schema()))
+            }
             Relation::System { .. } => self.refuse("a system relation"),
         }
     }
@@ -222,7 +221,7 @@ pub(super) fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<Incre
     Ok(IncrementalPlan::map(input, None, project)?)
 }
 
-/// The same rows with the one type of text that tables have.
+/// The same rows with all text as the string type of tables.
 fn plain_text(input: IncrementalPlan) -> Result<IncrementalPlan> {
     let project = input.identity().into_iter().zip(input.schema.fields()).map(|(column, field)| {
         let (column, name) = column;
@@ -237,9 +236,9 @@ fn plain_text(input: IncrementalPlan) -> Result<IncrementalPlan> {
     Ok(IncrementalPlan::map(input, None, project)?)
 }
 
-/// Refuses columns of types that cannot be kept.
+/// Refuses columns of types that cannot be stored.
 pub(super) fn check_columns(schema: &Schema) -> Result<()> {
-    // Text as some aggregates give it, on its way to a column.
+    // Some aggregates return this type of text, which is cast before it is stored.
     let can_be_kept = |data_type: &DataType| {
         is_column_type(data_type) || matches!(data_type, DataType::LargeUtf8)
     };

@@ -88,7 +88,7 @@ impl Builder<'_> {
         let input = projection.over(input)?;
         check_columns(&input.schema)?;
         for function in &functions {
-            // What DataFusion cannot evaluate is refused now, and not when there are rows.
+            // A function that DataFusion cannot evaluate is refused now, and not when there are rows.
             let evaluation = function
                 .expression(&input.schema, &order)
                 .and_then(|expression| expression.create_window_fn().map(|_| ()));
@@ -174,7 +174,7 @@ fn is_sum(function: &WindowFunctionDefinition) -> bool {
     matches!(function, WindowFunctionDefinition::AggregateUDF(function) if function.name() == "sum")
 }
 
-/// The frame as it is evaluated.
+/// The frame as DataFusion evaluates it.
 fn framed(frame: &WindowFrame, order: &[(usize, SortOptions)]) -> WindowFrame {
     match frame.units {
         // Without an order all rows are peers: each of them sees all.

@@ -1,20 +1,32 @@
 //! GROUP BY.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::default::{self, or_default};
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::map::message;
+use alluvium_trace::Epoch;
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
+use timely::dataflow::operators::Concat;
 
 use alluvium_dataflow::aggregate::{self, Fallback, Function};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
-use crate::plan::names::Names;
+use crate::plan::fingerprint::Canonical;
+use crate::plan::names::{Names, function_name};
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
 
 /// One row per group: the keys, then the aggregates. Without keys there is always one row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Aggregate {
     /// The rows to aggregate.
     pub input: Box<IncrementalPlan>,
@@ -51,16 +63,44 @@ impl IncrementalPlan {
                 .map(|column| keys.iter().position(|group| group == column))
                 .collect::<Option<Vec<usize>>>()
         }));
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, false),
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Aggregate(Aggregate {
-                input: Box::new(input),
-                keys,
-                aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
-                fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
-            }),
-        })
+        let properties = Properties::new(unique, false);
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Aggregate(Aggregate {
+            input: Box::new(input),
+            keys,
+            aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
+            fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
+        });
+        Ok(IncrementalPlan::new(node, schema, properties))
+    }
+}
+
+impl Aggregate {
+    fn spec(&self, plan: &IncrementalPlan) -> std::result::Result<aggregate::Spec, CodecError> {
+        let input = &self.input.schema;
+        // Any kind of aggregate can sort its inputs, so their types must have an order.
+        let inputs = self.aggregates.iter().filter_map(|aggregate| aggregate.input);
+        let others = self.fallbacks.iter().flat_map(|function| function.columns());
+        let used: Vec<usize> = self.keys.iter().copied().chain(inputs).chain(others).collect();
+        KeyColumns::new(input, &used)?;
+        let append_only = self.input.properties.append_only;
+        let (own, others) = (&self.aggregates, &self.fallbacks);
+        aggregate::Spec::compile(input, &self.keys, own, others, append_only, &plan.schema)
+    }
+
+    /// The results over no rows, of an aggregate without keys.
+    fn empty_group(&self, plan: &IncrementalPlan) -> std::result::Result<RecordBatch, CodecError> {
+        let own = self.aggregates.iter().map(|aggregate| match aggregate.function {
+            Function::Count => Ok(Arc::new(Int64Array::from(vec![0])) as ArrayRef),
+            _ => Ok(new_null_array(&aggregate.result, 1)),
+        });
+        let others =
+            self.fallbacks.iter().map(|function| function.over_nothing(&self.input.schema));
+        let columns = own
+            .chain(others)
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| CodecError::Evaluation(message(&error)))?;
+        Ok(RecordBatch::try_new(plan.schema.clone(), columns)?)
     }
 }
 
@@ -118,6 +158,47 @@ impl PlanNode for Aggregate {
         IncrementalPlan::columns(aggregated, &columns)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("aggregate");
+        canonical.columns(&self.keys);
+        canonical.number(self.aggregates.len());
+        for aggregate in &self.aggregates {
+            canonical.text(function_name(aggregate.function));
+            canonical.optional(aggregate.input);
+            canonical.flag(aggregate.distinct);
+            canonical.data_type(&aggregate.result);
+        }
+        canonical.number(self.fallbacks.len());
+        for fallback in &self.fallbacks {
+            canonical.text(fallback.function.name());
+            canonical.arguments(&fallback.arguments);
+            canonical.order(&fallback.order);
+            canonical.optional(fallback.filter);
+            canonical.flag(fallback.distinct);
+            canonical.flag(fallback.ignore_nulls);
+            canonical.data_type(&fallback.result);
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let spec = self.spec(plan)?;
+        let default = match self.keys.is_empty() {
+            true => Some(default::Spec::compile(self.empty_group(plan)?)?),
+            false => None,
+        };
+        let input = compiler.rows(&self.input)?;
+        let id = compiler.next_id("aggregate");
+        Ok(compiler.add_stateful(plan, Groups { input, spec, default }, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         let own = self.aggregates.iter().map(|aggregate| below.aggregate(aggregate));
@@ -130,7 +211,7 @@ impl PlanNode for Aggregate {
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
+    fn state(&self, places: &[Place]) -> Option<String> {
         let append_only = self.input.properties.append_only;
         let mut kept = Vec::new();
         if self.aggregates.iter().any(|aggregate| aggregate.is_accumulated(append_only)) {
@@ -146,13 +227,40 @@ impl PlanNode for Aggregate {
             kept.push("rows");
         }
         let kept = kept.join(" and ");
-        Some(match self.keys.is_empty() {
+        let kept = match self.keys.is_empty() {
             true => format!("{kept} of one group"),
             false => format!("{kept} by {}", Names(&self.input.schema).list(&self.keys)),
-        })
+        };
+        Some(names::kept(&kept, places))
     }
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+/// A GROUP BY, ready to be rendered.
+#[derive(Debug)]
+struct Groups {
+    input: OperatorId,
+    spec: aggregate::Spec,
+    /// The result over no rows, if there is always one row.
+    default: Option<default::Spec>,
+}
+
+impl Operator for Groups {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let context = rendering.context();
+        let groups = aggregate::aggregate(&self.spec, rendering.rows(self.input), &context);
+        let mut answered = groups.rows.clone();
+        if let Some(errors) = groups.errors {
+            // An error takes the place of the row, and of the default too.
+            answered = answered.concat(errors.clone());
+            rendering.report(errors);
+        }
+        match &self.default {
+            Some(spec) => or_default(spec, groups.rows, answered, rendering.as_of(), &context),
+            None => groups.rows,
+        }
     }
 }

@@ -1,5 +1,10 @@
 //! Constants: rows that never change.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::constant::constant;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 
 use arrow::array::RecordBatch;
@@ -7,10 +12,11 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// Rows that never change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Constant {
     /// The rows.
     pub rows: RecordBatch,
@@ -20,11 +26,10 @@ impl IncrementalPlan {
     /// Rows that never change.
     pub(crate) fn constant(rows: RecordBatch) -> IncrementalPlan {
         let unique = if rows.num_rows() <= 1 { vec![Vec::new()] } else { Vec::new() };
-        IncrementalPlan {
-            schema: rows.schema(),
-            node: Node::Constant(Constant { rows }),
-            properties: Properties { unique, append_only: true },
-        }
+        let schema = rows.schema();
+        let node = Node::Constant(Constant { rows });
+        let properties = Properties { unique, append_only: true };
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -41,8 +46,33 @@ impl PlanNode for Constant {
         Ok(IncrementalPlan::constant(self.rows.project(required)?))
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("constant");
+        canonical.rows(&self.rows);
+    }
+
+    fn compile(
+        &self,
+        _: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        Ok(compiler.add(ConstantRows { rows: self.rows.clone() }))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let rows = self.rows.num_rows();
         write!(line, "constant: {rows} row{}", if rows == 1 { "" } else { "s" })
+    }
+}
+
+/// Constant rows, ready to be rendered.
+#[derive(Debug)]
+struct ConstantRows {
+    rows: RecordBatch,
+}
+
+impl Operator for ConstantRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        constant(rendering.scope(), self.rows.clone(), rendering.as_of())
     }
 }

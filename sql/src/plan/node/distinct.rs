@@ -1,5 +1,12 @@
 //! DISTINCT.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,11 +14,12 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// Each row once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Distinct {
     /// The rows.
     pub input: Box<IncrementalPlan>,
@@ -23,14 +31,13 @@ impl IncrementalPlan {
         if !input.properties.unique.is_empty() {
             return input;
         }
-        IncrementalPlan {
-            properties: Properties {
-                unique: vec![(0..input.width()).collect()],
-                append_only: input.properties.append_only,
-            },
-            schema: Arc::clone(&input.schema),
-            node: Node::Distinct(Distinct { input: Box::new(input) }),
-        }
+        let properties = Properties {
+            unique: vec![(0..input.width()).collect()],
+            append_only: input.properties.append_only,
+        };
+        let schema = Arc::clone(&input.schema);
+        let node = Node::Distinct(Distinct { input: Box::new(input) });
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -48,16 +55,48 @@ impl PlanNode for Distinct {
         IncrementalPlan::columns(distinct, required)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("distinct");
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let spec = distinct::Spec::compile(plan.schema.clone())?;
+        let input = compiler.rows(&self.input)?;
+        let id = compiler.next_id("distinct");
+        Ok(compiler.add_stateful(plan, DistinctRows { input, spec }, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("distinct");
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some("rows".to_string())
+    fn state(&self, places: &[Place]) -> Option<String> {
+        Some(names::kept("rows", places))
     }
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+/// A DISTINCT, ready to be rendered.
+#[derive(Debug)]
+struct DistinctRows {
+    input: OperatorId,
+    spec: distinct::Spec,
+}
+
+impl Operator for DistinctRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        distinct(&self.spec, rendering.rows(self.input), &rendering.context())
     }
 }

@@ -1,21 +1,27 @@
 //! Index scans: the rows of an index that plans share.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::Fingerprint;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::all_columns;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, Index, Properties};
 
 /// The rows of an index.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct IndexScan {
-    /// The number of the index.
-    pub number: u64,
-    /// The columns it is sorted by.
-    pub keys: Vec<usize>,
+    /// The index, which has a dataflow of its own.
+    pub index: Arc<Index>,
 }
 
 impl PlanNode for IndexScan {
@@ -35,12 +41,43 @@ impl PlanNode for IndexScan {
         properties: Properties,
         required: &[usize],
     ) -> Result<IncrementalPlan> {
-        let node = Node::IndexScan(self);
-        let plan = IncrementalPlan { node, schema: schema.clone(), properties };
+        let plan = IncrementalPlan::new(Node::IndexScan(self), schema.clone(), properties);
         IncrementalPlan::columns(plan, required)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("index");
+        canonical.fingerprint(self.index.fingerprint());
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let columns = all_columns(&plan.schema);
+        Ok(compiler.add(IndexRows { fingerprint: self.index.fingerprint(), columns }))
+    }
+
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
-        write!(line, "index {} {}", self.number, Names(schema).list(&self.keys))
+        write!(line, "index {}", Names(schema).list(&self.index.keys))
+    }
+
+    fn index(&self) -> Option<&Arc<Index>> {
+        Some(&self.index)
+    }
+}
+
+/// An index scan, ready to be rendered.
+#[derive(Debug)]
+struct IndexRows {
+    fingerprint: Fingerprint,
+    columns: Vec<usize>,
+}
+
+impl Operator for IndexRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let context = rendering.context();
+        rendering.index(self.fingerprint).deltas(&self.columns, &context)
     }
 }

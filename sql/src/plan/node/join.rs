@@ -1,5 +1,11 @@
 //! Inner joins and cross joins.
 
+use crate::physical::{Arranged, Place};
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::join;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -8,6 +14,7 @@ use datafusion_common::Result;
 
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune_to};
@@ -17,7 +24,7 @@ use crate::plan::{IncrementalPlan, Properties};
 ///
 /// NULL keys are equal here: for an `=` join the planner filters NULL keys out below. Without keys it is a
 /// cross product. A residual condition is the filter of a map above.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Join {
     /// The left rows.
     pub left: Box<IncrementalPlan>,
@@ -53,11 +60,10 @@ impl IncrementalPlan {
         }
         let fields: Vec<_> =
             left.schema.fields().iter().chain(right.schema.fields()).cloned().collect();
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, l.append_only && r.append_only),
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Join(Join { left: Box::new(left), right: Box::new(right), on }),
-        })
+        let properties = Properties::new(unique, l.append_only && r.append_only);
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Join(Join { left: Box::new(left), right: Box::new(right), on });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -104,6 +110,28 @@ impl PlanNode for Join {
         IncrementalPlan::columns(joined, &columns)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("join");
+        canonical.pairs(&self.on);
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let id = compiler.next_id("join");
+        let inputs = (self.left.as_ref(), self.right.as_ref());
+        let (left, right) = compiler.sides(inputs, &self.on, self.broadcast(), &id)?;
+        let spec = join::Spec::new((&left.schema, &left.columns), (&right.schema, &right.columns));
+        let places = vec![left.place(), right.place()];
+        Ok(compiler.add_stateful(plan, JoinRows { left, right, spec }, places, None))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         if self.on.is_empty() {
             line.push_str("cross join");
@@ -115,8 +143,8 @@ impl PlanNode for Join {
         write!(line, "join on {}", pairs.join(" and "))
     }
 
-    fn state(&self) -> Option<String> {
-        Some(names::sides(&self.left, &self.right, &self.on))
+    fn state(&self, places: &[Place]) -> Option<String> {
+        Some(names::sides(&self.left, &self.right, &self.on, places))
     }
 
     /// Both sides are tables or indexes.
@@ -129,5 +157,20 @@ impl PlanNode for Join {
             Some(_) => Vec::new(),
             None => sides::keyed(&mut self.left, &mut self.right, &mut self.on),
         }
+    }
+}
+
+/// A join, ready to be rendered.
+#[derive(Debug)]
+struct JoinRows {
+    left: Arranged,
+    right: Arranged,
+    spec: join::Spec,
+}
+
+impl Operator for JoinRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let (left, right) = (self.left.render(rendering), self.right.render(rendering));
+        join::join(&self.spec, left, right, &rendering.context())
     }
 }

@@ -1,5 +1,10 @@
 //! Maps: a filter, then a projection.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::map::{can_fail, map};
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -10,12 +15,13 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::{Node, PlanNode};
 use crate::plan::expression::{self, Expression};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, Properties, ranking_filter};
 
 /// A filter, then a projection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Map {
     /// Where the rows come from.
     pub input: Box<IncrementalPlan>,
@@ -52,15 +58,14 @@ impl IncrementalPlan {
                 .map(|column| passed.iter().position(|passed| *passed == Some(*column)))
                 .collect()
         });
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique.collect(), input.properties.append_only),
-            schema: Arc::new(Schema::new(fields?)),
-            node: Node::Map(Map {
-                input: Box::new(input),
-                filter,
-                project: project.into_iter().map(|(expression, _)| expression).collect(),
-            }),
-        })
+        let properties = Properties::new(unique.collect(), input.properties.append_only);
+        let schema = Arc::new(Schema::new(fields?));
+        let node = Node::Map(Map {
+            input: Box::new(input),
+            filter,
+            project: project.into_iter().map(|(expression, _)| expression).collect(),
+        });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 
     /// The rows for which `predicate` is true.
@@ -178,6 +183,29 @@ impl PlanNode for Map {
         IncrementalPlan::map(input, filter, project?)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("map");
+        canonical.number(self.filter.iter().len());
+        for expression in self.filter.iter().chain(&self.project) {
+            canonical.expression(expression, &self.input.schema);
+        }
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let input = compiler.rows(&self.input)?;
+        Ok(compiler.add(RowMap {
+            input,
+            filter: self.filter.clone(),
+            project: self.project.clone(),
+            schema: plan.schema.clone(),
+            fallible: self.filter.iter().chain(&self.project).any(can_fail),
+        }))
+    }
+
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         line.push_str("map");
@@ -197,5 +225,37 @@ impl PlanNode for Map {
             Some(filter) => write!(line, " where {}", below.expression(filter)?),
             None => Ok(()),
         }
+    }
+}
+
+/// A map, ready to be rendered.
+#[derive(Debug)]
+pub(crate) struct RowMap {
+    input: OperatorId,
+    filter: Option<Arc<dyn PhysicalExpr>>,
+    project: Vec<Arc<dyn PhysicalExpr>>,
+    schema: SchemaRef,
+    /// Whether the expressions can fail.
+    fallible: bool,
+}
+
+impl Operator for RowMap {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let rows = rendering.rows(self.input);
+        let (filter, project) = (self.filter.clone(), self.project.clone());
+        let (rows, errors) = map(rows, filter, project, self.schema.clone());
+        if self.fallible {
+            rendering.report(errors);
+        }
+        rows
+    }
+}
+
+impl RowMap {
+    /// Rows of the schema `from` under the names, and with the NULLs, of `to`.
+    pub(crate) fn relabel(input: OperatorId, from: &Schema, to: SchemaRef) -> Self {
+        let columns = 0..from.fields().len();
+        let project = columns.map(|column| expression::column(from, column)).collect();
+        Self { input, filter: None, project, schema: to, fallible: false }
     }
 }

@@ -3,8 +3,9 @@
 //! Columns are numbers into the input's schema. Only [`Map`] evaluates expressions: what another node needs
 //! computed, a map below it computes.
 //!
-//! A new node is one file with its struct, a constructor on [`IncrementalPlan`] that derives its columns and
-//! properties, and an implementation of [`PlanNode`]; and one line in the list below.
+//! A new node is one file and one line in the list below. The file has the node, a constructor on
+//! [`IncrementalPlan`] that derives its columns and properties, [`PlanNode`] with pruning, explaining and compiling, and
+//! the operator that it compiles to, with its rendering.
 mod aggregate;
 mod constant;
 mod distinct;
@@ -23,6 +24,10 @@ mod view;
 mod window;
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::physical::{Compiler, OperatorId, Place};
+use alluvium_dataflow::codec::CodecError;
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
@@ -33,6 +38,7 @@ pub use self::distinct::Distinct;
 pub use self::index::IndexScan;
 pub use self::join::Join;
 pub use self::map::Map;
+pub(crate) use self::map::RowMap;
 pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
 pub use self::scan::Scan;
@@ -44,14 +50,15 @@ pub use self::union::Union;
 pub use self::unnest::Unnest;
 pub use self::view::View;
 pub use self::window::Window;
-use super::{IncrementalPlan, Properties};
+use super::fingerprint::Canonical;
+use super::{IncrementalPlan, Index, Properties};
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {
     /// The plans that the node reads.
     fn inputs(&self) -> Vec<&IncrementalPlan>;
 
-    /// As [`PlanNode::inputs`], for changes that keep their columns.
+    /// As [`PlanNode::inputs`], for changes that keep their rows.
     fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan>;
 
     /// The plan of this node reduced to the columns `required`, in this order; there is at least one.
@@ -66,12 +73,29 @@ pub(crate) trait PlanNode {
     where
         Self: Sized;
 
+    /// Adds what the node does, without its inputs, to a canonical encoding.
+    fn encode(&self, canonical: &mut Canonical);
+
     /// Writes what the node does, on one line; its output columns are `schema`.
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result;
 
-    /// What the node's operators keep, for EXPLAIN; `None` if they are stateless.
-    fn state(&self) -> Option<String> {
+    /// What the node's operator keeps, for EXPLAIN, and in which `places`; `None` if it is stateless.
+    fn state(&self, _places: &[Place]) -> Option<String> {
         None
+    }
+
+    /// Compiles the inputs, and the node to an operator of the physical plan. `plan` is the plan of this node.
+    ///
+    /// Fails if a column has a type that the operator cannot store, compare or compute.
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError>;
+
+    /// Whether equal nodes of a plan are compiled to one operator.
+    fn is_shared(&self) -> bool {
+        false
     }
 
     /// Whether knowing the rows takes state besides tables and indexes, here or in an input.
@@ -89,13 +113,18 @@ pub(crate) trait PlanNode {
     fn relation(&self) -> Option<&str> {
         None
     }
+
+    /// The index that the node reads, if it reads one.
+    fn index(&self) -> Option<&Arc<Index>> {
+        None
+    }
 }
 
 /// Defines the enum, and the only places that go through all of its variants.
 macro_rules! nodes {
     ($($(#[$documentation:meta])* $node:ident),* $(,)?) => {
         /// What a plan does to get its rows.
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug)]
         pub enum Node {
             $($(#[$documentation])* $node($node),)*
         }

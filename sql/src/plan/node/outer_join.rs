@@ -1,5 +1,11 @@
 //! Outer, semi, anti and mark joins: joins that depend on whether a row has a partner.
 
+use crate::physical::{Arranged, Place};
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::outer_join;
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -13,6 +19,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
 use crate::plan::expression::{self, Expression};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune, prune_to};
@@ -22,7 +29,7 @@ use crate::plan::{IncrementalPlan, Properties};
 ///
 /// The output is that of [`outer_join`](alluvium_dataflow::outer_join::outer_join). NULL keys are equal here:
 /// for an `=` join the planner makes sure that they do not meet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct OuterJoin {
     /// The left rows.
     pub left: Box<IncrementalPlan>,
@@ -69,11 +76,10 @@ impl IncrementalPlan {
         // Partners are never lost, so a row that has one keeps it; a row without one may find one.
         let append_only = kind == OuterJoinKind::Semi && l.append_only && r.append_only;
         let (left, right) = (Box::new(left), Box::new(right));
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, append_only),
-            schema: output_schema(&left, &right, kind),
-            node: Node::OuterJoin(OuterJoin { left, right, on, kind, residual }),
-        })
+        let properties = Properties::new(unique, append_only);
+        let schema = output_schema(&left, &right, kind);
+        let node = Node::OuterJoin(OuterJoin { left, right, on, kind, residual });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -182,6 +188,43 @@ impl PlanNode for OuterJoin {
         IncrementalPlan::columns(joined, &columns)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text(kind_name(self.kind));
+        canonical.pairs(&self.on);
+        canonical.flag(self.residual.is_some());
+        if let Some(residual) = &self.residual {
+            canonical.expression(residual, &joined_schema(&self.left, &self.right));
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let id = compiler.next_id("outer_join");
+        let inputs = (self.left.as_ref(), self.right.as_ref());
+        let (left, right) = match self.residual {
+            Some(_) => compiler.whole_sides(inputs, &self.on, &id)?,
+            None => compiler.sides(inputs, &self.on, self.broadcast(), &id)?,
+        };
+        let spec = outer_join::Spec::new(
+            self.kind,
+            (&left.schema, &left.columns),
+            (&right.schema, &right.columns),
+            self.residual.clone(),
+            plan.schema.clone(),
+        );
+        let places = vec![left.place(), right.place()];
+        let fallible = self.residual.as_ref().is_some_and(can_fail);
+        let operator = OuterJoinRows { left, right, spec, fallible };
+        Ok(compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let (left, right) = (Names(&self.left.schema), Names(&self.right.schema));
         line.push_str(kind_name(self.kind));
@@ -198,10 +241,11 @@ impl PlanNode for OuterJoin {
         }
     }
 
-    fn state(&self) -> Option<String> {
-        let sides = names::sides(&self.left, &self.right, &self.on);
+    fn state(&self, places: &[Place]) -> Option<String> {
+        let sides = names::sides(&self.left, &self.right, &self.on, places);
+        let matches = || names::kept("rows with partners", places.get(2..).unwrap_or_default());
         Some(match self.residual {
-            Some(_) => format!("{sides}, rows with partners"),
+            Some(_) => format!("{sides}, {}", matches()),
             None => sides,
         })
     }
@@ -228,5 +272,28 @@ fn kind_name(kind: OuterJoinKind) -> &'static str {
         OuterJoinKind::Semi => "semi join",
         OuterJoinKind::Anti => "anti join",
         OuterJoinKind::Mark => "mark join",
+    }
+}
+
+/// A join, ready to be rendered.
+#[derive(Debug)]
+struct OuterJoinRows {
+    left: Arranged,
+    right: Arranged,
+    spec: outer_join::Spec,
+    /// Whether the residual condition can fail.
+    fallible: bool,
+}
+
+impl Operator for OuterJoinRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let (left, right) = (self.left.render(rendering), self.right.render(rendering));
+        let joined = outer_join::outer_join(&self.spec, left, right, &rendering.context());
+        if let Some(errors) = joined.errors
+            && self.fallible
+        {
+            rendering.report(errors);
+        }
+        joined.rows
     }
 }

@@ -1,32 +1,39 @@
 //! Scans: the rows of a table or of a materialized view.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// The rows of a table or of a materialized view.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Scan {
     /// Its name in the catalog.
     pub relation: String,
-    /// Which of its columns, in output order.
+    /// All of its columns.
+    pub stored: SchemaRef,
+    /// Which of them, in output order.
     pub columns: Vec<usize>,
 }
 
 impl IncrementalPlan {
-    /// Some columns of a relation whose columns are `schema`.
+    /// Some columns of a relation whose columns are `stored`.
     ///
     /// # Errors
     /// If there is no such column.
     pub fn scan(
         relation: String,
-        schema: &Schema,
+        stored: &SchemaRef,
         columns: Vec<usize>,
         primary_key: &[usize],
         append_only: bool,
@@ -34,18 +41,18 @@ impl IncrementalPlan {
         let key: Option<Vec<usize>> =
             primary_key.iter().map(|key| columns.iter().position(|column| column == key)).collect();
         let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
-        let schema = Arc::new(schema.project(&columns)?);
-        let node = Node::Scan(Scan { relation, columns });
-        Ok(IncrementalPlan { node, schema, properties: Properties { unique, append_only } })
+        let schema = Arc::new(stored.project(&columns)?);
+        let node = Node::Scan(Scan { relation, stored: stored.clone(), columns });
+        let properties = Properties { unique, append_only };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 
     /// All columns of a relation that never has more than one row.
-    pub(crate) fn one_row_scan(relation: String, schema: &Schema) -> IncrementalPlan {
+    pub(crate) fn one_row_scan(relation: String, schema: SchemaRef) -> IncrementalPlan {
         let columns = (0..schema.fields().len()).collect();
-        let schema = Arc::new(schema.clone());
-        let node = Node::Scan(Scan { relation, columns });
+        let node = Node::Scan(Scan { relation, stored: schema.clone(), columns });
         let properties = Properties { unique: vec![Vec::new()], append_only: false };
-        IncrementalPlan { node, schema, properties }
+        IncrementalPlan::new(node, schema, properties)
     }
 
     /// Whether this is a scan of a relation that is stored sorted by `keys`.
@@ -76,11 +83,25 @@ impl PlanNode for Scan {
         let key = properties.unique.first();
         let unique = key.and_then(|key| key.iter().map(place).collect());
         let columns = required.iter().map(|&column| self.columns[column]).collect();
-        Ok(IncrementalPlan {
-            node: Node::Scan(Scan { relation: self.relation, columns }),
-            schema: Arc::new(schema.project(required)?),
-            properties: Properties { unique: unique.into_iter().collect(), ..properties },
-        })
+        let node = Node::Scan(Scan { columns, ..self });
+        let schema = Arc::new(schema.project(required)?);
+        let properties = Properties { unique: unique.into_iter().collect(), ..properties };
+        Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("scan");
+        canonical.text(&self.relation);
+        canonical.columns(&self.columns);
+    }
+
+    fn compile(
+        &self,
+        _: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let (relation, columns) = (self.relation.clone(), self.columns.clone());
+        Ok(compiler.add(ScanRows { relation, columns }))
     }
 
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -89,5 +110,19 @@ impl PlanNode for Scan {
 
     fn relation(&self) -> Option<&str> {
         Some(&self.relation)
+    }
+}
+
+/// A scan, ready to be rendered.
+#[derive(Debug)]
+struct ScanRows {
+    relation: String,
+    columns: Vec<usize>,
+}
+
+impl Operator for ScanRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let context = rendering.context();
+        rendering.scan(&self.relation).deltas(&self.columns, &context)
     }
 }

@@ -1,5 +1,11 @@
 //! INTERSECT and EXCEPT.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,12 +14,13 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, Properties};
 use crate::planner::set_operation_name;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct SetOperation {
     /// The left rows.
     pub left: Box<IncrementalPlan>,
@@ -59,11 +66,10 @@ impl IncrementalPlan {
             && right.properties.append_only
             && matches!(operation, Intersect | IntersectAll);
         let (left, right) = (Box::new(left), Box::new(right));
-        Ok(IncrementalPlan {
-            node: Node::SetOperation(SetOperation { left, right, operation }),
-            schema: Arc::new(Schema::new(fields)),
-            properties: Properties { unique, append_only },
-        })
+        let node = Node::SetOperation(SetOperation { left, right, operation });
+        let schema = Arc::new(Schema::new(fields));
+        let properties = Properties { unique, append_only };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -87,16 +93,52 @@ impl PlanNode for SetOperation {
         IncrementalPlan::columns(plan, required)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text(set_operation_name(self.operation));
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let spec = sets::Spec::compile(self.operation, plan.schema.clone())?;
+        let left = compiler.rows_as(&self.left, &plan.schema)?;
+        let right = compiler.rows_as(&self.right, &plan.schema)?;
+        let id = compiler.next_id("set_operation");
+        let operator = SetOperationRows { left, right, spec };
+        Ok(compiler.add_stateful(plan, operator, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str(&set_operation_name(self.operation).to_lowercase());
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some("rows of both sides".to_string())
+    fn state(&self, places: &[Place]) -> Option<String> {
+        Some(names::kept("rows of both sides", places))
     }
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+/// A set operation, ready to be rendered.
+#[derive(Debug)]
+struct SetOperationRows {
+    left: OperatorId,
+    right: OperatorId,
+    spec: sets::Spec,
+}
+
+impl Operator for SetOperationRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let (left, right) = (rendering.rows(self.left), rendering.rows(self.right));
+        sets::set_operation(&self.spec, left, right, &rendering.context())
     }
 }

@@ -1,5 +1,9 @@
 //! Streams: the rows of a table that does not keep them, as they arrive.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -7,11 +11,12 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// The rows of a table that does not keep them, as they arrive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     /// The table's name in the catalog.
     pub relation: String,
@@ -29,11 +34,10 @@ impl IncrementalPlan {
         schema: &Schema,
         columns: Vec<usize>,
     ) -> Result<IncrementalPlan> {
-        Ok(IncrementalPlan {
-            schema: Arc::new(schema.project(&columns)?),
-            node: Node::Stream(Stream { relation, columns }),
-            properties: Properties { unique: Vec::new(), append_only: true },
-        })
+        let schema = Arc::new(schema.project(&columns)?);
+        let node = Node::Stream(Stream { relation, columns });
+        let properties = Properties { unique: Vec::new(), append_only: true };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -54,7 +58,24 @@ impl PlanNode for Stream {
     ) -> Result<IncrementalPlan> {
         let columns = required.iter().map(|&column| self.columns[column]).collect();
         let node = Node::Stream(Stream { relation: self.relation, columns });
-        Ok(IncrementalPlan { node, schema: Arc::new(schema.project(required)?), properties })
+        let schema = Arc::new(schema.project(required)?);
+        Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("stream");
+        canonical.text(&self.relation);
+        canonical.columns(&self.columns);
+    }
+
+    fn compile(
+        &self,
+        _: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let (relation, columns) = (self.relation.clone(), self.columns.clone());
+        compiler.read_stream(&relation);
+        Ok(compiler.add(StreamRows { relation, columns }))
     }
 
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -63,5 +84,18 @@ impl PlanNode for Stream {
 
     fn relation(&self) -> Option<&str> {
         Some(&self.relation)
+    }
+}
+
+/// A stream, ready to be rendered.
+#[derive(Debug)]
+struct StreamRows {
+    relation: String,
+    columns: Vec<usize>,
+}
+
+impl Operator for StreamRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        rendering.stream(&self.relation, &self.columns)
     }
 }

@@ -1,5 +1,12 @@
 //! The first rows of each group: LIMIT, DISTINCT ON, filtered row numbers.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::ranked::top;
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -11,13 +18,14 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::properties::ASCENDING;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
 
 /// The first rows of each group: all input columns, then the row's number if it is wanted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Top {
     /// The rows to choose from.
     pub input: Box<IncrementalPlan>,
@@ -62,11 +70,10 @@ impl IncrementalPlan {
             }
             fields.push(number_field());
         }
-        Ok(IncrementalPlan {
-            properties: Properties::new(unique, false),
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Top(Top { input: Box::new(input), keys, order, which }),
-        })
+        let properties = Properties::new(unique, false);
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Top(Top { input: Box::new(input), keys, order, which });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -109,6 +116,30 @@ impl PlanNode for Top {
         IncrementalPlan::columns(top, &columns)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("top");
+        canonical.columns(&self.keys);
+        canonical.order(&self.order);
+        canonical.text(&chosen(self.which));
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let (input, append_only) = (&self.input.schema, self.input.properties.append_only);
+        let (keys, order, schema) = (&self.keys, &self.order, plan.schema.clone());
+        let spec = top::Spec::compile(input, keys, order, self.which, append_only, schema)?;
+        let input = compiler.rows(&self.input)?;
+        let id = compiler.next_id("top");
+        Ok(compiler.add_stateful(plan, TopRows { input, spec }, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         line.push_str(&chosen(self.which));
@@ -121,11 +152,12 @@ impl PlanNode for Top {
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some(match self.keys.is_empty() {
+    fn state(&self, places: &[Place]) -> Option<String> {
+        let kept = match self.keys.is_empty() {
             true => "rows in order".to_string(),
             false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
-        })
+        };
+        Some(names::kept(&kept, places))
     }
 
     fn needs_state(&self) -> bool {
@@ -145,5 +177,18 @@ fn chosen(which: ranked::Top) -> String {
         (0, Some(take)) => format!("first {take} {kind}{numbered}"),
         (skip, Some(_)) => format!("{kind} {} to {}{numbered}", skip + 1, which.last()),
         (skip, None) => format!("{kind} from {} on{numbered}", skip.saturating_add(1)),
+    }
+}
+
+/// A top-k, ready to be rendered.
+#[derive(Debug)]
+struct TopRows {
+    input: OperatorId,
+    spec: top::Spec,
+}
+
+impl Operator for TopRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        top::top(&self.spec, rendering.rows(self.input), &rendering.context())
     }
 }

@@ -1,17 +1,23 @@
 //! UNION ALL.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
+use timely::dataflow::operators::Concatenate;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// All rows of all inputs, whose column types agree.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Union {
     /// The inputs.
     pub inputs: Vec<IncrementalPlan>,
@@ -41,11 +47,10 @@ impl IncrementalPlan {
             fields.push(Field::new(field.name(), field.data_type().clone(), nullable));
         }
         let append_only = flat.iter().all(|input| input.properties.append_only);
-        Ok(IncrementalPlan {
-            properties: Properties { unique: Vec::new(), append_only },
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Union(Union { inputs: flat }),
-        })
+        let properties = Properties { unique: Vec::new(), append_only };
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Union(Union { inputs: flat });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -70,8 +75,36 @@ impl PlanNode for Union {
         IncrementalPlan::union(inputs?, &schema)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("union");
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let inputs = self.inputs.iter().map(|input| compiler.rows_as(input, &plan.schema));
+        let inputs = inputs.collect::<std::result::Result<_, _>>()?;
+        Ok(compiler.add(UnionRows { inputs }))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("union");
         Ok(())
+    }
+}
+
+/// A UNION ALL, ready to be rendered.
+#[derive(Debug)]
+struct UnionRows {
+    inputs: Vec<OperatorId>,
+}
+
+impl Operator for UnionRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let inputs = self.inputs.iter().map(|&input| rendering.rows(input));
+        let inputs: Vec<_> = inputs.collect();
+        rendering.scope().concatenate(inputs)
     }
 }

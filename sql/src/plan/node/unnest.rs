@@ -1,5 +1,10 @@
 //! UNNEST: a row for each element of a row's lists.
 
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::unnest::unnest;
+use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -7,6 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
@@ -15,7 +21,7 @@ use crate::plan::{IncrementalPlan, Properties};
 ///
 /// Several lists are gone through side by side, with NULLs where one ends before another. A row without any
 /// element is dropped.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Unnest {
     /// The rows.
     pub input: Box<IncrementalPlan>,
@@ -40,11 +46,10 @@ impl IncrementalPlan {
                 Arc::new(Field::new(fields[list].name(), element.data_type().clone(), true));
         }
         let append_only = input.properties.append_only;
-        Ok(IncrementalPlan {
-            properties: Properties { unique: Vec::new(), append_only },
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Unnest(Unnest { input: Box::new(input), lists }),
-        })
+        let properties = Properties { unique: Vec::new(), append_only };
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Unnest(Unnest { input: Box::new(input), lists });
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
@@ -65,7 +70,40 @@ impl PlanNode for Unnest {
         IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("unnest");
+        canonical.columns(&self.lists);
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let input = match &self.input.node {
+            // Lists that are computed to be unnested are never stored.
+            Node::Map(_) => compiler.passing_rows(&self.input)?,
+            _ => compiler.rows(&self.input)?,
+        };
+        let (lists, schema) = (self.lists.clone(), plan.schema.clone());
+        Ok(compiler.add(UnnestRows { input, lists, schema }))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         write!(line, "unnest {}", Names(&self.input.schema).list(&self.lists))
+    }
+}
+
+/// An unnesting, ready to be rendered.
+#[derive(Debug)]
+struct UnnestRows {
+    input: OperatorId,
+    lists: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Operator for UnnestRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        unnest(rendering.rows(self.input), self.lists.clone(), self.schema.clone())
     }
 }

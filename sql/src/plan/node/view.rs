@@ -1,5 +1,9 @@
 //! Plain views, expanded in place.
 
+use crate::physical::{Compiler, OperatorId, Place};
+use crate::plan::names::Names;
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::codec::CodecError;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -7,14 +11,14 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
-use crate::lower::check_keys;
+use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
 use crate::plan::{IncrementalPlan, Properties};
 
 /// A view that is not materialized, expanded in place.
 ///
 /// Its rows are its input's; its errors are reported by the view itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct View {
     /// The view's name.
     pub name: String,
@@ -25,11 +29,10 @@ pub struct View {
 impl IncrementalPlan {
     /// A view that is not materialized, expanded in place.
     pub(crate) fn view(name: String, input: IncrementalPlan) -> IncrementalPlan {
-        IncrementalPlan {
-            schema: Arc::clone(&input.schema),
-            properties: input.properties.clone(),
-            node: Node::View(View { name, input: Box::new(input) }),
-        }
+        let schema = Arc::clone(&input.schema);
+        let properties = input.properties.clone();
+        let node = Node::View(View { name, input: Box::new(input) });
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -46,8 +49,27 @@ impl PlanNode for View {
         Ok(IncrementalPlan::view(self.name, prune(*self.input, required)?))
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("view");
+        canonical.text(&self.name);
+    }
+
+    fn compile(
+        &self,
+        _: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        compiler.rows_in_view(&self.input)
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         write!(line, "view {}", self.name)
+    }
+
+    fn state(&self, _: &[Place]) -> Option<String> {
+        let index = self.input.node.as_node().index()?;
+        let keys = Names(&self.input.schema).list(&index.keys);
+        Some(format!("rows by {keys} {}", Place::Index(index.fingerprint())))
     }
 
     /// The rows of a view that takes state are indexed by a unique key if there is one, and else by all columns,
@@ -58,8 +80,8 @@ impl PlanNode for View {
         }
         let all = || (0..self.input.width()).collect();
         let keys = self.input.properties.unique.first().cloned().unwrap_or_else(all);
-        match check_keys(&self.input.schema, &keys) {
-            Ok(()) => vec![(&mut self.input, keys)],
+        match KeyColumns::new(&self.input.schema, &keys) {
+            Ok(_) => vec![(&mut self.input, keys)],
             Err(_) => Vec::new(),
         }
     }

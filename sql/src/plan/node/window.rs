@@ -1,5 +1,12 @@
 //! Window functions.
 
+use crate::physical::Place;
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::plan::names;
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::window;
+use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -10,12 +17,13 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, Properties};
 
 /// All input columns, then the results of window functions over the row's partition.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Window {
     /// The rows.
     pub input: Box<IncrementalPlan>,
@@ -41,11 +49,10 @@ impl IncrementalPlan {
         let results = functions.iter().map(|function| &function.result);
         let fields: Vec<_> = input.schema.fields().iter().chain(results).cloned().collect();
         let unique = input.properties.unique.clone();
-        IncrementalPlan {
-            properties: Properties { unique, append_only: false },
-            schema: Arc::new(Schema::new(fields)),
-            node: Node::Window(Window { input: Box::new(input), keys, order, ties, functions }),
-        }
+        let properties = Properties { unique, append_only: false };
+        let schema = Arc::new(Schema::new(fields));
+        let node = Node::Window(Window { input: Box::new(input), keys, order, ties, functions });
+        IncrementalPlan::new(node, schema, properties)
     }
 }
 
@@ -98,6 +105,41 @@ impl PlanNode for Window {
         IncrementalPlan::columns(window, &columns)
     }
 
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("window");
+        canonical.columns(&self.keys);
+        canonical.order(&self.order);
+        canonical.columns(self.ties.as_deref().unwrap_or_default());
+        canonical.number(self.functions.len());
+        for function in &self.functions {
+            canonical.text(function.function.name());
+            canonical.arguments(&function.arguments);
+            canonical.text(&function.frame.to_string());
+            canonical.optional(function.filter);
+            canonical.flag(function.distinct);
+            canonical.flag(function.ignore_nulls);
+            canonical.data_type(function.result.data_type());
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn compile(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut Compiler,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let ties = self.ties.as_deref().unwrap_or_default();
+        let (input, functions) = (&self.input.schema, &self.functions);
+        let (keys, order) = (&self.keys, &self.order);
+        let spec = window::Spec::compile(input, keys, order, ties, functions, &plan.schema)?;
+        let input = compiler.rows(&self.input)?;
+        let id = compiler.next_id("window");
+        Ok(compiler.add_stateful(plan, WindowRows { input, spec }, Vec::new(), Some(id)))
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         let shown: Vec<String> =
@@ -113,14 +155,31 @@ impl PlanNode for Window {
         Ok(())
     }
 
-    fn state(&self) -> Option<String> {
-        Some(match self.keys.is_empty() {
+    fn state(&self, places: &[Place]) -> Option<String> {
+        let kept = match self.keys.is_empty() {
             true => "rows in order".to_string(),
             false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
-        })
+        };
+        Some(names::kept(&kept, places))
     }
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+/// Window functions, ready to be rendered.
+#[derive(Debug)]
+struct WindowRows {
+    input: OperatorId,
+    spec: window::Spec,
+}
+
+impl Operator for WindowRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let rows = rendering.rows(self.input);
+        let windowed = window::window(&self.spec, rows, &rendering.context());
+        rendering.report(windowed.errors);
+        windowed.rows
     }
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use super::{Duration, Function, wrong};
 use crate::error::Position;
 
-/// What a call says, each by the name it has in calls with names: `DATA => TABLE bid`.
+/// The arguments of a call, by their names in calls with named arguments: `DATA => TABLE bid`.
 pub(super) struct Arguments<'a> {
     function: Function,
     /// Where the function is named.
@@ -21,7 +21,7 @@ pub(super) struct Arguments<'a> {
 }
 
 impl Function {
-    /// The arguments after the relation, in order; OFFSET may be left out.
+    /// The arguments after the relation, in order; OFFSET is optional.
     fn parameters(self) -> &'static [&'static str] {
         match self {
             Function::Tumble => &["TIMECOL", "SIZE", "OFFSET"],
@@ -110,7 +110,7 @@ impl<'a> Arguments<'a> {
                     sample: None,
                 };
             }
-            // It is nobody's name: the catalog says so, and where.
+            // The catalog reports a relation that does not exist, with its position.
             other => vec![Ident::with_quote('"', other.to_string())],
         };
         TableFactor::Table {
@@ -152,7 +152,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The columns that sessions are told apart by.
+    /// The key columns of sessions.
     pub(super) fn keys(
         &self,
         rows: &LogicalPlan,
@@ -169,7 +169,7 @@ impl<'a> Arguments<'a> {
         keys.collect()
     }
 
-    /// A length of time: it is there, and above zero.
+    /// A required interval above zero.
     pub(super) fn duration(
         &self,
         name: &str,
@@ -186,7 +186,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// By how much the windows are moved; not at all if nothing is said.
+    /// The offset of the windows; zero if it is left out.
     pub(super) fn offset(&self, context: &mut dyn RelationPlannerContext) -> Result<Duration> {
         Ok(self.interval("OFFSET", context)?.unwrap_or(Duration(0)))
     }
@@ -218,7 +218,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The columns inside `DESCRIPTOR(…)`, which may be left out around one.
+/// The columns inside `DESCRIPTOR(…)`, which is optional around a single column.
 fn described(expression: &ast::Expr) -> Vec<&ast::Expr> {
     if let ast::Expr::Function(call) = expression
         && call.name.to_string().eq_ignore_ascii_case("descriptor")

@@ -20,8 +20,8 @@ pub(super) static HOP_STARTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::from(HopStarts { signature }))
 });
 
-/// The starts, in ascending order, of all windows of length `size` that contain `time` and start a multiple of
-/// `slide` away from `offset`; NULL of a NULL. No window, if `slide` is above `size` and `time` falls between two.
+/// The starts, in ascending order, of all windows of length `size` that contain `time` and start a multiple of `slide` away
+/// from `offset`; NULL for NULL. Empty if `slide` is above `size` and `time` falls between two windows.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct HopStarts {
     signature: Signature,
@@ -109,11 +109,11 @@ impl Windows {
         Ok(ListArray::try_new(element, offsets, starts, times.nulls().cloned())?)
     }
 
-    /// `None` if a window lies outside of all times.
+    /// `None` if a window is out of the range of times.
     fn push(&self, time: i64, starts: &mut Vec<i64>) -> Option<()> {
         let since = time.checked_sub(self.offset)?;
         let last = time.checked_sub(since.rem_euclid(self.slide))?;
-        // The first start above `time - size`, a multiple of the slide before the last.
+        // The first start above `time - size`.
         let before = time.checked_sub(self.size)?;
         let room = last.checked_sub(before)?;
         if room <= 0 {

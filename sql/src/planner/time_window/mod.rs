@@ -5,12 +5,11 @@
 //! TUMBLE(bid, date_time, INTERVAL '10' SECOND)
 //! ```
 //!
-//! are the same: all rows of `bid` whose time is not NULL, with `window_start` and `window_end`. Windows are
-//! aligned to 1970-01-01 00:00 UTC, or to an offset from it that follows the size. A row is in one tumbling
-//! window, which is computed beside its columns; of hopping windows it is in any number, so that the list of
-//! their starts is computed and unnested. The session of a row depends on the other rows of its key, and is told
-//! by window functions. All are plans that queries and views understand without
-//! knowing of windows.
+//! are the same: all rows of `bid` whose time is not NULL, with `window_start` and `window_end`. Windows are aligned to
+//! 1970-01-01 00:00 UTC, or to an offset from it that follows the size. A row is in one tumbling window, which is computed
+//! as columns. It is in any number of hopping windows, so the list of their starts is computed and unnested. Its session
+//! depends on the other rows of its key, and is computed by window functions. The result is an ordinary plan for queries
+//! and views alike.
 //!
 //! `arguments` reads the calls, `hop` computes the lists, `session` the sessions.
 mod arguments;
@@ -38,7 +37,7 @@ use crate::error::{Error, Position};
 const START: &str = "window_start";
 const END: &str = "window_end";
 
-/// A function that puts the windows of their times beside rows.
+/// A function that adds the windows of their times to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
     Tumble,
@@ -136,7 +135,7 @@ struct Windows {
     /// From one window's start to the next one's.
     slide: Duration,
     size: Duration,
-    /// Where windows are aligned to.
+    /// The time that windows are aligned to.
     offset: Duration,
 }
 
@@ -149,7 +148,7 @@ impl Duration {
         lit(ScalarValue::new_interval_mdn(0, 0, self.0))
     }
 
-    /// What is added to a time: sums with durations are sums of numbers, unlike those with intervals.
+    /// The length as a duration: adding a duration to a time adds numbers, unlike adding an interval.
     fn duration(self) -> Expr {
         lit(ScalarValue::DurationNanosecond(Some(self.0)))
     }
@@ -203,7 +202,7 @@ fn hopping(rows: LogicalPlan, time: Column, windows: Windows) -> Result<LogicalP
             windows.offset.interval(),
         ],
     ));
-    // A name that no column has: unnesting takes the qualifier away.
+    // A name that no column has, because unnesting drops the qualifier.
     let list = Column::from_name("hop_starts(…)");
     let all = all_columns(&rows);
     let width = all.len();

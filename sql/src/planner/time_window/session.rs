@@ -1,8 +1,8 @@
-//! The bounds of the session that a row is in.
+//! The bounds of a row's session.
 //!
-//! A session is a run of rows of one key, each less than the gap after the one before it. They are told by window
-//! functions: over the rows of a key in the order of their times, whoever evaluates window functions, at once or
-//! again for the keys that change, finds where sessions split and merge.
+//! A session is a run of rows of one key, each less than the gap after the one before. The bounds are window functions over
+//! the rows of a key in the order of their times. Views recompute window functions for the keys that change, so sessions
+//! split and merge.
 
 use std::sync::Arc;
 
@@ -107,10 +107,10 @@ fn in_unit(length: i64, unit: TimeUnit) -> Result<i64> {
     Ok(length / unit)
 }
 
-/// For each of some times in ascending order, a bound of its session; `None` if one is outside of all times.
+/// A bound of the session of each time, for times in ascending order; `None` if one is out of the range of times.
 fn bounds(times: &[i64], bound: Bound, gap: i64) -> Option<Vec<i64>> {
     let mut bounds = Vec::with_capacity(times.len());
-    // What is further apart than numbers can say is apart.
+    // A difference that overflows is larger than any gap.
     let is_near = |one: &i64, next: &i64| next.checked_sub(*one).is_some_and(|apart| apart < gap);
     for session in times.chunk_by(is_near) {
         let (first, last) = (session.first()?, session.last()?);

@@ -105,7 +105,7 @@ impl Accumulators {
                 let input = aggregate.input.and_then(|_| inputs.next());
                 let kind = Kind::new(aggregate, input);
                 kind.ok_or_else(|| CodecError::Aggregate {
-                    function: aggregate.function,
+                    function: format!("{:?}", aggregate.function),
                     input: input.map_or(DataType::Null, |(_, data_type)| data_type.clone()),
                     result: aggregate.result.clone(),
                 })

@@ -1,0 +1,57 @@
+//! Columns of a stream.
+
+use std::sync::Arc;
+
+use alluvium_trace::Epoch;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::OutputBuilderSession;
+use timely::dataflow::operators::generic::operator::Operator;
+
+use crate::delta::{Delta, DeltaStream};
+use crate::layout::assemble;
+
+/// Columns of a schema, as a schema of their own.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Columns {
+    /// The columns `columns` of `schema`.
+    pub(super) fn new(schema: &SchemaRef, columns: Vec<usize>) -> Self {
+        let fields: Vec<Field> =
+            columns.iter().map(|&column| schema.field(column).clone()).collect();
+        Self { columns, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// The same columns with the names and the nullability of `schema`.
+    pub(super) fn named(columns: Vec<usize>, schema: SchemaRef) -> Self {
+        Self { columns, schema }
+    }
+
+    /// The fields of the columns.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// These columns of a stream; nothing is copied.
+    pub(super) fn of<'scope>(
+        &self,
+        stream: &DeltaStream<'scope, Epoch>,
+    ) -> DeltaStream<'scope, Epoch> {
+        let Self { columns, schema } = self.clone();
+        stream.clone().unary(Pipeline, "Columns", move |_, _| {
+            move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+                input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                    let picked =
+                        columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
+                    delta.rows = assemble(schema.clone(), picked, delta.rows.num_rows());
+                    output.session_with_builder(&capability).give_container(delta);
+                });
+            }
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! The aggregates that have operators of their own.
+
+use arrow::datatypes::DataType;
+
+/// What an aggregate computes over the rows of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// The number of rows, or of rows whose input is not NULL.
+    Count,
+    /// The sum of the inputs that are not NULL; NULL when there is none.
+    Sum,
+    /// The mean of the inputs that are not NULL; NULL when there is none.
+    Avg,
+    /// The smallest input that is not NULL; NULL when there is none.
+    Min,
+    /// The largest input that is not NULL; NULL when there is none.
+    Max,
+}
+
+/// One aggregate of a GROUP BY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// The function.
+    pub function: Function,
+    /// The column of the input it is computed over; `None` only for `COUNT(*)`.
+    pub input: Option<usize>,
+    /// Whether each value of the input counts once.
+    pub distinct: bool,
+    /// The type of the result.
+    pub result: DataType,
+}
+
+impl Aggregate {
+    /// Whether a group's accumulators suffice to update the result. `append_only`: rows are never deleted.
+    pub fn is_accumulated(&self, append_only: bool) -> bool {
+        match self.function {
+            Function::Count | Function::Sum | Function::Avg => true,
+            // Sorting bytes do not keep the bits of floats.
+            Function::Min | Function::Max => append_only && !self.result.is_floating(),
+        }
+    }
+}

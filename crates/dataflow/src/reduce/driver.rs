@@ -1,0 +1,172 @@
+//! The operator that runs reductions.
+
+use std::rc::Rc;
+
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, Epoch};
+use differential_dataflow::operators::arrange::Arranged;
+use differential_dataflow::trace::TraceReader;
+use timely::Container;
+use timely::container::NoopBuilder;
+use timely::dataflow::Stream;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::{
+    OperatorInfo, OutputBuilder, builder_rc::OperatorBuilder,
+};
+
+use super::input::Input;
+use super::interval::{Interval, earlier};
+use crate::fault::{self, Fault};
+use crate::fuel::Fuel;
+
+/// Processes the changes of intervals.
+pub(super) trait Reducer<Tr>: 'static {
+    /// A message of the output.
+    type Message: Container + Clone;
+
+    /// Everything before this is processed already; `None` if everything is.
+    fn lower(&self) -> Option<Epoch>;
+
+    /// Starts an interval in which there may be changes. Its output is shipped at `time`.
+    fn start(&mut self, interval: Interval, inputs: &mut [Input<Tr>], time: Epoch);
+
+    /// Continues the interval until it is done or the fuel is used up; returns whether it is done.
+    fn advance(&mut self, fuel: &mut Fuel, emit: &mut dyn FnMut(Self::Message)) -> bool;
+
+    /// Everything before `upper` is done.
+    fn finish(&mut self, upper: Option<Epoch>);
+
+    /// Maintains what the reducer keeps; called once per activation.
+    fn maintain(&mut self);
+}
+
+/// Builds the operator. `reducer` is made within it.
+pub(super) fn drive<'scope, Tr, R>(
+    inputs: Vec<Arranged<'scope, Tr>>,
+    name: &str,
+    context: &StateContext,
+    reducer: impl FnOnce(OperatorInfo) -> R,
+) -> Stream<'scope, Epoch, R::Message>
+where
+    Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+    R: Reducer<Tr>,
+{
+    let scope = inputs[0].stream.scope();
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let info = builder.operator_info();
+    let activator = scope.activator_for(Rc::clone(&info.address));
+    let reducer = reducer(info);
+    let lower = reducer.lower();
+    let is_aligned = inputs.len() == 1;
+    let mut handles = Vec::with_capacity(inputs.len());
+    let mut sides = Vec::with_capacity(inputs.len());
+    for Arranged { stream, trace } in inputs {
+        handles.push(builder.new_input(stream, Pipeline));
+        sides.push(Input::new(trace, is_aligned, lower));
+    }
+    let (output, stream) = builder.new_output();
+    let mut output = OutputBuilder::<Epoch, NoopBuilder<R::Message>>::from(output);
+    let mut fuel = Fuel::new(context);
+    let mut driver = Driver { inputs: sides, reducer, lower, running: None, held: None };
+    builder.build(move |_capabilities| {
+        move |frontiers| {
+            for (number, handle) in handles.iter_mut().enumerate() {
+                handle.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
+                    if driver.inputs[number].receive(batches, driver.lower) {
+                        driver.hold(capability.retain(0));
+                    }
+                });
+                let frontier = frontiers[number].frontier().first().copied();
+                driver.inputs[number].reach(frontier);
+            }
+            fuel.refill();
+            let mut output = output.activate();
+            let done = driver.run(&mut fuel, |capability, mut message| {
+                output.session_with_builder(capability).give_container(&mut message);
+            });
+            driver.reducer.maintain();
+            if !done {
+                fuel.reschedule(&activator);
+            }
+        }
+    });
+    stream
+}
+
+/// The progress of a reduction.
+struct Driver<Tr, R> {
+    inputs: Vec<Input<Tr>>,
+    reducer: R,
+    /// Everything before this is done; `None` once everything is.
+    lower: Option<Epoch>,
+    /// The interval that is being processed.
+    running: Option<Interval>,
+    /// The earliest capability of the waiting batches.
+    held: Option<Capability<Epoch>>,
+}
+
+impl<Tr, R> Driver<Tr, R>
+where
+    Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>,
+    R: Reducer<Tr>,
+{
+    fn hold(&mut self, capability: Capability<Epoch>) {
+        match &self.held {
+            Some(earlier) if earlier.time() <= capability.time() => {}
+            _ => self.held = Some(capability),
+        }
+    }
+
+    /// Processes all complete intervals; returns whether it came to the end of them.
+    fn run(
+        &mut self,
+        fuel: &mut Fuel,
+        mut ship: impl FnMut(&Capability<Epoch>, R::Message),
+    ) -> bool {
+        while let Some(interval) = self.running.or_else(|| self.next_interval()) {
+            if let Some(capability) = &self.held
+                && self.inputs.iter().any(Input::is_waiting)
+            {
+                if fault::armed(Fault::PanicInTactic) {
+                    panic!("a fault was injected into a reduction");
+                }
+                if self.running.is_none() {
+                    self.reducer.start(interval, &mut self.inputs, *capability.time());
+                    self.running = Some(interval);
+                }
+                if !self.reducer.advance(fuel, &mut |message| ship(capability, message)) {
+                    return false;
+                }
+            }
+            self.finish(interval);
+        }
+        true
+    }
+
+    /// The interval that the inputs have completed since the last one.
+    fn next_interval(&self) -> Option<Interval> {
+        let lower = self.lower?;
+        let uppers = self.inputs.iter().map(Input::upper);
+        let upper = uppers.reduce(earlier).flatten();
+        (upper != Some(lower)).then_some(Interval { lower, upper })
+    }
+
+    fn finish(&mut self, interval: Interval) {
+        self.running = None;
+        self.lower = interval.upper;
+        for input in &mut self.inputs {
+            input.advance(interval.upper);
+        }
+        self.reducer.finish(interval.upper);
+        self.held = match (self.held.take(), interval.upper) {
+            (Some(mut capability), Some(upper)) if self.inputs.iter().any(Input::is_waiting) => {
+                if *capability.time() < upper {
+                    capability.downgrade(&upper);
+                }
+                Some(capability)
+            }
+            _ => None,
+        };
+    }
+}

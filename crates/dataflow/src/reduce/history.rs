@@ -1,0 +1,170 @@
+//! The rows of an input over an interval.
+
+use alluvium_trace::{Cursors, Epoch};
+
+use super::interval::Interval;
+use crate::fault::{self, Fault};
+use crate::weight::{self, add};
+
+/// The weight of something before an interval, and its changes in it.
+#[derive(Default)]
+pub(crate) struct History {
+    /// The weight before.
+    pub(crate) before: i64,
+    /// The changes; ascending by time and one for each time once [`History::settle`] was called.
+    pub(crate) changes: Vec<(Epoch, i64)>,
+}
+
+impl History {
+    pub(crate) fn clear(&mut self) {
+        self.before = 0;
+        self.changes.clear();
+    }
+
+    /// Adds the updates of the current value of `cursors`; returns whether one is in the interval.
+    fn read(&mut self, cursors: &Cursors<Epoch>, interval: Interval) -> bool {
+        let known = self.changes.len();
+        cursors.updates(|time, weight| {
+            if time < interval.lower {
+                self.before = add(self.before, weight);
+            } else if !interval.is_before(time) {
+                self.changes.push((time, weight));
+            }
+        });
+        self.changes.len() > known
+    }
+
+    /// Sorts the changes by time and adds up those of equal times.
+    pub(crate) fn settle(&mut self) {
+        weight::consolidate(&mut self.changes);
+    }
+}
+
+/// The rows of one input, before and in an interval.
+pub(crate) struct Rows {
+    /// The batches with changes that are not processed.
+    fresh: Cursors<Epoch>,
+    /// All batches. Keys must be requested in ascending order.
+    all: Cursors<Epoch>,
+    interval: Interval,
+}
+
+impl Rows {
+    pub(super) fn new(fresh: Cursors<Epoch>, all: Cursors<Epoch>, interval: Interval) -> Self {
+        Self { fresh, all, interval }
+    }
+
+    /// The next key with fresh updates.
+    pub(super) fn fresh_key(&self) -> Option<&[u8]> {
+        self.fresh.key()
+    }
+
+    /// Moves the fresh updates past `key`.
+    pub(super) fn leave(&mut self, key: &[u8]) {
+        if self.fresh.key() == Some(key) {
+            self.fresh.step_key();
+        }
+    }
+
+    /// Adds the changes of all rows under `key`, which must be the current one, to `history`.
+    pub(crate) fn changes(&mut self, key: &[u8], history: &mut History) {
+        if self.fresh.key() != Some(key) {
+            return;
+        }
+        self.fresh.rewind_vals();
+        while self.fresh.val().is_some() {
+            history.read(&self.fresh, self.interval);
+            self.fresh.step_val();
+        }
+        // Fresh batches have only a part of what was before.
+        history.before = 0;
+    }
+
+    /// Calls `visit` with each change of a row under `key`, its time, and its weight.
+    pub(crate) fn each_change(&mut self, key: &[u8], mut visit: impl FnMut(&[u8], Epoch, i64)) {
+        if self.fresh.key() != Some(key) {
+            return;
+        }
+        let interval = self.interval;
+        self.fresh.rewind_vals();
+        while let Some(value) = self.fresh.val() {
+            self.fresh.updates(|time, weight| {
+                if interval.contains(time) {
+                    visit(value, time, weight);
+                }
+            });
+            self.fresh.step_val();
+        }
+    }
+
+    /// The next row under `key` with fresh updates.
+    pub(crate) fn fresh_row(&self, key: &[u8]) -> Option<&[u8]> {
+        if self.fresh.key() == Some(key) { self.fresh.val() } else { None }
+    }
+
+    /// Adds the changes of `row` to `history` and moves past it, if it is the next row under `key` with fresh updates.
+    pub(crate) fn take_row(&mut self, key: &[u8], row: &[u8], history: &mut History) {
+        if self.fresh_row(key) == Some(row) {
+            history.read(&self.fresh, self.interval);
+            history.before = 0;
+            self.fresh.step_val();
+        }
+    }
+
+    /// Adds the whole history of one row under `key`. Rows under a key must be requested in ascending order.
+    pub(crate) fn history_of(&mut self, key: &[u8], row: &[u8], history: &mut History) {
+        if self.find(key) {
+            self.all.seek_val(row);
+            if self.all.val() == Some(row) {
+                history.read(&self.all, self.interval);
+            }
+        }
+    }
+
+    /// Whether a row under `key` is present at all times of the interval and does not change. If not, adds the histories of
+    /// the rows that do change to `history`: no other row is present at any time of the interval.
+    pub(crate) fn is_steady(&mut self, key: &[u8], history: &mut History) -> bool {
+        if !self.find(key) {
+            return false;
+        }
+        while self.all.val().is_some() {
+            let before = history.before;
+            let changes = history.read(&self.all, self.interval);
+            if !changes && history.before > before {
+                return true;
+            }
+            self.all.step_val();
+        }
+        false
+    }
+
+    /// Calls `visit` with each row under `key` and its history.
+    pub(crate) fn each_history(
+        &mut self,
+        key: &[u8],
+        history: &mut History,
+        mut visit: impl FnMut(&[u8], &mut History),
+    ) {
+        if !self.find(key) {
+            return;
+        }
+        while let Some(value) = self.all.val() {
+            history.clear();
+            history.read(&self.all, self.interval);
+            if history.before != 0 || !history.changes.is_empty() {
+                history.settle();
+                visit(value, history);
+            }
+            self.all.step_val();
+        }
+    }
+
+    /// Moves to `key` in all batches; returns whether they have it.
+    fn find(&mut self, key: &[u8]) -> bool {
+        if fault::armed(Fault::ForgetHistory) {
+            return false;
+        }
+        self.all.seek_key(key);
+        self.all.key() == Some(key)
+    }
+}

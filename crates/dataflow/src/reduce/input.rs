@@ -1,0 +1,113 @@
+//! An input of a reduction.
+
+use alluvium_trace::{Batch, Epoch};
+use differential_dataflow::trace::{BatchReader, TraceReader};
+
+use super::interval::{frontier, later};
+use crate::fault::{self, Fault};
+
+/// A trace, and the batches that arrived on its stream and are not yet processed.
+pub(crate) struct Input<Tr> {
+    /// `None` once nothing more can change.
+    trace: Option<Tr>,
+    waiting: Vec<Batch<Epoch>>,
+    /// All earlier batches have arrived.
+    upper: Option<Epoch>,
+    /// Whether intervals end where batches end: this is the only input.
+    is_aligned: bool,
+}
+
+impl<Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>> Input<Tr> {
+    pub(super) fn new(mut trace: Tr, is_aligned: bool, lower: Option<Epoch>) -> Self {
+        if !is_aligned {
+            // All batches are read together, so any of them may be merged.
+            trace.set_physical_compaction(frontier(None).borrow());
+        }
+        Self { trace: Some(trace), waiting: Vec::new(), upper: lower, is_aligned }
+    }
+
+    /// Takes batches from the stream. Drops those that end at or before `lower`, whose changes are processed already.
+    /// Returns whether any are left.
+    pub(super) fn receive(
+        &mut self,
+        batches: &mut Vec<Batch<Epoch>>,
+        lower: Option<Epoch>,
+    ) -> bool {
+        let waiting = self.waiting.len();
+        for batch in batches.drain(..) {
+            let upper = batch.upper().elements().first().copied();
+            if !batch.is_empty() && later(upper, lower) != lower {
+                self.waiting.push(batch);
+            }
+            self.upper = later(self.upper, upper);
+        }
+        self.waiting.len() > waiting
+    }
+
+    /// All batches before `frontier` have arrived.
+    pub(super) fn reach(&mut self, frontier: Option<Epoch>) {
+        self.upper = later(self.upper, frontier);
+    }
+
+    /// All earlier batches have arrived.
+    pub(super) fn upper(&self) -> Option<Epoch> {
+        self.upper
+    }
+
+    /// Whether there are unprocessed batches.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The unprocessed batches. Their updates may also be before or after an interval.
+    pub(super) fn fresh(&self) -> Vec<Batch<Epoch>> {
+        let mut fresh = self.waiting.clone();
+        if fault::armed(Fault::FirstTileOnly) {
+            fresh.truncate(1);
+        }
+        fresh
+    }
+
+    /// All batches of the trace.
+    pub(super) fn all(&self) -> Vec<Batch<Epoch>> {
+        let mut all = Vec::new();
+        if let Some(trace) = &self.trace {
+            trace.map_batches(|batch| all.push(batch.clone()));
+        }
+        all
+    }
+
+    /// The batches of the trace before `lower`, which is where a batch ends.
+    pub(super) fn before(&mut self, lower: Epoch) -> Vec<Batch<Epoch>> {
+        let Some(trace) = &mut self.trace else { return Vec::new() };
+        trace
+            .batches_through(frontier(Some(lower)).borrow())
+            .expect("an interval starts where a batch of its only input ends")
+    }
+
+    /// Releases what only times before `upper` need.
+    pub(super) fn advance(&mut self, upper: Option<Epoch>) {
+        let Some(end) = upper else {
+            self.trace = None;
+            self.waiting.clear();
+            return;
+        };
+        if let Some(trace) = &mut self.trace {
+            if self.is_aligned {
+                trace.set_logical_compaction(frontier(upper).borrow());
+                trace.set_physical_compaction(frontier(upper).borrow());
+            } else {
+                // Not to `upper`: updates from before it must keep earlier times than those at it.
+                trace.set_logical_compaction(frontier(Some(end.saturating_sub(1))).borrow());
+            }
+        }
+        let is_aligned = self.is_aligned;
+        let is_done = |batch: &Batch<Epoch>| {
+            let ends = batch.upper().elements().first().is_some_and(|upper| *upper <= end);
+            // Its times are advanced to this one.
+            let since = batch.description().since().elements().first().copied();
+            ends && (is_aligned || since.is_none_or(|since| since < end))
+        };
+        self.waiting.retain(|batch| !is_done(batch));
+    }
+}

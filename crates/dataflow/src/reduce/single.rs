@@ -1,0 +1,169 @@
+//! Reductions of one input.
+
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, Cursors, Epoch, StateTrace};
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
+use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
+use timely::dataflow::operators::generic::OperatorInfo;
+
+use super::changes::Changes;
+use super::driver::{Reducer, drive};
+use super::input::Input;
+use super::interval::{Interval, frontier};
+use super::output::Output;
+use super::prior::Prior;
+use crate::arrangement::describe;
+use crate::fuel::Fuel;
+
+/// A reduction that processes one key at a time.
+pub(crate) trait Logic: 'static {
+    /// Looks at the changes of several keys before they are processed one by one.
+    fn prepare(&mut self, _changes: &Changes) {}
+
+    /// Emits the changes of the output under key number `key`.
+    fn reduce(&mut self, changes: &Changes, key: usize, prior: &mut Prior<'_>, output: &mut Output);
+}
+
+/// A reduction of one input.
+pub(crate) trait Reduction: 'static {
+    /// Emits the changes of the output under all these keys, in order, and finishes each key.
+    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output);
+}
+
+impl<L: Logic> Reduction for L {
+    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output) {
+        self.prepare(changes);
+        for key in 0..changes.len() {
+            self.reduce(changes, key, prior, output);
+            output.finish_key(changes.key(key));
+        }
+    }
+}
+
+/// Reduces the rows under each key of `input`. `key` names the key columns in metrics.
+///
+/// `restored` are batches that an earlier run of the same reduction has put into its output, from the first epoch on without
+/// gaps. They become the contents of the output's trace, and are not emitted. Their end must be where a batch of the input
+/// ends.
+pub(crate) fn reduce<'scope, In, Out, R>(
+    input: Arranged<'scope, In>,
+    restored: Vec<Batch<Epoch>>,
+    name: &str,
+    key: String,
+    context: &StateContext,
+    reduction: R,
+) -> Arranged<'scope, TraceAgent<Out>>
+where
+    In: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+    Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+    R: Reduction,
+{
+    let mut trace = None;
+    let context = context.for_operator(name, key);
+    let stream = drive(vec![input], name, &context, |info: OperatorInfo| {
+        let (mut reader, mut writer) = TraceAgent::new(Out::in_context(&context), info, None);
+        let mut lower = Some(0);
+        for batch in restored {
+            lower = batch.upper().elements().first().copied();
+            writer.insert(batch, Some(0));
+        }
+        compact(&mut reader, lower);
+        trace = Some(reader.clone());
+        Single {
+            reduction,
+            changes: Changes::new(&context),
+            output: Output::new(&context),
+            reader,
+            writer,
+            lower,
+            running: None,
+        }
+    });
+    Arranged { stream, trace: trace.expect("an operator is built when it is added") }
+}
+
+/// Allows compaction of times before `upper`.
+fn compact<Tr: TraceReader<Time = Epoch>>(trace: &mut Tr, upper: Option<Epoch>) {
+    trace.set_logical_compaction(frontier(upper).borrow());
+    trace.set_physical_compaction(frontier(upper).borrow());
+}
+
+struct Single<R, Out: Trace> {
+    reduction: R,
+    changes: Changes,
+    output: Output,
+    reader: TraceAgent<Out>,
+    writer: TraceWriter<Out>,
+    /// The end of the output.
+    lower: Option<Epoch>,
+    running: Option<Running>,
+}
+
+/// The interval that is being processed.
+struct Running {
+    interval: Interval,
+    time: Epoch,
+    changes: Cursors<Epoch>,
+    prior_input: Cursors<Epoch>,
+    prior_output: Cursors<Epoch>,
+}
+
+impl<Tr, Out, R> Reducer<Tr> for Single<R, Out>
+where
+    Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>,
+    Out: Trace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+    R: Reduction,
+{
+    type Message = Vec<Batch<Epoch>>;
+
+    fn lower(&self) -> Option<Epoch> {
+        self.lower
+    }
+
+    fn start(&mut self, interval: Interval, inputs: &mut [Input<Tr>], time: Epoch) {
+        let input = &mut inputs[0];
+        let fresh = input.fresh();
+        let mut prior_input = Cursors::new(input.before(interval.lower));
+        let held = self
+            .reader
+            .batches_through(frontier(Some(interval.lower)).borrow())
+            .expect("an interval starts where the output ends");
+        let mut prior_output = Cursors::new(held);
+        prior_input.prefetch_hint(Cursors::new(fresh.iter().cloned()));
+        prior_output.prefetch_hint(Cursors::new(fresh.iter().cloned()));
+        let changes = Cursors::scan(fresh);
+        self.running = Some(Running { interval, time, changes, prior_input, prior_output });
+    }
+
+    fn advance(&mut self, fuel: &mut Fuel, emit: &mut dyn FnMut(Vec<Batch<Epoch>>)) -> bool {
+        let Some(running) = &mut self.running else { return true };
+        let mut prior =
+            Prior { input: &mut running.prior_input, output: &mut running.prior_output };
+        while self.changes.load(&mut running.changes) {
+            self.reduction.reduce_all(&self.changes, &mut prior, &mut self.output);
+            fuel.consume(self.changes.bytes() + self.output.take_bytes());
+            if !fuel.is_left() && running.changes.key().is_some() {
+                return false;
+            }
+        }
+        let Interval { lower, upper } = running.interval;
+        let description = describe(&frontier(Some(lower)), &frontier(upper));
+        let batch = self.output.finish(description);
+        self.writer.insert(batch.clone(), Some(running.time));
+        if !batch.is_empty() {
+            emit(vec![batch]);
+        }
+        self.running = None;
+        true
+    }
+
+    fn finish(&mut self, upper: Option<Epoch>) {
+        self.changes.clear();
+        self.writer.seal(frontier(upper));
+        compact(&mut self.reader, upper);
+    }
+
+    fn maintain(&mut self) {
+        self.writer.exert();
+    }
+}

@@ -1,0 +1,217 @@
+//! What the drivers promise beyond their results, which the operators' tests compare with a model.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use alluvium_trace::memory::{MemoryBudget, StateContext};
+use alluvium_trace::{Batch, Cursors, Epoch, Spine};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use differential_dataflow::trace::TraceReader;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::operator::Operator;
+use timely::dataflow::operators::probe::{Handle, Probe};
+use timely::worker::Worker;
+
+use super::*;
+use crate::arrangement::keep;
+use crate::contents::Contents;
+use crate::delta::{Delta, Times};
+use crate::import::Imports;
+use crate::input::{Input, input};
+use crate::layout::Layout;
+
+/// The number of rows under each key, as eight bytes. Counts how often it is called for a batch of keys.
+struct Count(Rc<Cell<usize>>);
+
+impl Logic for Count {
+    fn prepare(&mut self, _changes: &Changes) {
+        self.0.set(self.0.get() + 1);
+    }
+
+    fn reduce(
+        &mut self,
+        changes: &Changes,
+        key: usize,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
+    ) {
+        let mut held = Vec::new();
+        let mut count = match prior.only_output(changes.key(key), &mut held) {
+            true => i64::from_be_bytes(held[..].try_into().unwrap()),
+            false => 0,
+        };
+        for slice in changes.time_slices(key) {
+            let time = changes.change(slice.start).time;
+            if count != 0 {
+                output.push(&count.to_be_bytes(), time, -1);
+            }
+            count += slice.map(|row| changes.change(row).weight).sum::<i64>();
+            if count != 0 {
+                output.push(&count.to_be_bytes(), time, 1);
+            }
+        }
+    }
+}
+
+/// A key, a value, a time and a weight.
+type Update = (Vec<u8>, Vec<u8>, Epoch, i64);
+
+fn updates(batches: Vec<Batch<Epoch>>) -> Vec<Update> {
+    let mut found = Vec::new();
+    let mut cursors = Cursors::new(batches);
+    while let Some(key) = cursors.key() {
+        let key = key.to_vec();
+        while let Some(value) = cursors.val() {
+            let value = value.to_vec();
+            cursors.updates(|time, weight| found.push((key.clone(), value.clone(), time, weight)));
+            cursors.step_val();
+        }
+        cursors.step_key();
+    }
+    found.sort();
+    found
+}
+
+/// The rows with their weights, whatever the times.
+fn present(batches: Vec<Batch<Epoch>>) -> BTreeMap<(Vec<u8>, Vec<u8>), i64> {
+    let mut present = BTreeMap::new();
+    for (key, value, _, weight) in updates(batches) {
+        *present.entry((key, value)).or_default() += weight;
+    }
+    present.retain(|_, weight| *weight != 0);
+    present
+}
+
+fn schema() -> SchemaRef {
+    let number = |name| Field::new(name, DataType::Int64, false);
+    Arc::new(Schema::new(vec![number("key"), number("value")]))
+}
+
+fn send(rows: &mut Input<Epoch>, epoch: Epoch, changes: Vec<(i64, i64, i64)>) {
+    let column = |numbers: Vec<i64>| Arc::new(Int64Array::from(numbers)) as ArrayRef;
+    let keys = column(changes.iter().map(|change| change.0).collect());
+    let values = column(changes.iter().map(|change| change.1).collect());
+    let weights: Vec<i64> = changes.iter().map(|change| change.2).collect();
+    let batch = RecordBatch::try_new(schema(), vec![keys, values]).unwrap();
+    rows.send(epoch, move || Delta::new(batch, Times::Same(epoch), Some(weights.into())));
+    rows.advance_to(epoch + 1);
+}
+
+type Emitted = Rc<RefCell<Vec<Batch<Epoch>>>>;
+
+/// Counts the rows of `contents` as of `as_of`, in a dataflow of its own.
+#[expect(clippy::type_complexity, reason = "all that a test may look at")]
+fn counted(
+    worker: &mut Worker,
+    context: &StateContext,
+    contents: &Contents,
+    as_of: Epoch,
+    restored: Vec<Batch<Epoch>>,
+) -> (Imports, Reader, Emitted, Rc<Cell<usize>>, Handle<Epoch>) {
+    worker.dataflow(|scope| {
+        let mut imports = Imports::default();
+        let emitted = Emitted::default();
+        let (calls, probe) = (Rc::new(Cell::new(0)), Handle::new());
+        let rows = contents.import(scope, as_of, &mut imports);
+        let counts = reduce::<_, Spine<Epoch>, _>(
+            rows.arranged,
+            restored,
+            "Count",
+            String::new(),
+            context,
+            Count(Rc::clone(&calls)),
+        );
+        let seen = Rc::clone(&emitted);
+        counts.stream.probe_with(&probe).sink(Pipeline, "Seen", move |(input, _)| {
+            input.for_each(|_, batches: &mut Vec<Batch<Epoch>>| {
+                seen.borrow_mut().append(batches);
+            });
+        });
+        (imports, counts.trace, emitted, calls, probe)
+    })
+}
+
+type Reader = differential_dataflow::operators::arrange::TraceAgent<Spine<Epoch>>;
+
+fn batches(trace: &Reader) -> Vec<Batch<Epoch>> {
+    let mut batches = Vec::new();
+    trace.map_batches(|batch| batches.push(batch.clone()));
+    batches
+}
+
+fn table(worker: &mut Worker, context: &StateContext) -> (Input<Epoch>, Contents) {
+    worker.dataflow(|scope| {
+        let (end, stream) = input(scope, "rows", context);
+        let layout = Layout::keyed(schema(), &[0]).unwrap();
+        (end, Contents::new(&keep(stream, layout, "Rows", context), context))
+    })
+}
+
+#[test]
+fn a_restored_output_is_continued_and_not_emitted_again() {
+    timely::execute_directly(|worker| {
+        let context = StateContext::default();
+        let (mut rows, contents) = table(worker, &context);
+        let (_imports, first, ..) = counted(worker, &context, &contents, 0, Vec::new());
+        send(&mut rows, 1, vec![(1, 10, 1), (2, 20, 1)]);
+        send(&mut rows, 2, vec![(1, 11, 2), (3, 30, 1)]);
+        send(&mut rows, 3, vec![(2, 20, -1)]);
+        let mut upper = timely::progress::Antichain::from_elem(0);
+        while upper.elements() != [4] {
+            worker.step();
+            first.clone().read_upper(&mut upper);
+        }
+        let restored = batches(&first);
+
+        // What was counted is known; only later changes are counted, and lead to the same output.
+        let (_imports, second, emitted, calls, probe) =
+            counted(worker, &context, &contents, 3, restored.clone());
+        while probe.less_than(&4) {
+            worker.step();
+        }
+        assert_eq!((emitted.borrow().len(), calls.get()), (0, 0));
+        assert_eq!(present(batches(&second)), present(restored));
+
+        send(&mut rows, 4, vec![(1, 10, -1), (4, 40, 5)]);
+        send(&mut rows, 5, vec![(3, 30, -1)]);
+        while probe.less_than(&6) {
+            worker.step();
+        }
+        let key = |number: i64| (number as u64 ^ 1 << 63).to_be_bytes();
+        let found: Vec<_> = updates(emitted.borrow().clone())
+            .into_iter()
+            .map(|(bytes, value, time, weight)| {
+                let number = (1..5).find(|&number| bytes.ends_with(&key(number))).unwrap();
+                (number, i64::from_be_bytes(value.try_into().unwrap()), time, weight)
+            })
+            .collect();
+        assert_eq!(found, [(1, 2, 4, 1), (1, 3, 4, -1), (3, 1, 5, -1), (4, 5, 4, 1)]);
+        assert_eq!(present(batches(&first)), present(batches(&second)));
+    });
+}
+
+#[test]
+fn a_large_interval_takes_several_activations_and_is_one_batch() {
+    timely::execute_directly(|worker| {
+        let budget = MemoryBudget::new(4 << 20);
+        let context = StateContext::new(budget, None);
+        let (mut rows, contents) = table(worker, &context);
+        let (_imports, trace, emitted, calls, probe) =
+            counted(worker, &context, &contents, 0, Vec::new());
+        send(&mut rows, 1, (0..20_000).map(|key| (key, key, 1)).collect());
+        let (mut seen, mut activations) = (0, 0);
+        while probe.less_than(&2) {
+            let is_shipped = !emitted.borrow().is_empty();
+            worker.step();
+            let is_active = calls.get() > seen;
+            assert!(!(is_shipped && is_active), "a batch was shipped before it was whole");
+            activations += usize::from(is_active);
+            seen = calls.get();
+        }
+        assert!(activations > 2, "{activations}");
+        assert_eq!((emitted.borrow().len(), updates(batches(&trace)).len()), (1, 20_000));
+    });
+}

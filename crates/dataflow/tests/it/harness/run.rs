@@ -1,0 +1,114 @@
+//! One random run.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use alluvium_dataflow::fault::{self, Fault};
+use alluvium_storage::MemoryStorage;
+use alluvium_trace::memory::{MemoryBudget, StateContext, context};
+use alluvium_trace::{Epoch, Schedule};
+use timely::worker::Worker;
+
+use super::{History, Random, Rows, Watch, at, history};
+
+/// The settings of one random run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed that everything is drawn from.
+    pub seed: u64,
+    /// The number of workers.
+    pub workers: usize,
+    /// The number of epochs.
+    pub epochs: u64,
+    /// Whether arrangements emit a batch for each time.
+    pub tiled: bool,
+    /// Whether a reader holds compaction back.
+    pub hold_compaction: bool,
+    /// Whether the inputs that lag end half way.
+    pub close_early: bool,
+    /// The fault that is armed.
+    pub fault: Option<Fault>,
+}
+
+impl Run {
+    /// Draws a run.
+    pub fn draw(seed: u64, fault: Option<Fault>) -> Self {
+        let mut random = Random::new(seed);
+        Self {
+            seed,
+            workers: 1 + random.below(3) as usize,
+            epochs: 3 + random.below(12),
+            tiled: random.once_in(2),
+            hold_compaction: random.once_in(3),
+            close_early: random.once_in(4),
+            fault,
+        }
+    }
+
+    /// A generator that depends on the run and on `purpose` alone.
+    pub fn random(&self, purpose: u64) -> Random {
+        Random::new(self.seed ^ purpose)
+    }
+
+    /// Histories of two inputs with columns `key` and `value`; the second ends early if the run says so.
+    pub fn keyed_histories(&self) -> [History; 2] {
+        let mut random = self.random(0xabcd);
+        let keys = 1 + random.below(6);
+        let values = 1 + random.below(5);
+        let mut draw = |last| {
+            history(&mut random, last, |random| {
+                let value = random.value(values);
+                vec![Some(random.below(keys) as i64), value]
+            })
+        };
+        let left = draw(self.epochs);
+        [left, draw(if self.close_early { self.epochs / 2 } else { self.epochs })]
+    }
+
+    /// Runs `work` on every worker and returns what it watched, by view.
+    ///
+    /// Depending on the seed, workers keep their state in memory, in files, or in memory until 20 kB are used.
+    pub fn execute<V, W>(&self, views: impl IntoIterator<Item = V>, work: W) -> BTreeMap<V, History>
+    where
+        V: Ord + Clone + Debug + Send + Sync + 'static,
+        W: Fn(&mut Worker, &Watch<V>) + Send + Sync + 'static,
+    {
+        let watch = Watch::new(views);
+        let (run, shared) = (self.clone(), watch.share());
+        let guards = timely::execute(timely::Config::process(self.workers), move |worker| {
+            fault::arm(run.fault);
+            let memory = [usize::MAX, 1, 20_000][(run.seed % 3) as usize];
+            let storage = Arc::new(MemoryStorage::new());
+            let context = StateContext::new(MemoryBudget::new(memory), Some(storage));
+            let schedule = Schedule { tiled: run.tiled, ..Schedule::default() };
+            context::enter(context.with_schedule(schedule));
+            work(worker, &shared.with_probe());
+        })
+        .unwrap();
+        for result in guards.join() {
+            result.unwrap();
+        }
+        watch.into_histories()
+    }
+
+    /// Compares the views with what `model` says they hold at each epoch; returns the first difference.
+    pub fn compare<V: Ord + Debug>(
+        &self,
+        views: &BTreeMap<V, History>,
+        mut model: impl FnMut(Epoch) -> BTreeMap<V, Rows>,
+    ) -> Result<(), String> {
+        for epoch in 0..=self.epochs {
+            let expected = model(epoch);
+            for (view, history) in views {
+                let (found, expected) = (at(history, epoch), &expected[view]);
+                if found != *expected {
+                    return Err(format!(
+                        "{view:?} at epoch {epoch}: found {found:?}, expected {expected:?}, in {self:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! The engine under test, beside the model and the databases that judge it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::{Engine, Session};
+use alluvium_trace::Schedule;
+
+use super::{Judges, Mode, Report, text};
+use crate::answers::batch::Batch;
+use crate::answers::deltas::Watch;
+use crate::answers::sqlite::Sqlite;
+use crate::naive::Relation;
+use crate::program::model::Model;
+use crate::program::recording::Recorder;
+use crate::program::variation::Variation;
+use crate::program::{Keeping, Program, Step, Write};
+use crate::query::{Kind, Value};
+
+/// 2024-01-01 00:01:00, the time at which every program begins.
+const START: u64 = 1_704_067_260;
+
+/// The subscriptions to a view.
+pub(super) struct Watched {
+    /// Since the view was created. None for a local view: it is not built.
+    pub(super) early: Option<Watch>,
+    /// Since a later step.
+    pub(super) late: Option<Watch>,
+}
+
+/// A program in progress.
+pub(super) struct Bench<'a> {
+    pub(super) program: &'a Program,
+    pub(super) judges: Judges,
+    pub(super) engine: Engine,
+    session: Session,
+    clock: Arc<AtomicU64>,
+    pub(super) model: Model,
+    /// The model as of BEGIN, while a transaction is open.
+    pub(super) before: Option<Model>,
+    pub(super) views: BTreeMap<usize, Watched>,
+    pub(super) batch: Option<Batch>,
+    pub(super) sqlite: Option<Sqlite>,
+    /// The relations whose current contents DataFusion has.
+    pub(super) batched: HashSet<String>,
+    /// The contents that SQLite has of each relation.
+    filled: BTreeMap<String, Vec<Vec<Value>>>,
+    pub(super) epoch: u64,
+    /// The time of the last epoch.
+    pub(super) now: i64,
+    /// When the last transaction began.
+    begun: i64,
+    /// The position of the current step.
+    pub(super) place: usize,
+    pub(super) mode: Mode<'a>,
+    /// Whether the views were judged after the last step.
+    pub(super) judged_last: bool,
+    pub(super) recorder: Option<Recorder>,
+    /// The number of transactions that have ended, committed or not.
+    ended: usize,
+    pub(super) report: Report,
+}
+
+impl<'a> Bench<'a> {
+    /// Opens an engine and creates the program's tables.
+    pub(super) fn new(
+        program: &'a Program,
+        judges: Judges,
+        mode: Mode<'a>,
+    ) -> Result<Self, String> {
+        let clock = Arc::new(AtomicU64::new(START));
+        let time = clock.clone();
+        let engine = Engine::builder()
+            .workers(program.workers)
+            .memory(program.memory)
+            .schedule(Schedule { merging: program.merging, ..Schedule::default() })
+            .clock(move || {
+                SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed))
+            })
+            .open_in_memory()
+            .map_err(text)?;
+        let mut session = engine.session();
+        for table in &program.tables {
+            session.execute(&table.sql()).map_err(|error| format!("{error}: {}", table.sql()))?;
+        }
+        let is_recorded =
+            judges.variations && Variation::due(program.number) == Some(Variation::Replay);
+        let recorder = is_recorded.then(|| Recorder::new(&engine, &program.tables)).transpose()?;
+        let sqlite = judges.sqlite.then(Sqlite::new);
+        let mut bench = Self {
+            program,
+            judges,
+            session,
+            clock,
+            model: Model::of(&program.tables),
+            before: None,
+            views: BTreeMap::new(),
+            batch: judges.datafusion.then(Batch::new),
+            sqlite,
+            batched: HashSet::new(),
+            filled: BTreeMap::new(),
+            epoch: 0,
+            now: START as i64,
+            begun: START as i64,
+            place: 0,
+            mode,
+            judged_last: false,
+            recorder,
+            ended: 0,
+            report: Report::empty(program),
+            engine,
+        };
+        for table in &program.tables {
+            let columns: Vec<_> =
+                table.columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
+            bench.declare(&table.name, &columns)?;
+        }
+        Ok(bench)
+    }
+
+    /// Declares a relation to the databases that judge.
+    fn declare(&mut self, name: &str, columns: &[(String, Kind)]) -> Result<(), String> {
+        if let Some(sqlite) = &self.sqlite {
+            sqlite.declare(name, columns)?;
+        }
+        if self.batch.is_some() {
+            // DataFusion cannot plan some of the queries that views can have. It does not judge views that read such a view.
+            let read = self.read(&format!("{name} LIMIT 0"));
+            if let (Ok((schema, _)), Some(batch)) = (read, &mut self.batch) {
+                batch.create_table(name, schema)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes a step. At the end of a transaction, judges the views.
+    pub(super) fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.clock.fetch_add(7, Ordering::Relaxed);
+        match step {
+            Step::Create(view) => return self.create(*view),
+            Step::Drop(view) => return self.drop_view(step, *view),
+            Step::Watch => return self.watch(),
+            Step::Begin => {
+                self.begun = self.clock.load(Ordering::Relaxed) as i64;
+                self.before = Some(self.model.clone());
+            }
+            Step::Commit => self.before = None,
+            Step::Rollback => {
+                if let Some(before) = self.before.take() {
+                    self.model = before;
+                }
+            }
+            Step::Write(Write::Refused(..)) => {
+                if let Mode::Replay(_) = self.mode {
+                    return Ok(());
+                }
+                return match self.execute(step) {
+                    Ok(()) => Err("a NOT NULL column accepted a NULL".to_owned()),
+                    Err(_) => Ok(()),
+                };
+            }
+            Step::Write(write) => {
+                if self.before.is_none() {
+                    self.begun = self.clock.load(Ordering::Relaxed) as i64;
+                }
+                self.model.write(self.program, write).map_err(|fault| {
+                    format!("the model cannot execute the statement: {fault:?}")
+                })?;
+            }
+        }
+        if !matches!(self.mode, Mode::Replay(_)) {
+            self.execute(step)?;
+        }
+        if self.before.is_none() { self.end_transaction() } else { Ok(()) }
+    }
+
+    fn drop_view(&mut self, step: &Step, view: usize) -> Result<(), String> {
+        if self.views.remove(&view).is_none() {
+            return Ok(());
+        }
+        self.execute(step)?;
+        self.report.contents[view] = None;
+        let name = &self.program.views[view].name;
+        self.model.relations.remove(name);
+        self.filled.remove(name);
+        if let Some(sqlite) = &self.sqlite {
+            sqlite.drop_table(name)?;
+        }
+        if let Some(batch) = &mut self.batch {
+            batch.drop(name)?;
+        }
+        Ok(())
+    }
+
+    /// Subscribes to every view a second time.
+    fn watch(&mut self) -> Result<(), String> {
+        for (view, watched) in &mut self.views {
+            if self.program.views[*view].keeping != Keeping::Local {
+                let name = &self.program.views[*view].name;
+                watched.late = Some(Watch::new(self.engine.subscribe(name).map_err(text)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn end_transaction(&mut self) -> Result<(), String> {
+        if let Mode::Replay(recording) = self.mode {
+            recording.commit(self.ended, &self.engine)?;
+        }
+        self.ended += 1;
+        let last = self.epoch;
+        self.judge()?;
+        let made = (self.epoch != last).then(|| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.begun as u64);
+            (self.epoch, time)
+        });
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(made))
+    }
+
+    fn execute(&mut self, step: &Step) -> Result<(), String> {
+        match self.program.statement(step) {
+            Some(statement) => self
+                .session
+                .execute(&statement)
+                .map(drop)
+                .map_err(|error| format!("{error}, in: {statement}")),
+            None => Ok(()),
+        }
+    }
+
+    fn create(&mut self, view: usize) -> Result<(), String> {
+        let definition = &self.program.views[view];
+        let sql = definition.sql();
+        if let Err(error) = self.session.execute(&sql) {
+            if matches!(error, alluvium::Error::Poisoned { .. }) {
+                return Err(text(error));
+            }
+            self.report.fates[view].refused = Some(format!("{error}\n  {sql}"));
+            return Ok(());
+        }
+        self.report.fates[view].created = true;
+        // An epoch made by this has the time of the epoch before.
+        let now = self.now;
+        if let Mode::Stepwise = self.mode {
+            self.settle()?;
+        }
+        self.now = now;
+        // A local view is not built, and has no changes.
+        let subscription = match self.engine.subscribe(&definition.name) {
+            Ok(subscription) => Some(subscription),
+            Err(_) if definition.keeping == Keeping::Local => None,
+            Err(error) => {
+                return Err(format!("{} cannot be subscribed to: {error}", definition.name));
+            }
+        };
+        let columns = definition.query.columns();
+        self.declare(&definition.name, &columns)?;
+        let relation = Relation { columns, rows: None };
+        self.model.relations.insert(definition.name.clone(), relation);
+        self.views.insert(view, Watched { early: subscription.map(Watch::new), late: None });
+        if self.before.is_none() { self.judge() } else { Ok(()) }
+    }
+
+    /// Waits until all committed epochs are complete.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        if self.session.in_transaction() {
+            return Ok(());
+        }
+        let last =
+            self.engine.begin().and_then(|transaction| transaction.commit()).map_err(text)?;
+        self.engine.wait(last).map_err(text)?;
+        if last != self.epoch {
+            self.epoch = last;
+            self.now = self.begun;
+        }
+        Ok(())
+    }
+
+    /// Reads all rows of a relation.
+    pub(super) fn read(&self, relation: &str) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+        let sql = format!("SELECT * FROM {relation}");
+        let outcomes = self.engine.session().execute(&sql).map_err(text)?;
+        match outcomes.into_iter().next() {
+            Some(alluvium::Outcome::Rows { schema, batches }) => Ok((schema, batches)),
+            _ => Err(format!("{sql} returns no rows")),
+        }
+    }
+
+    /// Brings SQLite's copy of a relation up to date.
+    pub(super) fn fill_sqlite(&mut self, name: &str) -> Result<(), String> {
+        let rows = self.model.rows(name);
+        if let Some(sqlite) = &self.sqlite
+            && self.filled.get(name).map(Vec::as_slice).unwrap_or_default() != rows
+        {
+            sqlite.refill(name, rows)?;
+            self.filled.insert(name.to_owned(), rows.to_vec());
+        }
+        Ok(())
+    }
+}

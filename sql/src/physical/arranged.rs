@@ -1,0 +1,152 @@
+//! Inputs sorted by keys.
+
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::arrangement::{Kept, keep};
+use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::exchange::{broadcast, exchange};
+use alluvium_dataflow::layout::{Layout, all_columns};
+use arrow::datatypes::SchemaRef;
+
+use super::compile::Compiler;
+use super::{OperatorId, Place, Rendering, State};
+use crate::plan::node::Scan;
+use crate::plan::{Fingerprint, IncrementalPlan, Node};
+
+/// The rows of a plan, sorted by keys.
+#[derive(Debug)]
+pub(crate) struct Arranged {
+    source: Source,
+    /// The columns of the arranged rows.
+    pub(crate) schema: SchemaRef,
+    /// The columns of the plan among them.
+    pub(crate) columns: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// A table whose primary key the rows are sorted by.
+    Table(String),
+    Index(Fingerprint),
+    /// An arrangement of the dataflow's own.
+    Own {
+        rows: OperatorId,
+        movement: Movement,
+        layout: Layout,
+        state: State,
+    },
+}
+
+/// Where rows go before they are arranged.
+#[derive(Debug)]
+enum Movement {
+    /// To the worker of their key.
+    Exchange(KeyColumns),
+    /// To all workers.
+    Broadcast,
+    /// They stay on their worker.
+    Stay,
+}
+
+impl Arranged {
+    /// The rows of a plan sorted by `keys`, and on the worker of their keys. `id` is the id of the state if it is the
+    /// dataflow's own.
+    pub(super) fn by_keys(
+        plan: &IncrementalPlan,
+        keys: &[usize],
+        id: &str,
+        compiler: &mut Compiler,
+    ) -> Result<Self, CodecError> {
+        match &plan.node {
+            Node::IndexScan(scan) if scan.index.keys == keys => {
+                let source = Source::Index(scan.index.fingerprint());
+                Ok(Self { source, schema: plan.schema.clone(), columns: all_columns(&plan.schema) })
+            }
+            Node::Scan(Scan { relation, stored, columns }) if plan.is_stored_by(keys) => {
+                let source = Source::Table(relation.clone());
+                Ok(Self { source, schema: stored.clone(), columns: columns.clone() })
+            }
+            _ => {
+                let movement = Movement::Exchange(KeyColumns::new(&plan.schema, keys)?);
+                Self::own(plan, keys, movement, id, compiler)
+            }
+        }
+    }
+
+    /// As [`Arranged::by_keys`], without other columns than those of the plan.
+    pub(super) fn whole(
+        plan: &IncrementalPlan,
+        keys: &[usize],
+        id: &str,
+        compiler: &mut Compiler,
+    ) -> Result<Self, CodecError> {
+        match &plan.node {
+            Node::Scan(Scan { stored, columns, .. })
+                if !columns.iter().copied().eq(0..stored.fields().len()) =>
+            {
+                let movement = Movement::Exchange(KeyColumns::new(&plan.schema, keys)?);
+                Self::own(plan, keys, movement, id, compiler)
+            }
+            _ => Self::by_keys(plan, keys, id, compiler),
+        }
+    }
+
+    /// The rows of a plan under one key, on all workers if they are broadcast and else where they are.
+    pub(super) fn without_keys(
+        plan: &IncrementalPlan,
+        is_broadcast: bool,
+        id: &str,
+        compiler: &mut Compiler,
+    ) -> Result<Self, CodecError> {
+        let movement = if is_broadcast { Movement::Broadcast } else { Movement::Stay };
+        Self::own(plan, &[], movement, id, compiler)
+    }
+
+    fn own(
+        plan: &IncrementalPlan,
+        keys: &[usize],
+        movement: Movement,
+        id: &str,
+        compiler: &mut Compiler,
+    ) -> Result<Self, CodecError> {
+        let layout = Layout::keyed(plan.schema.clone(), keys)?;
+        let rows = compiler.rows(plan)?;
+        let kind = match movement {
+            Movement::Exchange(_) => "exchanged",
+            Movement::Broadcast => "broadcast",
+            Movement::Stay => "stay",
+        };
+        let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys);
+        Ok(Self {
+            source: Source::Own { rows, movement, layout, state },
+            schema: plan.schema.clone(),
+            columns: all_columns(&plan.schema),
+        })
+    }
+
+    /// The arrangement, on a worker.
+    pub(crate) fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> Kept<'scope> {
+        match &self.source {
+            Source::Table(relation) => rendering.scan(relation),
+            Source::Index(fingerprint) => rendering.index(*fingerprint),
+            Source::Own { rows, movement, layout, state } => {
+                let rows = rendering.rows(*rows);
+                let context = rendering.context_of(state);
+                let rows = match movement {
+                    Movement::Exchange(key) => exchange(rows, key, &context),
+                    Movement::Broadcast => broadcast(rows, &context),
+                    Movement::Stay => rows,
+                };
+                keep(rows, layout.clone(), "Arrange", &context)
+            }
+        }
+    }
+
+    /// Where the rows are kept.
+    pub(crate) fn place(&self) -> Place {
+        match &self.source {
+            Source::Table(relation) => Place::Table(relation.clone()),
+            Source::Index(fingerprint) => Place::Index(*fingerprint),
+            Source::Own { state, .. } => Place::Own(state.clone()),
+        }
+    }
+}

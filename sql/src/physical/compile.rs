@@ -1,0 +1,292 @@
+//! From a plan to a physical plan.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use alluvium_dataflow::KeyColumns;
+use alluvium_dataflow::codec::{CodecError, ValueCodec};
+use alluvium_dataflow::errors;
+use alluvium_dataflow::layout::{Layout, all_columns, types_of};
+use arrow::datatypes::SchemaRef;
+
+use super::{Arranged, Operator, OperatorId, Place, State};
+use crate::error::{Error, Result};
+use crate::plan::node::{RowMap, Side};
+use crate::plan::{Fingerprint, IncrementalPlan, Shared};
+
+/// A plan over shared indexes, ready to be rendered.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What the dataflow computes.
+    pub plan: Arc<PhysicalPlan>,
+    /// The indexes it reads, each once, and before those that are made of it.
+    pub indexes: Vec<CompiledIndex>,
+    /// The incremental plan over the indexes.
+    pub(crate) shared: IncrementalPlan,
+}
+
+/// An index, ready to be rendered.
+#[derive(Debug)]
+pub struct CompiledIndex {
+    /// Identifies it: equal rows under equal keys.
+    pub fingerprint: Fingerprint,
+    /// What its dataflow computes.
+    pub plan: Arc<PhysicalPlan>,
+    /// The indexes it reads itself.
+    pub parts: Vec<Fingerprint>,
+    /// Whether the plan reports the errors of its rows; those inside a view are reported by the view.
+    pub reported: bool,
+}
+
+/// What becomes of a plan's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Their changes are sent to a sink.
+    Changes,
+    /// They are kept as well, to be read.
+    Rows,
+}
+
+/// How a plan runs. All workers render the same.
+#[derive(Debug)]
+pub struct PhysicalPlan {
+    pub(super) steps: Vec<Step>,
+    pub(super) root: OperatorId,
+    pub(super) kept: Option<KeptRows>,
+    pub(super) errors: (errors::Spec, State),
+    streams: Vec<String>,
+    places: HashMap<Fingerprint, Vec<Place>>,
+}
+
+/// An operator of a plan and what surrounds it.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) operator: Box<dyn Operator>,
+    /// The identity of what the operator keeps itself.
+    pub(super) state: Option<State>,
+    /// Whether errors are reported here. Inside a view, the view reports them.
+    pub(super) reports: bool,
+}
+
+/// How the rows of a plan are kept.
+#[derive(Debug)]
+pub(super) struct KeptRows {
+    /// The worker of a row; `None` if it stays where it is.
+    pub(super) key: Option<KeyColumns>,
+    pub(super) layout: Layout,
+    pub(super) name: &'static str,
+    pub(super) state: State,
+}
+
+impl PhysicalPlan {
+    /// The tables it reads that do not keep their rows.
+    pub fn streams(&self) -> &[String] {
+        &self.streams
+    }
+
+    /// Where the operators of a node with these rows keep or find their state.
+    pub(crate) fn places(&self, rows: Fingerprint) -> &[Place] {
+        self.places.get(&rows).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Compiles a plan and the indexes that it shares with others.
+///
+/// # Errors
+/// If a column has a type that the operator it goes through cannot store, compare or compute.
+pub fn compile(plan: &IncrementalPlan, output: Output) -> Result<Compiled> {
+    compile_all(plan, output).map_err(|error| Error::new(error.to_string(), None))
+}
+
+fn compile_all(
+    plan: &IncrementalPlan,
+    output: Output,
+) -> std::result::Result<Compiled, CodecError> {
+    let Shared { plan, indexes } = plan.clone().share();
+    let kept = match output {
+        Output::Changes => None,
+        Output::Rows => Some(KeptRows {
+            key: None,
+            layout: Layout::rows(plan.schema.clone())?,
+            name: "Contents",
+            state: State::of("rows".to_owned(), "rows", plan.fingerprint(), &[]),
+        }),
+    };
+    let physical = Compiler::compile(&plan, kept)?;
+    let indexes = indexes.into_iter().map(|shared| {
+        let (rows, keys) = (&shared.index.rows, &shared.index.keys);
+        let kept = KeptRows {
+            key: Some(KeyColumns::new(&rows.schema, keys)?),
+            layout: Layout::keyed(rows.schema.clone(), keys)?,
+            name: "Index",
+            state: State { id: "rows".to_owned(), fingerprint: shared.fingerprint },
+        };
+        Ok(CompiledIndex {
+            fingerprint: shared.fingerprint,
+            plan: Arc::new(Compiler::compile(rows, Some(kept))?),
+            parts: shared.index.parts(),
+            reported: shared.reported,
+        })
+    });
+    let indexes = indexes.collect::<std::result::Result<_, CodecError>>()?;
+    Ok(Compiled { plan: Arc::new(physical), indexes, shared: plan })
+}
+
+/// A physical plan in the making.
+#[derive(Default)]
+pub(crate) struct Compiler {
+    steps: Vec<Step>,
+    /// The operators that are built once for all equal nodes, by rows and by whether they report errors.
+    shared: HashMap<(Fingerprint, bool), OperatorId>,
+    /// How many states of each kind there are.
+    numbers: BTreeMap<&'static str, usize>,
+    places: HashMap<Fingerprint, Vec<Place>>,
+    streams: Vec<String>,
+    /// The number of views around the present node.
+    depth_in_views: usize,
+}
+
+impl Compiler {
+    fn compile(
+        plan: &IncrementalPlan,
+        kept: Option<KeptRows>,
+    ) -> std::result::Result<PhysicalPlan, CodecError> {
+        let mut compiler = Self::default();
+        let root = compiler.rows(plan)?;
+        let state = State::of("errors".to_owned(), "errors", plan.fingerprint(), &[]);
+        Ok(PhysicalPlan {
+            steps: compiler.steps,
+            root,
+            kept,
+            errors: (errors::Spec::compile()?, state),
+            streams: compiler.streams,
+            places: compiler.places,
+        })
+    }
+
+    /// The operator of a plan's rows, which is the same for equal plans.
+    pub(crate) fn rows(
+        &mut self,
+        plan: &IncrementalPlan,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        ValueCodec::new(&types_of(&plan.schema, &all_columns(&plan.schema)))?;
+        self.passing_rows(plan)
+    }
+
+    /// As [`Compiler::rows`], for rows that no operator above stores as they are.
+    pub(crate) fn passing_rows(
+        &mut self,
+        plan: &IncrementalPlan,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let node = plan.node.as_node();
+        let (rows, reports) = (plan.fingerprint(), self.depth_in_views == 0);
+        let is_shared = node.is_shared();
+        if is_shared && let Some(&built) = self.shared.get(&(rows, reports)) {
+            return Ok(built);
+        }
+        let id = node.compile(plan, self)?;
+        if is_shared {
+            self.shared.insert((rows, reports), id);
+        }
+        Ok(id)
+    }
+
+    /// As [`Compiler::rows`], under the names and with the NULLs of `schema`.
+    pub(crate) fn rows_as(
+        &mut self,
+        plan: &IncrementalPlan,
+        schema: &SchemaRef,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        let rows = self.rows(plan)?;
+        if plan.schema == *schema {
+            return Ok(rows);
+        }
+        Ok(self.add(RowMap::relabel(rows, &plan.schema, schema.clone())))
+    }
+
+    /// The rows of a view, which reports its errors itself.
+    pub(crate) fn rows_in_view(
+        &mut self,
+        plan: &IncrementalPlan,
+    ) -> std::result::Result<OperatorId, CodecError> {
+        self.depth_in_views += 1;
+        let rows = self.rows(plan);
+        self.depth_in_views -= 1;
+        rows
+    }
+
+    /// Both sides of a join, sorted by the pairs of columns `on`, and put where equal keys meet. `broadcast` is the side
+    /// that goes to all workers, if there are no keys and one does.
+    pub(crate) fn sides(
+        &mut self,
+        (left, right): (&IncrementalPlan, &IncrementalPlan),
+        on: &[(usize, usize)],
+        broadcast: Option<Side>,
+        id: &str,
+    ) -> std::result::Result<(Arranged, Arranged), CodecError> {
+        let (left_id, right_id) = (format!("{id}.left"), format!("{id}.right"));
+        if let Some(side) = broadcast {
+            return Ok((
+                Arranged::without_keys(left, side == Side::Left, &left_id, self)?,
+                Arranged::without_keys(right, side == Side::Right, &right_id, self)?,
+            ));
+        }
+        let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+        Ok((
+            Arranged::by_keys(left, &left_keys, &left_id, self)?,
+            Arranged::by_keys(right, &right_keys, &right_id, self)?,
+        ))
+    }
+
+    /// As [`Compiler::sides`], without other columns than those of the inputs.
+    pub(crate) fn whole_sides(
+        &mut self,
+        (left, right): (&IncrementalPlan, &IncrementalPlan),
+        on: &[(usize, usize)],
+        id: &str,
+    ) -> std::result::Result<(Arranged, Arranged), CodecError> {
+        let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+        Ok((
+            Arranged::whole(left, &left_keys, &format!("{id}.left"), self)?,
+            Arranged::whole(right, &right_keys, &format!("{id}.right"), self)?,
+        ))
+    }
+
+    /// The id of the next state of this kind.
+    pub(crate) fn next_id(&mut self, kind: &'static str) -> String {
+        let number = self.numbers.entry(kind).or_default();
+        *number += 1;
+        format!("{kind}.{number}")
+    }
+
+    /// Notes that the plan reads a table that does not keep its rows.
+    pub(crate) fn read_stream(&mut self, relation: &str) {
+        if !self.streams.iter().any(|known| known == relation) {
+            self.streams.push(relation.to_owned());
+        }
+    }
+
+    /// Adds an operator without state of its own.
+    pub(crate) fn add(&mut self, operator: impl Operator + 'static) -> OperatorId {
+        self.push(Box::new(operator), None)
+    }
+
+    /// Adds the operator of `plan`, which finds state in `places` and keeps more of it if it has an `id`.
+    pub(crate) fn add_stateful(
+        &mut self,
+        plan: &IncrementalPlan,
+        operator: impl Operator + 'static,
+        mut places: Vec<Place>,
+        id: Option<String>,
+    ) -> OperatorId {
+        let state = id.map(|id| State::of(id, "operator", plan.fingerprint(), &[]));
+        places.extend(state.clone().map(Place::Own));
+        self.places.insert(plan.fingerprint(), places);
+        self.push(Box::new(operator), state)
+    }
+
+    fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {
+        self.steps.push(Step { operator, state, reports: self.depth_in_views == 0 });
+        OperatorId(self.steps.len() - 1)
+    }
+}

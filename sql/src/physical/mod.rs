@@ -1,0 +1,27 @@
+//! The physical plan: how a plan runs, with every layout and codec made.
+//!
+//! [`compile`] runs on the client's thread and finds everything that can go wrong; [`render`] builds the dataflow on
+//! a worker and cannot fail. All workers render the same physical plan.
+//!
+//! - [`compile`]: from a plan over indexes to operators, inputs before the operators that read them.
+//! - [`operator`]: an operator of a physical plan. Each is defined beside its plan node, in [`crate::plan::node`].
+//! - [`arranged`]: inputs sorted by keys: tables, indexes, or arrangements of the dataflow's own.
+//! - [`state`]: ids and fingerprints of state. Checkpoints and metrics name state by them.
+//! - [`table`]: tables.
+//! - [`render`]: the dataflow of a plan, on one worker.
+mod arranged;
+mod compile;
+mod operator;
+mod render;
+mod state;
+mod table;
+
+pub(crate) use self::arranged::Arranged;
+pub(crate) use self::compile::Compiler;
+pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile};
+pub(crate) use self::operator::{Operator, OperatorId};
+pub(crate) use self::render::Rendering;
+pub use self::render::{Relations, StreamInput, ViewDataflow};
+pub(crate) use self::state::Place;
+pub use self::state::State;
+pub use self::table::{Table, TableDataflow};
