@@ -61,7 +61,9 @@ fn fuel_makes_no_difference<T: TestTime>(
     assert_eq!(merged.description().lower(), &minimum);
     assert_eq!(merged.description().upper(), &Antichain::new());
     assert_eq!(merged.description().since(), &since);
-    let at_once = merge(&[earlier, later], since.borrow(), all_times(), &world.context);
+    // A cursor advances times to the since of its batch, so both batches have the same.
+    let description = merged.description().clone();
+    let at_once = merge(&[earlier, later], since.borrow(), description, &world.context);
     assert_eq!(contents(&merged), contents(&at_once));
 }
 
