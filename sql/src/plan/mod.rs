@@ -3,12 +3,12 @@
 //! - [`node`]: the nodes, one file each: columns, properties, pruning, explaining. A new plan node is one file
 //!   there plus one line in the enum.
 //! - [`properties`]: what holds for the rows of a plan.
-//! - [`build`]: from an optimized logical plan to nodes.
+//! - [`mod@build`]: from an optimized logical plan to nodes.
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
 //! - [`ranking_filter`]: turns a filter on `ROW_NUMBER` and its relatives into a top-k.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
-//! - [`explain`]: prints a plan; [`names`] writes its columns and expressions.
+//! - [`mod@explain`]: prints a plan; [`names`] writes its columns and expressions.
 //! - [`expression`]: the expressions that maps evaluate.
 mod build;
 mod explain;
