@@ -13,9 +13,11 @@ use datafusion_expr::{
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
+use super::corrections;
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
+use super::microseconds::in_microseconds;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
@@ -57,11 +59,14 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
-    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
-    /// [`frame_bounds`](super::frame_bounds).
-    pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
+    /// [`frame_bounds`](super::frame_bounds) and some expressions by [`corrections`](super::corrections).
+    pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
+        corrections::in_syntax(&mut statement);
         let plan = self.planner().sql_statement_to_plan(statement)?;
-        lateral::unnest_in_place(plan).and_then(frame_bounds::corrected)
+        lateral::unnest_in_place(plan)
+            .and_then(frame_bounds::corrected)
+            .and_then(corrections::in_plan)
     }
 }
 
@@ -166,7 +171,7 @@ fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
     let name = ast::Ident::new("column");
     let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
     let schema = Context::new(&Nothing).planner().build_schema(vec![column])?;
-    Ok(schema.field(0).data_type().clone())
+    Ok(in_microseconds(schema.field(0).data_type()))
 }
 
 /// The type of a table's column, if tables can store it.
@@ -189,6 +194,7 @@ pub(crate) fn column_default(
     context
         .planner()
         .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
+        .and_then(|default| Ok(corrections::in_expression(default)?.data))
         .and_then(|default| default.cast_to(data_type, &nothing))
         .map_err(|error| Error::from_datafusion(&error))
 }

@@ -7,16 +7,15 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `frame` and `frame_bounds` correct window frames.
-//! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
+//! - `frame` and `frame_bounds` correct window frames, `corrections` other expressions.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
-//!   `in_lists` and `named_casts` are ours.
-mod arg_extremes;
+//!   `in_lists`, `microseconds` and `named_casts` are ours.
 mod constant;
 mod context;
+mod corrections;
 mod cross_join;
 mod distinct_on;
 mod filter_push_down;
@@ -25,6 +24,7 @@ mod frame_bounds;
 mod functions;
 mod in_lists;
 mod lateral;
+mod microseconds;
 mod named_casts;
 mod now;
 mod optimizer;
@@ -36,7 +36,6 @@ mod selected_names;
 mod set_operation;
 mod single_row;
 mod subquery;
-mod sum;
 mod time_window;
 mod validate;
 mod view;
@@ -46,10 +45,13 @@ use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
+pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::function_names;
 pub use self::in_lists::DisjointLists;
+pub use self::microseconds::Microseconds;
+pub(crate) use self::microseconds::in_microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;

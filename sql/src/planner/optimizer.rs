@@ -30,10 +30,12 @@ use datafusion_optimizer::{Optimizer, OptimizerContext};
 
 use super::constant;
 use super::context::OPTIONS;
+use super::corrections::TextToInterval;
 use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
+use super::microseconds::Microseconds;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -49,6 +51,8 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
+            Arc::new(Microseconds),
+            Arc::new(TextToInterval),
             Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));

@@ -11,7 +11,7 @@ use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
-use crate::planner::{column_default, column_type};
+use crate::planner::{column_default, column_type, in_microseconds};
 
 /// A table as it was written.
 #[derive(Clone, Debug)]
@@ -232,7 +232,10 @@ fn nearest(data_type: &DataType) -> Option<DataType> {
         }
         DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
         DataType::Time32(_) => DataType::Time64(TimeUnit::Microsecond),
-        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => in_microseconds(data_type),
+        DataType::Timestamp(unit, Some(_)) => {
+            in_microseconds(&DataType::Timestamp(*unit, Some("+00:00".into())))
+        }
         DataType::Dictionary(_, values) => nearest(values)?,
         DataType::LargeList(item) | DataType::ListView(item) | DataType::FixedSizeList(item, _) => {
             nearest(&DataType::List(Arc::clone(item)))?

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, FilterPushDown};
+use alluvium_sql::planner::{
+    CrossJoinElimination, DisjointLists, FilterPushDown, Microseconds, TextToInterval,
+};
 use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
@@ -22,6 +24,7 @@ use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
+use super::one_nan::OneNanRule;
 use super::sequence::Sequences;
 use crate::error::{Error, Result};
 
@@ -80,9 +83,12 @@ impl QueryEngine {
                 .with_default_features()
                 .with_optimizer_rules(rules())
                 .with_physical_optimizer_rules(physical_rules())
+                .with_analyzer_rule(Arc::new(Microseconds))
+                .with_analyzer_rule(Arc::new(TextToInterval))
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
+                .with_analyzer_rule(Arc::new(OneNanRule))
                 .build()
         })
     }

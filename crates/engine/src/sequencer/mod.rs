@@ -15,7 +15,7 @@ use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
-use arrow::array::{RecordBatch, TimestampNanosecondArray};
+use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use parking_lot::Mutex;
 
 use crate::clock::Moment;
@@ -232,7 +232,7 @@ impl RunningClock {
     /// Changes of the row by weights.
     fn row(changes: &[(Moment, i64)]) -> Result<TableChange> {
         let times = changes.iter().map(|(time, _)| *time);
-        let times = TimestampNanosecondArray::from_iter_values(times).with_timezone("+00:00");
+        let times = TimestampMicrosecondArray::from_iter_values(times).with_timezone("+00:00");
         let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])?;
         let weights = changes.iter().map(|(_, weight)| *weight).collect();
         TableChange::weighted(&rows, weights)

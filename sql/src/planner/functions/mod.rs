@@ -1,4 +1,18 @@
-//! The functions that SQL can call: all of DataFusion's.
+//! The functions that SQL can call: all of DataFusion's, and those that DataFusion lacks or gets wrong.
+//!
+//! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
+//! - `sum` does not wrap around; `percentile` interpolates exactly.
+//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out, `similar_to` the patterns of the standard.
+
+mod arg_extremes;
+mod date_bin;
+mod date_part;
+mod date_trunc;
+mod extremes;
+mod percentile;
+mod similar_to;
+mod sum;
+mod to_timestamp;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -6,10 +20,10 @@ use std::sync::{Arc, LazyLock};
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
-use super::arg_extremes;
 use super::named_casts::NamedCasts;
 use super::now;
-use super::sum;
+
+pub(super) use self::similar_to::as_regular_expression;
 
 /// Functions by name, aliases included.
 pub(crate) struct Functions {
@@ -29,7 +43,11 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     Functions {
         // A later function replaces an earlier one of the same name.
         scalar: by_name(
-            scalar.chain(now::functions()),
+            scalar.chain(now::functions()).chain(to_timestamp::functions()).chain([
+                date_bin::function(),
+                date_trunc::function(),
+                date_part::function(),
+            ]),
             |function| function.name(),
             |function| function.aliases(),
         ),
@@ -42,7 +60,8 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             datafusion_functions_aggregate::all_default_aggregate_functions()
                 .into_iter()
                 .chain(arg_extremes::functions())
-                .chain([sum::function()]),
+                .chain(extremes::functions())
+                .chain([sum::function(), percentile::function()]),
             |function| function.name(),
             |function| function.aliases(),
         ),
@@ -55,7 +74,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
             Arc::new(datafusion_functions_nested::planner::NestedFunctionPlanner),
             Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
-            Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
+            Arc::new(date_part::Extract),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
             Arc::new(NamedCasts),
             Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
