@@ -102,8 +102,9 @@ struct CsvReader {
     /// The number of fields a record must have.
     width: usize,
     columns: Columns,
-    /// The number of records in a portion.
+    /// The number of records in a portion, and the bytes of their text.
     batch_rows: usize,
+    batch_bytes: usize,
 }
 
 impl CsvReader {
@@ -142,6 +143,7 @@ impl CsvReader {
             width,
             columns: Columns::new(request, &fields, options.null_value.as_deref()),
             batch_rows: request.batch_rows,
+            batch_bytes: request.batch_bytes,
         })
     }
 }
@@ -149,8 +151,8 @@ impl CsvReader {
 impl SourceReader for CsvReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         let mut refused = Vec::new();
-        let mut count = 0;
-        while count < self.batch_rows {
+        let (mut count, mut bytes) = (0, 0);
+        while count == 0 || count < self.batch_rows && bytes < self.batch_bytes {
             let reading = match self.first.take() {
                 Some(reading) => reading,
                 None => self
@@ -165,6 +167,7 @@ impl SourceReader for CsvReader {
                 Reading::Record if self.record.is_blank() && self.width != 1 => continue,
                 Reading::Record if self.record.len() == self.width => {
                     self.columns.push(&self.record);
+                    bytes += self.record.bytes();
                     count += 1;
                     continue;
                 }

@@ -236,8 +236,8 @@ impl Session {
             let source = self.instance().connectors.formats.source(None, &path)?;
             let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
             let schema = TableDefinition::columns(&inferred.schema)?;
-            let rows = self.instance().settings.batch_rows;
-            Ok((name, File::new(source, path, schema, inferred, rows)))
+            let settings = &self.instance().settings;
+            Ok((name, File::new(source, path, schema, inferred, settings)))
         };
         files(statement).into_iter().map(file).collect()
     }
