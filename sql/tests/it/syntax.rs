@@ -3,12 +3,20 @@
 use crate::fixture::{Definitions, shown, statement};
 use alluvium_sql::statement::StatementKind;
 
-/// The error of a statement, which may stand in its planning.
+/// The error of a statement.
 fn refused(text: &str) -> String {
-    match statement(text) {
-        Ok(_) => panic!("{text} is accepted"),
-        Err(error) => shown(&error),
-    }
+    statement(text).map_or_else(|error| shown(&error), |_| "accepted".to_string())
+}
+
+/// Checks the errors of statements.
+fn all_are_refused(statements: &[(&str, &str)]) {
+    let wrong: Vec<String> = statements
+        .iter()
+        .map(|(text, expected)| (text, refused(text), expected))
+        .filter(|(_, error, expected)| *error != format!("{expected} is not supported yet"))
+        .map(|(text, error, expected)| format!("{text}\n  {error}\n  {expected}\n"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.concat());
 }
 
 const QUERIES: &[(&str, &str)] = &[
@@ -26,10 +34,7 @@ const QUERIES: &[(&str, &str)] = &[
     ("SELECT a FROM t CLUSTER BY a", "CLUSTER BY"),
     ("SELECT a FROM t DISTRIBUTE BY a", "DISTRIBUTE BY"),
     ("SELECT TOP 3 a FROM t", "TOP (write LIMIT)"),
-    ("SELECT a FROM t ORDER BY a WITH FILL", "WITH FILL"),
-    ("SELECT a FROM t UNION SELECT a FROM u ORDER BY ALL", "ORDER BY ALL of anything but a SELECT"),
     ("SELECT a FROM t EXCEPT BY NAME SELECT a FROM u", "EXCEPT BY NAME"),
-    ("SELECT * RENAME (a AS b) FROM t", "* RENAME"),
     ("SELECT count(* EXCLUDE a) FROM t", "a choice of columns behind *, in a call"),
     ("SELECT a FROM t AS x (b INT)", "a type among the names of columns"),
     ("SELECT lower(DISTINCT a) FROM t", "DISTINCT in a call of lower()"),
@@ -67,6 +72,7 @@ const QUERIES: &[(&str, &str)] = &[
 
 #[test]
 fn no_clause_of_a_query_is_ignored() {
+    let mut wrong = Vec::new();
     for (query, name) in QUERIES {
         for text in [
             (*query).to_string(),
@@ -77,10 +83,13 @@ fn no_clause_of_a_query_is_ignored() {
             format!("COPY ({query}) TO 'x.csv'"),
         ] {
             let error = refused(&text);
-            assert!(error.ends_with(&format!("{name} is not supported yet")), "{text}\n  {error}");
-            assert!(error.starts_with("1:"), "{text} is refused at a position: {error}");
+            let is_named = error.ends_with(&format!("{name} is not supported yet"));
+            if !is_named || !error.starts_with("1:") {
+                wrong.push(format!("{text}\n  {error}\n  {name}\n"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.concat());
     assert_eq!(
         refused("SELECT a\nFROM t,\n  u TABLESAMPLE (10)"),
         "3:3: TABLESAMPLE is not supported yet"
@@ -89,27 +98,27 @@ fn no_clause_of_a_query_is_ignored() {
 
 #[test]
 fn no_clause_of_a_change_is_ignored() {
-    for (text, expected) in [
+    all_are_refused(&[
         ("INSERT INTO t PARTITION (a = 1) SELECT 1", "1:13: INSERT … PARTITION"),
         ("INSERT OVERWRITE t SELECT 1", "1:18: INSERT … OVERWRITE"),
         ("INSERT INTO t VALUES (1) RETURNING a", "1:13: INSERT … RETURNING"),
         ("INSERT INTO t DEFAULT VALUES", "1:13: INSERT … DEFAULT VALUES"),
         ("UPDATE t SET a = 1 FROM u", "1:8: UPDATE … FROM"),
-        ("UPDATE t SET a = 1 WHERE a IN (SELECT a FROM u FOR UPDATE)", "1:32: FOR UPDATE or FOR SHARE"),
+        (
+            "UPDATE t SET a = 1 WHERE a IN (SELECT a FROM u FOR UPDATE)",
+            "1:32: FOR UPDATE or FOR SHARE",
+        ),
         ("UPDATE t SET a = lower(DISTINCT a)", "1:18: DISTINCT in a call of lower()"),
         ("DELETE FROM t WHERE abs(a) OVER () = 1", "1:21: OVER in a call of abs()"),
         ("DELETE FROM t LIMIT 1", "1:13: DELETE … LIMIT"),
         ("DELETE FROM t USING u", "1:13: DELETE … USING"),
-    ] {
-        assert_eq!(refused(text), format!("{expected} is not supported yet"), "{text}");
-    }
+    ]);
 }
 
 #[test]
 fn no_clause_of_a_definition_is_ignored() {
-    for (text, expected) in [
+    all_are_refused(&[
         ("CREATE TABLE t (a INT) ON COMMIT DROP", "1:14: ON COMMIT"),
-        ("CREATE TABLE t (a INT) COMMENT = 'x'", "1:14: COMMENT of a table"),
         ("CREATE TABLE t (a INT) STORED AS PARQUET", "1:14: STORED AS"),
         ("CREATE TABLE t (a FLOAT(53))", "1:17: FLOAT(53) (write REAL or DOUBLE)"),
         ("CREATE TABLE t (a INT[], b STRUCT<x INT(3)>)", "1:26: the width of a number in INT(3)"),
@@ -123,11 +132,8 @@ fn no_clause_of_a_definition_is_ignored() {
             "1:17: DEFERRABLE, INITIALLY or ENFORCED of a PRIMARY KEY",
         ),
         ("CREATE TABLE t (a INT DEFAULT abs(1) OVER ())", "1:31: OVER in a call of abs()"),
-        ("CREATE VIEW v COMMENT = 'x' AS SELECT 1", "1:13: COMMENT of a view"),
         ("CREATE VIEW v AS SELECT 1 WITH NO SCHEMA BINDING", "1:13: WITH NO SCHEMA BINDING"),
-    ] {
-        assert_eq!(refused(text), format!("{expected} is not supported yet"), "{text}");
-    }
+    ]);
 }
 
 /// DataFusion looks for named windows among the selected columns only, and takes `sum(a) OVER w` for `sum(a)` elsewhere.
@@ -151,7 +157,9 @@ fn a_named_window_is_found_wherever_it_is_used() {
         assert_eq!(plan(named), plan(spelled));
     }
     assert_eq!(
-        refused("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u ORDER BY sum(a) OVER w) WINDOW w AS ()"),
+        refused(
+            "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u ORDER BY sum(a) OVER w) WINDOW w AS ()"
+        ),
         "1:68: no window \"w\" in this SELECT"
     );
 }
