@@ -7,7 +7,9 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `operators` plans `^` and numbers; `arg_extremes` has aggregates that DataFusion lacks.
+//! - `frame_bounds` corrects window frames.
+//! - `operators` plans `^` and numbers.
+//! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
@@ -19,6 +21,7 @@ mod context;
 mod cross_join;
 mod distinct_on;
 mod filter_push_down;
+mod frame_bounds;
 mod functions;
 mod in_lists;
 mod lateral;
@@ -34,6 +37,7 @@ mod selected_names;
 mod set_operation;
 mod single_row;
 mod subquery;
+mod sum;
 mod time_window;
 mod validate;
 mod view;
