@@ -88,6 +88,8 @@ impl Imports {
             let mut queue = Some(queue);
             // All earlier rows of the trace have been emitted.
             let mut reached = 0;
+            // No earlier rows will be: the frontier of the import.
+            let mut complete = as_of;
             move |output| {
                 let mut capabilities = capabilities.borrow_mut();
                 let Some(capabilities) = capabilities.as_mut() else {
@@ -108,12 +110,14 @@ impl Imports {
                         TraceReplayInstruction::Batch(..) => {}
                     }
                 }
-                let complete = match reached {
-                    Epoch::MAX => return capabilities.downgrade(&[]),
-                    _ if reached >= promised.get() => reached.max(limit.get()),
-                    _ => reached,
-                };
-                capabilities.downgrade(&[complete.max(as_of)]);
+                if reached == Epoch::MAX {
+                    return capabilities.downgrade(&[]);
+                }
+                complete = complete.max(reached);
+                if reached >= promised.get() {
+                    complete = complete.max(limit.get());
+                }
+                capabilities.downgrade(&[complete]);
             }
         });
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }
