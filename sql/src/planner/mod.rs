@@ -8,7 +8,7 @@
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `arg_extremes` has aggregates that DataFusion lacks.
-//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
+//! - `extent` limits the size of plans; `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -18,6 +18,7 @@ mod constant;
 mod context;
 mod cross_join;
 mod distinct_on;
+mod extent;
 mod filter_push_down;
 mod frame;
 mod functions;
@@ -44,6 +45,7 @@ use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
+pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::function_names;
 pub use self::in_lists::DisjointLists;
@@ -98,9 +100,11 @@ impl Planner {
         let start = Position::of(query);
         let mut query = Box::new(query.clone());
         frame::normalize(&mut query);
-        context
+        let plan = context
             .plan(ast::Statement::Query(query))
-            .and_then(set_operation::plan)
+            .map_err(|error| Error::from_datafusion(&error).at(start))?;
+        Extent::of(&plan).map_err(|error| error.at(start))?;
+        set_operation::plan(plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)
             .and_then(selected_names::apart)

@@ -6,7 +6,8 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::statements::syntax_error;
+use super::shape::shape;
+use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, nested_types,
@@ -60,25 +61,46 @@ const REFUSED: &[&str] = &[
     "VACUUM",
 ];
 
-/// The kind of the statement in `tokens`; `text` is their source.
-pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
+/// The largest number of levels of the definition of a table, which only DEFAULT makes deep. Every INSERT evaluates it.
+const DEEPEST_DEFAULT: usize = 100;
+
+/// The kind of the statement in `tokens`, and the number of levels of its syntax tree; `text` is their source.
+pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<(StatementKind, usize)> {
+    let tokens = nested_types::respell(tokens);
+    let dialect = Alluvium::new(tokens.len());
+    let mut kind =
+        parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
+            true => error.at(dialect.reached()),
+            false => error,
+        })?;
+    let depth = match &mut kind {
+        StatementKind::Query(query)
+        | StatementKind::ExplainSelect(query)
+        | StatementKind::CopyTo { query, .. } => shape(query.as_mut())?,
+        StatementKind::Insert(insert) => shape(insert.as_mut())?,
+        StatementKind::Update(update) => shape(update.as_mut())?,
+        StatementKind::Delete(delete) => shape(delete.as_mut())?,
+        StatementKind::CreateView(view) => {
+            let depth = shape(view.query.as_mut())?;
+            file::refuse(&view.query, &tokens)?;
+            depth
+        }
+        _ => 0,
+    };
+    Ok((kind, depth))
+}
+
+fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<StatementKind> {
     let words: Vec<String> =
         tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
     let word = |number: usize| words.get(number).map_or("", String::as_str);
     let start = tokens.first().and_then(|token| Position::of_span(token.span));
-    let tokens = nested_types::respell(tokens);
-    let mut parser = Parser::new(&Alluvium).with_tokens_with_locations(tokens.clone());
+    let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
     let kind = match word(0) {
         "CREATE" if word(1) == "TABLE" && word(3) == "FROM" => {
             copy::create_table(&mut parser).map_err(syntax_error)?
         }
-        "CREATE" => {
-            let created = create(&mut parser, &words, start, text)?;
-            if let StatementKind::CreateView(view) = &created {
-                file::refuse(&view.query, &tokens)?;
-            }
-            created
-        }
+        "CREATE" => create(&mut parser, &words, start, text)?,
         "START" if tokens.len() == 1 => {
             parser.advance_token();
             StatementKind::Start
@@ -144,7 +166,11 @@ fn create(
         _ => None,
     };
     match (parser.parse_statement().map_err(syntax_error)?, kind) {
-        (ast::Statement::CreateTable(create), None) => {
+        (ast::Statement::CreateTable(mut create), None) => {
+            if shape(&mut create)? > DEEPEST_DEFAULT {
+                let message = format!("a DEFAULT nests at most {DEEPEST_DEFAULT} levels deep");
+                return Err(Error::new(message, start));
+            }
             Ok(StatementKind::CreateTable(TableDefinition::read(create, text)?))
         }
         (ast::Statement::CreateView(create), Some(kind)) => {

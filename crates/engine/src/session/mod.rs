@@ -11,6 +11,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use alluvium_sql::planner::{bind, check_parameters};
+use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
@@ -89,6 +90,11 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         self.instance().poison.check()?;
+        let depth = statement.depth + self.instance().definitions.catalog.deepest();
+        stack::with_room(depth, || self.run_here(statement, parameters))
+    }
+
+    fn run_here(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
         check_parameters(&statement.kind, parameters.len())
             .map_err(Error::from)
             .and_then(|()| self.dispatch(&statement.kind, parameters))
