@@ -47,7 +47,7 @@ pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::function_names;
+pub(crate) use self::functions::{function_names, scalar_name};
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::parameters::{bind, check_parameters};

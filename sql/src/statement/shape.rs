@@ -9,13 +9,16 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, Expr, GroupByExpr, GroupByWithModifier, Query,
-    Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, GroupByExpr, GroupByWithModifier,
+    ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Value,
+    VisitMut, VisitorMut,
 };
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::file::relations;
+use super::kind::fold;
 use crate::error::{Error, Position, Result};
+use crate::planner::scalar_name;
 use crate::stack::{self, DEEPEST};
 
 /// The largest number of tokens one after the other in one element of a list.
@@ -84,7 +87,7 @@ fn chain(tokens: &[TokenWithSpan]) -> usize {
 /// # Errors
 /// If that is more than [`DEEPEST`].
 pub(super) fn shape(tree: &mut impl VisitMut) -> Result<usize> {
-    let mut shape = Shape { depth: 0, deepest: 0 };
+    let mut shape = Shape { depth: 0, deepest: 0, functions: 0 };
     match tree.visit(&mut shape) {
         ControlFlow::Continue(()) => Ok(shape.deepest),
         ControlFlow::Break(error) => Err(error),
@@ -94,6 +97,8 @@ pub(super) fn shape(tree: &mut impl VisitMut) -> Result<usize> {
 struct Shape {
     depth: usize,
     deepest: usize,
+    /// How many functions are around the present expression.
+    functions: usize,
 }
 
 impl Shape {
@@ -163,6 +168,12 @@ impl VisitorMut for Shape {
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         balance(expression);
+        if let Expr::Function(function) = expression {
+            if self.functions > 0 {
+                canonical_name(function);
+            }
+            self.functions += 1;
+        }
         if let Expr::Cast { data_type, .. } = expression
             && let Err(error) = check_type(data_type)
         {
@@ -172,7 +183,17 @@ impl VisitorMut for Shape {
     }
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        self.functions -= usize::from(matches!(expression, Expr::Function(_)));
         self.leave(expression_levels(expression))
+    }
+}
+
+/// Gives a function its own name instead of an alias. DataFusion names what an alias returns by printing it twice, so that
+/// names of nested aliases would take exponential space.
+fn canonical_name(function: &mut Function) {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() else { return };
+    if let Some(canonical) = scalar_name(&fold(name)) {
+        name.value = canonical.to_owned();
     }
 }
 

@@ -61,11 +61,11 @@ fn set_operations_of_hundreds_of_terms_work() {
     let engine = engine_with(1, TABLE);
     let select = |number: usize| format!("SELECT a + {number} AS x FROM t");
     for operator in [" UNION ", " UNION ALL "] {
-        let rows = both(&engine, &chain(operator, 500, select)).expect("it is planned");
-        assert_eq!(rows.len(), 500);
+        let rows = both(&engine, &chain(operator, 150, select)).expect("it is planned");
+        assert_eq!(rows.len(), 150);
     }
     for operator in [" EXCEPT ", " INTERSECT "] {
-        both(&engine, &chain(operator, 60, select)).expect("it is planned");
+        both(&engine, &chain(operator, 20, select)).expect("it is planned");
         both(&engine, &chain(operator, 20_000, select)).expect_err("it is refused");
     }
 }
@@ -83,16 +83,19 @@ fn nothing_that_nests_aborts_the_process() {
         ("CASE WHEN c THEN 1 ELSE ", "0", " END"),
         ("CAST(", "a", " AS INT)"),
         ("ABS(", "a", ")"),
-        ("[", "a", "]"),
         ("ROW(", "a", ")"),
+        ("POW(", "a", ", 1)"),
+        ("[", "a", "]"),
         ("{'a': ", "a", "}"),
         ("(SELECT ", "1", ")"),
         ("a IN (SELECT a FROM t WHERE ", "c", ")"),
         ("EXISTS (", "SELECT 1", ")"),
     ] {
         for depth in [2, 10, 45, 100, 10_000] {
-            let refused = both(&engine, &nested(open, inner, close, depth)).is_err();
-            assert!(refused || depth < 50, "{open} {depth}");
+            let select = nested(open, inner, close, depth);
+            let view = engine.execute(&format!("CREATE OR REPLACE VIEW v AS {select}"));
+            let refused = (view.is_err(), engine.query(&select).is_err());
+            assert!(depth < 50 || refused == (true, true), "{open} {depth}: {refused:?}");
         }
     }
     for (open, close) in [("(SELECT * FROM ", ")"), ("(", ")")] {
@@ -108,13 +111,16 @@ fn nothing_that_nests_aborts_the_process() {
 fn plain_views_on_each_other_work_up_to_a_limit() {
     let engine = engine_with(1, TABLE);
     engine.execute("CREATE VIEW v0 AS SELECT a FROM t").expect("it is created");
+    let ones = " + 1".repeat(100);
     let refused = (1..700).find_map(|number| {
         let below = number - 1;
-        let view = format!("CREATE VIEW v{number} AS SELECT a + 1 AS a FROM v{below}");
+        let view = format!("CREATE VIEW v{number} AS SELECT a{ones} AS a FROM v{below}");
         engine.execute(&view).err().map(|error| (number, error.to_string()))
     });
     let (number, message) = refused.expect("it ends before 700");
     assert!(message.contains("levels deep") && message.contains("materialize"), "{message}");
-    assert!(number > 100, "{number}");
+    assert!(number > 10, "{number}");
+    let last = format!("SELECT a FROM v{}", number - 1);
+    assert_eq!(query(&engine, &last), [format!("{}", 1 + 100 * (number - 1))]);
     engine.execute("DROP TABLE t CASCADE").expect("all are dropped");
 }
