@@ -3,6 +3,7 @@
 //! Read the chapters in this order:
 //!
 //! - [`statement`]: from text to statements;
+//! - `syntax`: every part of them is used or refused;
 //! - [`catalog`]: the relations that SQL can name;
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
@@ -18,6 +19,7 @@ pub mod plan;
 pub mod planner;
 pub mod stack;
 pub mod statement;
+mod syntax;
 mod walk;
 
 pub use error::{Error, Position};

@@ -16,8 +16,8 @@ pub const THREAD: usize = 64 << 20;
 /// What planning of shallow trees needs: less than any thread has.
 const BASE: usize = 1 << 20;
 
-/// The largest number of levels of a shallow tree.
-const SHALLOW: usize = 32;
+/// The largest number of levels of a shallow tree, or of a bound of it that counts tokens.
+const SHALLOW: usize = 200;
 
 /// What planning needs per level of a syntax tree, which may become several levels of a plan.
 const LEVEL: usize = 64 << 10;
@@ -25,7 +25,7 @@ const LEVEL: usize = 64 << 10;
 /// Runs on a stack that has room for planning trees of `depth` levels: on this one if it is large enough, and else on one
 /// that lasts until `run` returns.
 pub fn with_room<R>(depth: usize, run: impl FnOnce() -> R) -> R {
-    let deep = if depth > SHALLOW { depth } else { 0 };
+    let deep = if depth > SHALLOW { depth.min(DEEPEST + DEEPEST_PLAN) } else { 0 };
     with_bytes(BASE + deep * LEVEL, run)
 }
 

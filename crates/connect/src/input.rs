@@ -15,6 +15,12 @@ use crate::options::Compression;
 /// How much is read from the system, or decompressed, at a time.
 const BUFFER: usize = 128 << 10;
 
+/// How many rows of a file are looked at to find its columns.
+pub const SAMPLE: usize = 20_480;
+
+/// How many bytes of it are, give or take one row.
+pub const SAMPLE_BYTES: usize = 8 << 20;
+
 /// The bytes of a file, and how many of them, as they are stored, have been read.
 pub struct Input {
     pub bytes: Box<dyn BufRead + Send>,

@@ -42,6 +42,7 @@ mod recompute;
 mod reduce;
 mod semijoin;
 pub mod sets;
+pub mod shorten;
 pub mod sink;
 pub mod table;
 pub mod unnest;

@@ -69,7 +69,8 @@ impl Builder {
         self
     }
 
-    /// How many rows an input's transaction has at most; by default 40,000. Results do not depend on it.
+    /// How many rows an input's transaction has at most; by default 40,000. Long rows make it shorter: it has a sixteenth of
+    /// the memory budget, or 16 MiB. Results do not depend on it.
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
         self
@@ -134,8 +135,13 @@ impl Builder {
         if workers == 0 {
             return Err(Error::Start { message: "at least one worker is needed".to_owned() });
         }
-        let settings = Settings { workers, batch_rows: self.batch_rows, strict: self.strict };
         let context = self.context()?;
+        let settings = Settings {
+            workers,
+            batch_rows: self.batch_rows,
+            batch_bytes: context.budget().policy().portion,
+            strict: self.strict,
+        };
         let instance = Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
         Ok(Engine { instance })
     }

@@ -71,7 +71,7 @@ impl Instance {
         let catalog = Arc::new(Catalog::default());
         let planner = Arc::new(Planner::new());
         let query = Arc::new(QueryEngine::default());
-        let connectors = Connectors::new(sources, sinks, poison.clone());
+        let connectors = Connectors::new(sources, sinks, poison.clone(), context.budget());
         Ok(Arc::new(Self {
             definitions: Definitions::new(
                 catalog.clone(),

@@ -7,6 +7,8 @@ pub(crate) struct Settings {
     pub(crate) workers: usize,
     /// How many rows an input's transaction has at most.
     pub(crate) batch_rows: usize,
+    /// How many bytes an input's transaction has at most, give or take one row.
+    pub(crate) batch_bytes: usize,
     /// Whether the first row that is refused, or fails in a view, is fatal.
     pub(crate) strict: bool,
 }

@@ -13,6 +13,7 @@ use datafusion_expr::{
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
+use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
 use super::ordinality::OrdinalityPlanner;
@@ -21,7 +22,8 @@ use super::relation::RelationSource;
 use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
-use crate::statement::{check_type, is_column_type};
+use crate::statement::is_column_type;
+use crate::syntax::check_type;
 
 /// Planning options: one string type everywhere, and time zone UTC.
 pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
@@ -56,9 +58,11 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
-    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral).
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
+    /// [`frame_bounds`](super::frame_bounds).
     pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
-        lateral::unnest_in_place(self.planner().sql_statement_to_plan(statement)?)
+        let plan = self.planner().sql_statement_to_plan(statement)?;
+        lateral::unnest_in_place(plan).and_then(frame_bounds::corrected)
     }
 }
 

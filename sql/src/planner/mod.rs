@@ -7,8 +7,11 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `arg_extremes` has aggregates that DataFusion lacks.
-//! - `extent` limits the size of plans; `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
+//! - `frame_bounds` corrects window frames.
+//! - `operators` plans `^` and numbers.
+//! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
+//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow, and
+//!   `extent` plans that are too large.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -20,12 +23,13 @@ mod cross_join;
 mod distinct_on;
 mod extent;
 mod filter_push_down;
-mod frame;
+mod frame_bounds;
 mod functions;
 mod in_lists;
 mod lateral;
 mod named_casts;
 mod now;
+mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
@@ -35,6 +39,7 @@ mod selected_names;
 mod set_operation;
 mod single_row;
 mod subquery;
+mod sum;
 mod time_window;
 mod validate;
 mod view;
@@ -47,9 +52,10 @@ pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::{function_names, scalar_name};
+pub(crate) use self::functions::{FunctionKind, function_kind, function_names, scalar_name};
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
+pub(crate) use self::operators::DOUBLE;
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
@@ -57,6 +63,7 @@ pub(crate) use self::relation::source_of;
 pub(crate) use self::set_operation::{
     SetOperationNode, as_set_operation, name as set_operation_name,
 };
+pub(crate) use self::time_window::is_time_window;
 pub use self::view::PlannedView;
 pub use self::write::PlannedWrite;
 use crate::catalog::Catalog;
@@ -98,10 +105,8 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
-        let mut query = Box::new(query.clone());
-        frame::normalize(&mut query);
         let plan = context
-            .plan(ast::Statement::Query(query))
+            .plan(ast::Statement::Query(Box::new(query.clone())))
             .map_err(|error| Error::from_datafusion(&error).at(start))?;
         Extent::of(&plan).map_err(|error| error.at(start))?;
         set_operation::plan(plan)

@@ -3,7 +3,7 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{ColumnOption, Expr};
+use sqlparser::ast::{BinaryOperator, ColumnOption, Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -21,6 +21,9 @@ pub(crate) struct Alluvium {
 }
 
 const GENERIC: GenericDialect = GenericDialect;
+
+/// The precedence of `^`: above `*`, below `::`.
+const POWER: u8 = 45;
 
 /// How often the parser may begin an expression, per token. Where one reading of the text fails it tries another, and
 /// nested readings that fail would take exponential time.
@@ -161,7 +164,7 @@ impl Dialect for Alluvium {
             || GENERIC.is_reserved_for_identifier(keyword)
     }
 
-    /// `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
+    /// `^` is the power. `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
     /// right side.
     fn parse_infix(
         &self,
@@ -169,6 +172,14 @@ impl Dialect for Alluvium {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if parser.consume_token(&Token::Caret) {
+            let left = Box::new(left.clone());
+            return Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
+                left,
+                op: BinaryOperator::PGExp,
+                right: Box::new(right),
+            }));
+        }
         let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             false
         } else if parser.parse_keywords(&[
@@ -198,7 +209,13 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `TABLE bid`, as an argument of a function of relations. Ends the parser if it takes too many steps.
+    /// `^` is the power: it binds more tightly than `*`, as in Postgres.
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        (parser.peek_token_ref().token == Token::Caret).then_some(Ok(POWER))
+    }
+
+    /// `-2 ^ 2` is the square of -2, as in Postgres; and `TABLE bid` is an argument of a function of relations.
+    /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
         self.steps.set(self.steps.get().saturating_sub(1));
@@ -210,6 +227,13 @@ impl Dialect for Alluvium {
             && is_keyword(&parser.peek_nth_token_ref(1).token, Keyword::INTERVAL)
         {
             return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        if parser.consume_token(&Token::Minus) {
+            return Some(
+                parser
+                    .parse_subexpr(POWER)
+                    .map(|expr| Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(expr) }),
+            );
         }
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         if word.keyword != Keyword::TABLE

@@ -6,13 +6,13 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::shape::shape;
 use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, nested_types,
 };
 use crate::error::{Error, Position, Result};
+use crate::syntax;
 
 /// Statements that sqlparser parses and Alluvium does not support, by their first word.
 const REFUSED: &[&str] = &[
@@ -61,33 +61,14 @@ const REFUSED: &[&str] = &[
     "VACUUM",
 ];
 
-/// The largest number of levels of the definition of a table, which only DEFAULT makes deep. Every INSERT evaluates it.
-const DEEPEST_DEFAULT: usize = 100;
-
-/// The kind of the statement in `tokens`, and the number of levels of its syntax tree; `text` is their source.
-pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<(StatementKind, usize)> {
+/// The kind of the statement in `tokens`; `text` is their source.
+pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
     let tokens = nested_types::respell(tokens);
     let dialect = Alluvium::new(tokens.len());
-    let mut kind =
-        parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
-            true => error.at(dialect.reached()),
-            false => error,
-        })?;
-    let depth = match &mut kind {
-        StatementKind::Query(query)
-        | StatementKind::ExplainSelect(query)
-        | StatementKind::CopyTo { query, .. } => shape(query.as_mut())?,
-        StatementKind::Insert(insert) => shape(insert.as_mut())?,
-        StatementKind::Update(update) => shape(update.as_mut())?,
-        StatementKind::Delete(delete) => shape(delete.as_mut())?,
-        StatementKind::CreateView(view) => {
-            let depth = shape(view.query.as_mut())?;
-            file::refuse(&view.query, &tokens)?;
-            depth
-        }
-        _ => 0,
-    };
-    Ok((kind, depth))
+    parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
+        true => error.at(dialect.reached()),
+        false => error,
+    })
 }
 
 fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<StatementKind> {
@@ -100,7 +81,13 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "CREATE" if word(1) == "TABLE" && word(3) == "FROM" => {
             copy::create_table(&mut parser).map_err(syntax_error)?
         }
-        "CREATE" => create(&mut parser, &words, start, text)?,
+        "CREATE" => {
+            let created = create(&mut parser, &words, start, text)?;
+            if let StatementKind::CreateView(view) = &created {
+                file::refuse(&view.query, tokens)?;
+            }
+            created
+        }
         "START" if tokens.len() == 1 => {
             parser.advance_token();
             StatementKind::Start
@@ -112,10 +99,15 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             let (name, position) = relation_name(&name)?;
             StatementKind::Subscribe { name, position }
         }
-        "COPY" => copy::read(&mut parser).map_err(syntax_error)?,
-        "SELECT" | "WITH" | "VALUES" | "(" => {
-            StatementKind::Query(parser.parse_query().map_err(syntax_error)?)
+        "COPY" => {
+            let mut copied = copy::read(&mut parser).map_err(syntax_error)?;
+            if let StatementKind::CopyTo { query, .. } = &mut copied {
+                syntax::normalize(query)?;
+                syntax::check(query)?;
+            }
+            copied
         }
+        "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
         "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
         | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
         "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
@@ -136,6 +128,14 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         ));
     }
     Ok(kind)
+}
+
+/// A query that stands for itself.
+fn query(parser: &mut Parser<'_>) -> Result<Box<ast::Query>> {
+    let mut query = parser.parse_query().map_err(syntax_error)?;
+    syntax::normalize(&mut query)?;
+    syntax::check(&query)?;
+    Ok(query)
 }
 
 fn create(
@@ -167,13 +167,13 @@ fn create(
     };
     match (parser.parse_statement().map_err(syntax_error)?, kind) {
         (ast::Statement::CreateTable(mut create), None) => {
-            if shape(&mut create)? > DEEPEST_DEFAULT {
-                let message = format!("a DEFAULT nests at most {DEEPEST_DEFAULT} levels deep");
-                return Err(Error::new(message, start));
-            }
+            syntax::normalize(&mut create)?;
+            syntax::check_table(&create)?;
             Ok(StatementKind::CreateTable(TableDefinition::read(create, text)?))
         }
-        (ast::Statement::CreateView(create), Some(kind)) => {
+        (ast::Statement::CreateView(mut create), Some(kind)) => {
+            syntax::normalize(&mut create)?;
+            syntax::check_view(&create)?;
             Ok(StatementKind::CreateView(ViewDefinition::read(create, kind, text)?))
         }
         _ => Err(Error::not_supported(words[..words.len().min(3)].join(" "), start)),
@@ -188,34 +188,46 @@ fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<Statement
         return Ok(StatementKind::ExplainView { name, position });
     }
     match parser.peek_token_ref().token.to_string().to_uppercase().as_str() {
-        "SELECT" | "WITH" | "VALUES" | "(" => {
-            Ok(StatementKind::ExplainSelect(parser.parse_query().map_err(syntax_error)?))
-        }
+        "SELECT" | "WITH" | "VALUES" | "(" => Ok(StatementKind::ExplainSelect(query(parser)?)),
         other => Err(Error::not_supported(format!("EXPLAIN {other}"), start)),
     }
 }
 
 /// Statements that sqlparser parses.
 fn sort(
-    statement: ast::Statement,
+    mut statement: ast::Statement,
     words: &[String],
     start: Option<Position>,
 ) -> Result<StatementKind> {
+    syntax::normalize(&mut statement)?;
     match statement {
-        ast::Statement::Insert(insert) => Ok(StatementKind::Insert(Box::new(insert))),
-        ast::Statement::Update(update) => Ok(StatementKind::Update(Box::new(update))),
-        ast::Statement::Delete(delete) => Ok(StatementKind::Delete(Box::new(delete))),
+        ast::Statement::Insert(insert) => {
+            syntax::check_insert(&insert)?;
+            Ok(StatementKind::Insert(Box::new(insert)))
+        }
+        ast::Statement::Update(update) => {
+            syntax::check_update(&update)?;
+            Ok(StatementKind::Update(Box::new(update)))
+        }
+        ast::Statement::Delete(delete) => {
+            syntax::check_delete(&delete)?;
+            Ok(StatementKind::Delete(Box::new(delete)))
+        }
         ast::Statement::StartTransaction {
             modes,
             modifier: None,
             statements,
             exception: None,
-            ..
+            has_end_keyword: false,
+            begin: _,
+            transaction: _,
         } if statements.is_empty() => match modes.first() {
             None => Ok(StatementKind::Begin),
             Some(mode) => Err(Error::not_supported(format!("BEGIN {mode}"), start)),
         },
-        ast::Statement::Commit { chain: false, modifier: None, .. } => Ok(StatementKind::Commit),
+        ast::Statement::Commit { chain: false, modifier: None, end: _ } => {
+            Ok(StatementKind::Commit)
+        }
         ast::Statement::Rollback { chain: false, savepoint: None } => Ok(StatementKind::Rollback),
         ast::Statement::Rollback { savepoint: Some(name), .. } => {
             Err(Error::not_supported("ROLLBACK TO SAVEPOINT", Position::of_span(name.span)))
@@ -225,9 +237,11 @@ fn sort(
             if_exists,
             names,
             cascade,
+            // The default.
+            restrict: _,
             purge: false,
+            temporary: false,
             table: None,
-            ..
         } => {
             let [name] = names.as_slice() else {
                 return Err(Error::not_supported(

@@ -4,7 +4,7 @@
 //! to the original text. Parsing does not look at the catalog: the [planner](crate::planner) resolves names.
 //!
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
-//! - `dialect` lists the differences from sqlparser's generic SQL, and `shape` balances long chains and refuses deep trees;
+//! - `dialect` lists the differences from sqlparser's generic SQL, and `room` bounds the depth of its trees;
 //! - `table` and `view` read definitions, `nested_types` their types, `connector` and `json` their connectors;
 //! - `copy` reads COPY, `file` finds the files that queries name.
 mod connector;
@@ -14,7 +14,7 @@ mod file;
 mod json;
 mod kind;
 mod nested_types;
-mod shape;
+mod room;
 mod statements;
 mod table;
 mod view;
@@ -24,7 +24,6 @@ use sqlparser::ast;
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
-pub(crate) use self::shape::check_type;
 pub use self::statements::{Statements, parse};
 pub use self::table::{TableDefinition, is_column_type};
 pub use self::view::{ViewDefinition, ViewKind};
@@ -39,7 +38,7 @@ pub struct Statement {
     pub text: String,
     /// Where it starts.
     pub position: Position,
-    /// The number of levels of its syntax tree, for [`with_room`](crate::stack::with_room).
+    /// A bound of the number of levels of its syntax tree, for [`with_room`](crate::stack::with_room).
     pub depth: usize,
 }
 

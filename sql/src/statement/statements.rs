@@ -5,7 +5,7 @@ use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use super::dialect::Alluvium;
-use super::{Statement, kind, shape};
+use super::{Statement, kind, room};
 use crate::error::{Error, Position, Result};
 
 /// The message where the parser does not follow any further.
@@ -80,7 +80,7 @@ impl Iterator for Statements {
             let to = self.offset(end);
             let text = self.text[from..to].to_string();
             let position = Position { line: start.line, column: start.column };
-            let read = shape::with_room(tokens, |tokens| kind::read(tokens, &text));
+            let read = room::with_room(tokens, |tokens| kind::read(tokens, &text));
             let read = read
                 .map_err(|error| error.at(Some(Position { line: end.line, column: end.column })));
             self.ended |= read.is_err();

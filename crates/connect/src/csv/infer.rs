@@ -10,10 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
 use super::options::Options;
 use super::record::{Reading, Record, Records};
-use crate::input::{self, failed};
-
-/// How many records are looked at.
-const SAMPLE: usize = 20_480;
+use crate::input::{self, SAMPLE, SAMPLE_BYTES, failed};
 
 /// The columns of the (first) file that a path names: named by its first line, unless `HEADERS false` is said.
 ///
@@ -31,14 +28,18 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<StringBuilder> = Vec::new();
     let null_value = read.null_value.unwrap_or_default();
+    let mut bytes = 0;
     for _ in 0..SAMPLE {
+        if bytes >= SAMPLE_BYTES {
+            break;
+        }
         match records.read(&mut record).map_err(failed)? {
             Reading::End => break,
             Reading::Malformed(problem) if names.is_none() && has_header => {
                 return Err(Error::source(format!("{}:1: {problem}", path.display())));
             }
             Reading::Malformed(_) => continue,
-            Reading::Record => {}
+            Reading::Record => bytes += record.bytes(),
         }
         let Some(names) = &names else {
             let fields = 0..record.len();

@@ -9,8 +9,8 @@
 //!   names of columns is a header.
 //! - NULL is an unquoted field that is the `NULL_VALUE`, or empty if none is given. An empty field of
 //!   a column that is not of text is NULL in any case. A quoted field of text is never NULL.
-//! - Values are written as in SQL text; a timestamp may also be written as ISO 8601 has it, bytes as `\x` and
-//!   hexadecimal digits, and lists, structs and maps are JSON.
+//! - Values are written as in SQL text, a timestamp as `2013-01-01 10:00:00`; bytes are `\x` and hexadecimal digits,
+//!   lists, structs and maps JSON. A timestamp is also read as ISO 8601 has it.
 //! - A row is refused, and reading goes on, if it has too many or too few fields, a text that is not
 //!   a value of its column's type, no value where there has to be one, bytes that are not UTF-8, or
 //!   quotes that do not match.
@@ -102,8 +102,9 @@ struct CsvReader {
     /// The number of fields a record must have.
     width: usize,
     columns: Columns,
-    /// The number of records in a portion.
+    /// The number of records in a portion, and the bytes of their text.
     batch_rows: usize,
+    batch_bytes: usize,
 }
 
 impl CsvReader {
@@ -142,6 +143,7 @@ impl CsvReader {
             width,
             columns: Columns::new(request, &fields, options.null_value.as_deref()),
             batch_rows: request.batch_rows,
+            batch_bytes: request.batch_bytes,
         })
     }
 }
@@ -149,8 +151,8 @@ impl CsvReader {
 impl SourceReader for CsvReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         let mut refused = Vec::new();
-        let mut count = 0;
-        while count < self.batch_rows {
+        let (mut count, mut bytes) = (0, 0);
+        while count == 0 || count < self.batch_rows && bytes < self.batch_bytes {
             let reading = match self.first.take() {
                 Some(reading) => reading,
                 None => self
@@ -165,6 +167,7 @@ impl SourceReader for CsvReader {
                 Reading::Record if self.record.is_blank() && self.width != 1 => continue,
                 Reading::Record if self.record.len() == self.width => {
                     self.columns.push(&self.record);
+                    bytes += self.record.bytes();
                     count += 1;
                     continue;
                 }

@@ -45,6 +45,11 @@ impl Record {
         self.fields.len()
     }
 
+    /// The length of all fields.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Whether nothing at all stood on the line.
     pub fn is_blank(&self) -> bool {
         self.fields.len() == 1 && self.field(0).text.is_empty() && !self.field(0).quoted

@@ -12,10 +12,7 @@ use serde_json::Value;
 use super::keys::keys;
 use super::options::Options;
 use super::records::Records;
-use crate::input::{self, failed};
-
-/// How many objects are looked at.
-const SAMPLE: usize = 20_480;
+use crate::input::{self, SAMPLE, SAMPLE_BYTES, failed};
 
 /// The columns of the (first) file that a path names: all members of its first objects, in the order in which
 /// they first occur. Those that are wrong are passed over.
@@ -28,7 +25,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
     let mut values: Vec<Value> = Vec::new();
-    if let Some((objects, _)) = records.read(SAMPLE, path).map_err(failed)? {
+    if let Some((objects, _)) = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)? {
         for object in 0..objects.len() {
             let text = objects.text(object..object + 1);
             let Ok(value) = serde_json::from_slice(text) else { continue };

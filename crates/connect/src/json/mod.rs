@@ -135,7 +135,8 @@ impl JsonReader {
 impl SourceReader for JsonReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         let failed = |error| failed("read", &self.path, &error);
-        let batch = self.records.read(self.request.batch_rows, &self.path).map_err(failed)?;
+        let SourceRequest { batch_rows, batch_bytes, .. } = self.request;
+        let batch = self.records.read(batch_rows, batch_bytes, &self.path).map_err(failed)?;
         let Some((records, refused)) = batch else { return Ok(None) };
         let wrong = |error| failed(io::Error::other(error));
         let decoder = match &mut self.decoder {

@@ -90,11 +90,19 @@ impl Records {
         Ok(records)
     }
 
-    /// Up to `most` objects, and the text between them that is refused; `None` at the end of the file.
-    pub fn read(&mut self, most: usize, file: &Path) -> io::Result<Option<(Batch, Vec<Refusal>)>> {
+    /// Up to `most` objects of `bytes` bytes, give or take one, and the text between them that is refused; `None` at the
+    /// end of the file.
+    pub fn read(
+        &mut self,
+        most: usize,
+        bytes: usize,
+        file: &Path,
+    ) -> io::Result<Option<(Batch, Vec<Refusal>)>> {
         let mut batch = Batch::default();
         let mut refused = Vec::new();
-        while batch.len() + refused.len() < most {
+        let mut count = 0;
+        while count == 0 || count < most && batch.text.len() < bytes {
+            count += 1;
             let more = match self.array {
                 None => self.read_line_object(&mut batch)?,
                 Some(place) => self.read_item(place, &mut batch)?,
@@ -272,7 +280,7 @@ mod tests {
         let mut records = Records::new(Box::new(text.as_bytes())).unwrap();
         let mut all = Vec::new();
         loop {
-            match records.read(2, Path::new("f")) {
+            match records.read(2, usize::MAX, Path::new("f")) {
                 Ok(None) => return all,
                 Err(error) => {
                     all.push((0, error.to_string()));

@@ -11,6 +11,7 @@ use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::options;
 use crate::fit::{Fit, type_name};
@@ -72,7 +73,8 @@ impl ParquetReader {
         });
         let columns = columns.collect();
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-        let builder = builder.with_projection(mask).with_batch_size(request.batch_rows);
+        let rows = batch_rows(builder.metadata(), &mask, request);
+        let builder = builder.with_projection(mask).with_batch_size(rows);
         let rows = guarded(path, || builder.build().map_err(io::Error::other))?;
         let path = path.to_owned();
         Ok(Self { path, rows, columns, at: 0, size, count, reported: 0 })
@@ -130,6 +132,26 @@ fn guarded<R>(path: &Path, read: impl FnOnce() -> io::Result<R>) -> Result<R> {
     let read = catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::InvalidData, "the file is damaged")));
     read.map_err(|error| failed("read", path, &error))
+}
+
+/// How many rows make a portion. The rows of a row group have the average length that the file says of it; the longest
+/// average counts.
+fn batch_rows(file: &ParquetMetaData, mask: &ProjectionMask, request: &SourceRequest) -> usize {
+    let fits = |group: &RowGroupMetaData| {
+        let columns = group.columns().iter().enumerate();
+        let columns = columns.filter(|(leaf, _)| mask.leaf_included(*leaf));
+        let bytes: u128 = columns.map(|(_, column)| decoded_bytes(column)).sum();
+        let count = u128::try_from(group.num_rows()).unwrap_or(0);
+        usize::try_from(request.batch_bytes as u128 * count / bytes.max(1)).unwrap_or(usize::MAX)
+    };
+    let shortest = file.row_groups().iter().map(fits).min().unwrap_or(usize::MAX);
+    shortest.min(request.batch_rows).max(1)
+}
+
+/// The bytes of a column's values. Dictionaries make the pages smaller; newer files say how long the text is without.
+fn decoded_bytes(column: &ColumnChunkMetaData) -> u128 {
+    let text = column.unencoded_byte_array_data_bytes().unwrap_or(0);
+    u128::try_from(column.uncompressed_size().max(text)).unwrap_or(0)
 }
 
 /// Whether values of a file's type can be values of a column's. A number is no date, time or bytes, though arrow

@@ -81,7 +81,8 @@ impl File {
         let (path, options) = (self.path.clone(), self.options.clone());
         let schema = self.schema.clone();
         let has_default = self.defaults.columns().iter().map(|value| value.is_valid(0)).collect();
-        Csv.open(&SourceRequest { path, options, schema, has_default, batch_rows: 16 << 10 })
+        let (batch_rows, batch_bytes) = (16 << 10, 1 << 20);
+        Csv.open(&SourceRequest { path, options, schema, has_default, batch_rows, batch_bytes })
     }
 
     /// The rows with the columns that the file does not have, as an engine completes them.

@@ -51,7 +51,8 @@ fn read(source: &dyn Source, bytes: &[u8], batch_rows: usize) -> Result<(usize, 
     let has_default = vec![false; schema.fields().len()];
     // It may fail here, but it must not panic either.
     let _ = source.infer(&path, &[]);
-    let request = SourceRequest { path, options: Vec::new(), schema, has_default, batch_rows };
+    let (options, batch_bytes) = (Vec::new(), 1 << 20);
+    let request = SourceRequest { path, options, schema, has_default, batch_rows, batch_bytes };
     let mut reader = source.open(&request)?;
     let (mut rows, mut refused) = (0, 0);
     while let Some(portion) = reader.next()? {

@@ -5,5 +5,6 @@ mod connectors;
 mod copy;
 mod csv;
 mod damage;
+mod long;
 mod nested;
 mod workspace;

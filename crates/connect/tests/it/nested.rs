@@ -63,6 +63,7 @@ fn what_is_written_is_read_back() {
             schema: schema.clone(),
             has_default: vec![false; schema.fields().len()],
             batch_rows: 2,
+            batch_bytes: 1 << 20,
         };
         let mut reader = source.open(&request).unwrap();
         let mut read = Vec::new();

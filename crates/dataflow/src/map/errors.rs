@@ -1,6 +1,5 @@
 //! Errors as rows.
 
-use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, RecordBatch, StringBuilder};
@@ -10,6 +9,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion_common::DataFusionError;
 
 use crate::delta::{Delta, Times, batch};
+use crate::shorten::{print, shorten};
 
 /// The characters after which a printed row is cut off.
 const ROW_LIMIT: usize = 240;
@@ -63,9 +63,9 @@ impl<T: Clone> ErrorRows<T> {
         time: T,
         weight: i64,
     ) {
-        self.expressions.append_value(expression);
+        self.expressions.append_value(shorten(expression));
         self.rows.append_value(print_row(rows, row));
-        self.messages.append_value(message);
+        self.messages.append_value(shorten(message));
         self.times.push(time);
         self.weights.push(weight);
     }
@@ -97,17 +97,15 @@ fn print_row(rows: &RecordBatch, row: usize) -> String {
             }
             _ => "",
         };
-        let written = match ArrayFormatter::try_new(column, &options) {
-            Ok(values) => {
-                write!(text, "{}={quote}{}{quote}", field.name(), values.value(row)).is_ok()
-            }
-            Err(_) => false,
-        };
-        if !written {
+        let left = ROW_LIMIT.saturating_sub(text.chars().count());
+        let Ok(values) = ArrayFormatter::try_new(column, &options) else {
             text.push('?');
-        }
-        if let Some((cut, _)) = text.char_indices().nth(ROW_LIMIT) {
-            text.truncate(cut);
+            continue;
+        };
+        let value = values.value(row);
+        let (shown, is_all) = print(format_args!("{}={quote}{value}{quote}", field.name()), left);
+        text.push_str(&shown);
+        if !is_all {
             text.push('…');
             break;
         }
@@ -115,17 +113,23 @@ fn print_row(rows: &RecordBatch, row: usize) -> String {
     text
 }
 
-/// The message of an error for users, without the internal context that DataFusion adds.
+/// The message of an error for users, [shortened](crate::shorten), without the internal context that DataFusion adds.
 pub fn message(error: &DataFusionError) -> String {
+    shorten(whole_message(error))
+}
+
+fn whole_message(error: &DataFusionError) -> String {
     match error {
         DataFusionError::ArrowError(error, _) => arrow_message(error),
         DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => {
-            message(error)
+            whole_message(error)
         }
-        DataFusionError::Shared(error) => message(error),
-        DataFusionError::Collection(errors) => errors.first().map_or_else(String::new, message),
+        DataFusionError::Shared(error) => whole_message(error),
+        DataFusionError::Collection(errors) => {
+            errors.first().map_or_else(String::new, whole_message)
+        }
         DataFusionError::External(error) => match error.downcast_ref::<DataFusionError>() {
-            Some(error) => message(error),
+            Some(error) => whole_message(error),
             None => plain(&error.to_string()),
         },
         other => plain(&other.strip_backtrace()),
@@ -140,7 +144,7 @@ fn arrow_message(error: &ArrowError) -> String {
             format!("overflow: {operation}")
         }
         ArrowError::ExternalError(error) => match error.downcast_ref::<DataFusionError>() {
-            Some(error) => message(error),
+            Some(error) => whole_message(error),
             None => plain(&error.to_string()),
         },
         ArrowError::CastError(text)

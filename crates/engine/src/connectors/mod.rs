@@ -7,6 +7,8 @@ mod parse;
 
 use std::sync::Arc;
 
+use alluvium_trace::memory::MemoryBudget;
+
 pub(crate) use parse::{FormatOption, checked, format};
 
 use crate::error::Result;
@@ -27,12 +29,13 @@ impl Connectors {
         sources: Vec<Arc<dyn Source>>,
         sinks: Vec<Arc<dyn Sink>>,
         poison: Arc<Poison>,
+        budget: &MemoryBudget,
     ) -> Self {
         Self {
             formats: Arc::new(Registry::new(sources, sinks, poison.clone())),
             inputs: Inputs::new(poison),
             outputs: Outputs::default(),
-            refusals: Arc::default(),
+            refusals: Arc::new(Refusals::new(budget)),
         }
     }
 

@@ -18,6 +18,7 @@ use datafusion::physical_plan::memory::{LazyBatchGenerator, LazyMemoryExec};
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::Error;
+use crate::settings::Settings;
 use crate::source::{Inferred, InputReader, Registry, Source, SourceRequest};
 use crate::writer::complete_with_nulls;
 
@@ -35,13 +36,14 @@ impl File {
         path: PathBuf,
         schema: SchemaRef,
         inferred: Inferred,
-        batch_rows: usize,
+        settings: &Settings,
     ) -> Self {
         let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let has_default = vec![false; schema.fields().len()];
         let options = inferred.options;
-        let request = SourceRequest { path, options, schema, has_default, batch_rows };
+        let Settings { batch_rows, batch_bytes, .. } = *settings;
+        let request = SourceRequest { path, options, schema, has_default, batch_rows, batch_bytes };
         Self { source, request }
     }
 }

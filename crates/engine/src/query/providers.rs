@@ -69,7 +69,7 @@ impl Reader {
         }
         if names.iter().any(|name| name == ERRORS) {
             let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
-            let refused = self.refusals.rows(pinned.epoch);
+            let refused = self.refusals.rows(pinned.epoch)?;
             let table = errors::table(&views, view_parts, pinned.epoch, refused)?;
             providers.insert(ERRORS.to_owned(), table);
         }

@@ -13,7 +13,7 @@ use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::sink::{SinkRequest, Visibility};
-use crate::source::{Portion, Refusal, Source, SourceRequest};
+use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
 use crate::writer::column_names;
 
 /// How many refused rows an outcome lists.
@@ -127,23 +127,24 @@ impl Session {
                 schema: Arc::new(entry.schema.project(columns)?),
                 has_default: columns.iter().map(|&column| exist[column]).collect(),
                 batch_rows: instance.settings.batch_rows,
+                batch_bytes: instance.settings.batch_bytes,
             };
             let Some(transaction) = transaction else { return Ok(0) };
             let mut staging = transaction.begin_staging(entry);
-            let mut refusals = Vec::new();
+            let mut refusing = Refusing::new(instance.context.budget());
             let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
             while let Some(portion) = reader.next()? {
                 check_left_out(entry, columns, &exist)?;
                 let Portion { rows, absent, .. } = &portion;
                 staging.insert(&defaults.complete(&column_names(rows), rows, absent)?)?;
-                refused += portion.refused.len() as u64;
-                refusals.extend(portion.refused);
+                refusing.extend(portion.refused);
             }
-            messages = refusals.iter().take(REPORTED).cloned().collect();
-            transaction.check_refused(&refusals)?;
+            refused = refusing.len();
+            messages = refusing.kept().iter().take(REPORTED).cloned().collect();
+            transaction.check_refused(refusing.kept())?;
             let rows = session.finish_staging(staging)?;
             if let Some(transaction) = &mut session.transaction {
-                transaction.refuse(&entry.name, origin.source.name(), refusals);
+                transaction.refuse(&entry.name, origin.source.name(), refusing);
             }
             Ok(rows)
         })?;

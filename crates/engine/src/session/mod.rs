@@ -89,17 +89,17 @@ impl Session {
         statement: &Statement,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
-        self.instance().poison.check()?;
+        let poison = self.instance().poison.clone();
+        poison.check()?;
         let depth = statement.depth + self.instance().definitions.catalog.deepest();
-        stack::with_room(depth, || self.run_here(statement, parameters))
-    }
-
-    fn run_here(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
-        check_parameters(&statement.kind, parameters.len())
-            .map_err(Error::from)
-            .and_then(|()| self.dispatch(&statement.kind, parameters))
-            .and_then(|outcome| self.instance().reader.check_views().map(|()| outcome))
-            .map_err(|error| error.at(statement.position))
+        let ran = poison.guard(|| {
+            stack::with_room(depth, || {
+                check_parameters(&statement.kind, parameters.len())?;
+                let outcome = self.dispatch(&statement.kind, parameters)?;
+                self.instance().reader.check_views().map(|()| outcome)
+            })
+        });
+        ran.map_err(|error| error.at(statement.position))
     }
 
     fn dispatch(
@@ -242,8 +242,8 @@ impl Session {
             let source = self.instance().connectors.formats.source(None, &path)?;
             let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
             let schema = TableDefinition::columns(&inferred.schema)?;
-            let rows = self.instance().settings.batch_rows;
-            Ok((name, File::new(source, path, schema, inferred, rows)))
+            let settings = &self.instance().settings;
+            Ok((name, File::new(source, path, schema, inferred, settings)))
         };
         files(statement).into_iter().map(file).collect()
     }

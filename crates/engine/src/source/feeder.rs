@@ -12,7 +12,7 @@ use std::thread;
 use alluvium_sql::stack;
 
 use super::inputs::Input;
-use super::{InputReader, SourceRequest};
+use super::{InputReader, Refusing, SourceRequest};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
@@ -66,6 +66,7 @@ impl Instance {
             schema: entry.schema.clone(),
             has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
             batch_rows: self.settings.batch_rows,
+            batch_bytes: self.settings.batch_bytes,
         };
         let opened = self.connectors.formats.open(&*input.source, &request);
         opened.map_err(|error| named(input, error))
@@ -114,7 +115,9 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         let rows = portion.rows.num_rows() as u64;
         transaction.check_refused(&portion.refused)?;
         transaction.insert_portion(&input.table, &portion)?;
-        transaction.refuse(&input.table, &input.name, portion.refused.clone());
+        let mut refusing = Refusing::new(instance.context.budget());
+        refusing.extend(portion.refused.iter().cloned());
+        transaction.refuse(&input.table, &input.name, refusing);
         in_flight.push_back(transaction.commit()?);
         input.count(rows, portion.bytes, portion.refused);
         if in_flight.len() > IN_FLIGHT

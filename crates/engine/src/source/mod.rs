@@ -25,7 +25,7 @@ use arrow::datatypes::SchemaRef;
 
 pub(crate) use inputs::{Input, Inputs};
 pub use progress::{Progress, SourceProgress, SourceState};
-pub(crate) use refusals::Refusals;
+pub(crate) use refusals::{Refusals, Refusing};
 pub(crate) use registry::{InputReader, OutputWriter, Registry};
 
 use crate::error::{Error, Result};
@@ -84,6 +84,8 @@ pub struct SourceRequest {
     pub has_default: Vec<bool>,
     /// How many rows a portion should have at most.
     pub batch_rows: usize,
+    /// How many bytes the rows of a portion should have at most, give or take one row.
+    pub batch_bytes: usize,
 }
 
 impl SourceRequest {

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use alluvium_dataflow::shorten::shorten;
 use arrow::array::RecordBatch;
 
 use super::{Inferred, Portion, Source, SourceReader, SourceRequest};
@@ -118,9 +119,15 @@ pub(crate) struct InputReader {
 }
 
 impl InputReader {
-    /// The next rows, as [`SourceReader::next`].
+    /// The next rows, as [`SourceReader::next`], with messages that are not longer than anyone reads.
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
-        self.guard.call(|| self.reader.next())
+        let mut portion = self.guard.call(|| self.reader.next())?;
+        if let Some(portion) = &mut portion {
+            for refusal in &mut portion.refused {
+                refusal.message = shorten(std::mem::take(&mut refusal.message));
+            }
+        }
+        Ok(portion)
     }
 }
 

@@ -14,6 +14,9 @@ use crate::error::Result;
 /// Changes of fewer rows than this are merged.
 const SMALL: usize = 1024;
 
+/// And of fewer bytes than this, up to as many.
+const SMALL_BYTES: usize = 1 << 20;
+
 /// Rows of a table, by how much each of them changes, and their place among the changes of a transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct TableChange {
@@ -115,7 +118,14 @@ impl TableChange {
     pub(crate) fn coalesce(changes: Vec<Self>, budget: &MemoryBudget) -> Result<Vec<Self>> {
         let mut coalesced: Vec<Self> = Vec::with_capacity(changes.len());
         let mut sequence = 0;
-        for run in changes.chunk_by(|one, next| one.is_followed_by(next)) {
+        let mut bytes = 0;
+        let mut joins = |one: &Self, next: &Self| {
+            bytes += one.rows.bytes();
+            let joins = one.is_followed_by(next) && bytes + next.rows.bytes() < SMALL_BYTES;
+            bytes = if joins { bytes } else { 0 };
+            joins
+        };
+        for run in changes.chunk_by(|one, next| joins(one, next)) {
             let rows = match run[0].rows.in_memory() {
                 Some(batch) if run.len() > 1 => {
                     let batches = run.iter().filter_map(|change| change.rows.in_memory());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::layout::assemble;
 use alluvium_trace::memory::{Charge, MemoryBudget};
-use arrow::array::{Array, ArrayData, RecordBatch, make_array};
+use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch, make_array};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 
@@ -31,13 +31,17 @@ pub(super) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, u
     let mut all = 0;
     let columns = rows.columns().iter().map(|column| {
         let array = column.to_data();
-        let bytes = array.get_slice_memory_size();
-        let bytes = bytes.unwrap_or_else(|_| column.get_array_memory_size());
+        let bytes = bytes(column, &array);
         all += bytes;
         make_array(data(array, &Arc::new(budget.charge(bytes))))
     });
     let columns = columns.collect();
     (assemble(rows.schema(), columns, rows.num_rows()), all)
+}
+
+/// How much memory a column takes, without that of a larger one that it is sliced from.
+pub(super) fn bytes(column: &ArrayRef, array: &ArrayData) -> usize {
+    array.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
 }
 
 fn data(array: ArrayData, charge: &Arc<Charge>) -> ArrayData {

@@ -25,7 +25,7 @@ use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::source::{Portion, Refusal};
+use crate::source::{Portion, Refusal, Refusing};
 use crate::worker::DataflowId;
 use crate::writer::{WriteGuard, Writer, column_names};
 
@@ -33,7 +33,7 @@ use crate::writer::{WriteGuard, Writer, column_names};
 struct Refused {
     table: String,
     source: String,
-    refusals: Vec<Refusal>,
+    rows: Refusing,
 }
 
 /// An open transaction. Dropping it rolls it back.
@@ -154,8 +154,8 @@ impl Transaction {
             let changes = changes.map(|(table, staged)| Ok((table, staged.into_changes(budget)?)));
             writer.commit(changes.collect::<Result<_>>()?, self.time)?
         };
-        for Refused { table, source, refusals } in &self.refused {
-            self.instance.connectors.refusals.add(table, source, epoch, refusals)?;
+        for Refused { table, source, rows } in &self.refused {
+            self.instance.connectors.refusals.add(table, source, epoch, rows)?;
         }
         Ok(epoch)
     }
@@ -170,10 +170,10 @@ impl Transaction {
 
     /// Adds rows that a source refused to bring into a table; `alluvium.errors` shows them once the transaction has
     /// committed.
-    pub(crate) fn refuse(&mut self, table: &str, source: &str, refusals: Vec<Refusal>) {
-        if !refusals.is_empty() {
+    pub(crate) fn refuse(&mut self, table: &str, source: &str, rows: Refusing) {
+        if rows.len() > 0 {
             let (table, source) = (table.to_owned(), source.to_owned());
-            self.refused.push(Refused { table, source, refusals });
+            self.refused.push(Refused { table, source, rows });
         }
     }
 

@@ -19,6 +19,9 @@ use crate::error::{Error, Result};
 /// How many rows go into one piece of a file.
 const PIECE_ROWS: usize = 8192;
 
+/// How many bytes do, as far as rows are of one length.
+const PIECE_BYTES: usize = 2 << 20;
+
 /// Rows of one table.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
@@ -48,6 +51,12 @@ impl Rows {
     /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// How much memory they take, without that of a larger batch that they are sliced from.
+    pub(super) fn bytes(&self) -> usize {
+        let columns = self.in_memory().into_iter().flat_map(RecordBatch::columns);
+        columns.map(|column| counted::bytes(column, &column.to_data())).sum()
     }
 
     /// The rows, if they are in memory.
@@ -122,8 +131,10 @@ impl Rows {
                 continue;
             };
             let mut parts = Vec::new();
-            for start in (0..batch.num_rows()).step_by(PIECE_ROWS) {
-                let part = batch.slice(start, PIECE_ROWS.min(batch.num_rows() - start));
+            let fitting = PIECE_BYTES * rows.len() / rows.bytes().max(1);
+            let length = fitting.clamp(1, PIECE_ROWS);
+            for start in (0..batch.num_rows()).step_by(length) {
+                let part = batch.slice(start, length.min(batch.num_rows() - start));
                 let mut stream = StreamWriter::try_new(Vec::new(), part.schema_ref())?;
                 stream.write(&part)?;
                 let bytes = stream.into_inner()?;

@@ -13,6 +13,8 @@
 //! | [`large_buffer`](MemoryPolicy::large_buffer) | 1/16 | | a buffer of unsorted rows this large becomes a sorted run |
 //! | [`large_buffer_when_over`](MemoryPolicy::large_buffer_when_over) | 1/64 | | the same while counted memory exceeds its share |
 //! | [`queued`](MemoryPolicy::queued) | 1/16 | at least 64 KiB | above it producers wait: rows queue between workers |
+//! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time |
+//! | [`refused`](MemoryPolicy::refused) | 1/16 | 64 KiB to 16 MiB | refused rows that are kept to be queried |
 //! | [`prefetch`](MemoryPolicy::prefetch) | 1/16 | at most 8 MiB | the most that one prefetch asks a file for |
 //! | [`scan_windows`](MemoryPolicy::scan_windows) | 1/32 | | read-ahead of all files that are scanned together |
 //! | [`retained_buffer`](MemoryPolicy::retained_buffer) | 1/64 | | the most that an emptied buffer keeps allocated |
@@ -42,6 +44,10 @@ pub struct MemoryPolicy {
     pub large_buffer_when_over: usize,
     /// Rows that may wait between workers before producers stop.
     pub queued: usize,
+    /// Rows that a source reads at a time, give or take one.
+    pub portion: usize,
+    /// Refused rows, with the reasons, that are kept to be queried.
+    pub refused: usize,
     /// The most that is asked for in one prefetch.
     pub prefetch: usize,
     /// Read-ahead of all files that are scanned together.
@@ -73,6 +79,8 @@ impl MemoryPolicy {
             large_buffer: limit / 16,
             large_buffer_when_over: limit / 64,
             queued: (limit / 16).max(64 * KIB),
+            portion: (limit / 16).clamp(256 * KIB, 16 * MIB),
+            refused: (limit / 16).clamp(64 * KIB, 16 * MIB),
             prefetch: (limit / 16).min(8 * MIB),
             scan_windows: limit / 32,
             retained_buffer: limit / 64,

@@ -10,19 +10,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, GroupByExpr, GroupByWithModifier,
-    ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Value,
-    VisitMut, VisitorMut,
+    ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier, Value,
 };
-use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::file::relations;
-use super::kind::fold;
 use crate::error::{Error, Position, Result};
 use crate::planner::scalar_name;
-use crate::stack::{self, DEEPEST};
-
-/// The largest number of tokens one after the other in one element of a list.
-const LONGEST_CHAIN: usize = 250_000;
+use crate::stack::DEEPEST;
+use crate::statement::{fold, relations};
 
 /// The largest number of levels of a type.
 const DEEPEST_TYPE: usize = 64;
@@ -36,67 +30,10 @@ const MOST_COPIES: usize = 1_000;
 /// Chains up to this length keep their shape.
 const SHORT_CHAIN: usize = 64;
 
-/// Reads a statement of these tokens on a stack on which the parser's tree can be walked and dropped.
-pub(super) fn with_room<R>(
-    tokens: Vec<TokenWithSpan>,
-    read: impl FnOnce(Vec<TokenWithSpan>) -> Result<R>,
-) -> Result<R> {
-    let chain = chain(&tokens);
-    if chain > LONGEST_CHAIN {
-        return Err(Error::new("this statement is too long a chain of operators", None));
-    }
-    stack::with_bytes((512 << 10) + chain * (4 << 10), || read(tokens))
-}
-
-/// A bound of the depth of the syntax tree: the largest number of tokens one after the other, where a bracket counts with
-/// its contents, and of a list only its longest element.
-fn chain(tokens: &[TokenWithSpan]) -> usize {
-    /// The length of the element so far, and of the longest one.
-    #[derive(Default)]
-    struct List {
-        element: usize,
-        longest: usize,
-    }
-
-    impl List {
-        fn end(&self) -> usize {
-            self.longest.max(self.element)
-        }
-    }
-
-    let mut open = Vec::new();
-    let mut list = List::default();
-    for token in tokens {
-        list.element += 1;
-        match token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => open.push(mem::take(&mut list)),
-            Token::RParen | Token::RBracket | Token::RBrace => {
-                let inner = list.end();
-                list = open.pop().unwrap_or_default();
-                list.element += inner;
-            }
-            Token::Comma => list = List { element: 0, longest: list.end() },
-            _ => {}
-        }
-    }
-    open.iter().map(List::end).sum::<usize>() + list.end()
-}
-
-/// Balances long chains in a syntax tree, and returns the number of its levels.
-///
-/// # Errors
-/// If that is more than [`DEEPEST`].
-pub(super) fn shape(tree: &mut impl VisitMut) -> Result<usize> {
-    let mut shape = Shape { depth: 0, deepest: 0, functions: 0 };
-    match tree.visit(&mut shape) {
-        ControlFlow::Continue(()) => Ok(shape.deepest),
-        ControlFlow::Break(error) => Err(error),
-    }
-}
-
-struct Shape {
+/// The depth of a syntax tree at the place that a walk has reached.
+#[derive(Default)]
+pub(super) struct Shape {
     depth: usize,
-    deepest: usize,
     /// How many functions are around the present expression.
     functions: usize,
 }
@@ -108,16 +45,14 @@ impl Shape {
         position: impl FnOnce() -> Option<Position>,
     ) -> ControlFlow<Error> {
         self.depth += levels;
-        self.deepest = self.deepest.max(self.depth);
         match self.depth > DEEPEST {
             true => ControlFlow::Break(too_deep(position())),
             false => ControlFlow::Continue(()),
         }
     }
 
-    fn leave(&mut self, levels: usize) -> ControlFlow<Error> {
+    fn leave(&mut self, levels: usize) {
         self.depth -= levels;
-        ControlFlow::Continue(())
     }
 }
 
@@ -129,10 +64,8 @@ fn too_deep(position: Option<Position>) -> Error {
     Error::new(message, position)
 }
 
-impl VisitorMut for Shape {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+impl Shape {
+    pub(super) fn enter_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         balance_unions(&mut query.body);
         if let Err(error) = check_tables(query) {
             return ControlFlow::Break(error);
@@ -140,11 +73,11 @@ impl VisitorMut for Shape {
         self.enter(query_levels(query), || None)
     }
 
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        self.leave(query_levels(query))
+    pub(super) fn leave_query(&mut self, query: &Query) {
+        self.leave(query_levels(query));
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+    pub(super) fn enter_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         let position = Position::of_span(select.select_token.0.span);
         let sets = grouping_sets(&select.group_by);
         if sets > MOST_GROUPING_SETS {
@@ -154,19 +87,19 @@ impl VisitorMut for Shape {
         self.enter(joins(select), || position)
     }
 
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        self.leave(joins(select))
+    pub(super) fn leave_select(&mut self, select: &Select) {
+        self.leave(joins(select));
     }
 
-    fn pre_visit_table_factor(&mut self, _: &mut TableFactor) -> ControlFlow<Error> {
+    pub(super) fn enter_table_factor(&mut self) -> ControlFlow<Error> {
         self.enter(1, || None)
     }
 
-    fn post_visit_table_factor(&mut self, _: &mut TableFactor) -> ControlFlow<Error> {
-        self.leave(1)
+    pub(super) fn leave_table_factor(&mut self) {
+        self.leave(1);
     }
 
-    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+    pub(super) fn enter_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         balance(expression);
         if let Expr::Function(function) = expression {
             if self.functions > 0 {
@@ -182,9 +115,9 @@ impl VisitorMut for Shape {
         self.enter(expression_levels(expression), || end_of(expression))
     }
 
-    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+    pub(super) fn leave_expr(&mut self, expression: &Expr) {
         self.functions -= usize::from(matches!(expression, Expr::Function(_)));
-        self.leave(expression_levels(expression))
+        self.leave(expression_levels(expression));
     }
 }
 
