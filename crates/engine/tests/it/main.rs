@@ -4,6 +4,7 @@ mod copy;
 mod definitions;
 mod failures;
 mod groups;
+mod interrupts;
 mod large;
 mod memory;
 mod now;
