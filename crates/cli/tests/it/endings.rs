@@ -24,7 +24,7 @@ const SOON: Duration = Duration::from_secs(5);
 const PROGRAM: &str = "CREATE TABLE t (a BIGINT, b VARCHAR);
     CREATE MATERIALIZED VIEW sums AS SELECT b, SUM(a) AS s FROM t GROUP BY b;
     CREATE VIEW large AS SELECT * FROM t WHERE a > 5;
-    INSERT INTO t SELECT n, 'row ' || n % 1000 FROM (SELECT UNNEST(range(0, ${ROWS})) AS n);
+    INSERT INTO t SELECT n, 'row ' || (n % 1000) FROM (SELECT UNNEST(range(0, ${ROWS})) AS n);
     COPY (SELECT * FROM t ORDER BY b, a) TO 'copied.csv';
     DELETE FROM t WHERE a % 3 = 0;
     COPY sums TO 'sums.parquet';
