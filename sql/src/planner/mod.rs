@@ -7,7 +7,9 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `arg_extremes` has aggregates that DataFusion lacks.
+//! - `frame_bounds` corrects window frames.
+//! - `operators` plans `^` and numbers.
+//! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
@@ -19,12 +21,13 @@ mod context;
 mod cross_join;
 mod distinct_on;
 mod filter_push_down;
-mod frame;
+mod frame_bounds;
 mod functions;
 mod in_lists;
 mod lateral;
 mod named_casts;
 mod now;
+mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
@@ -34,6 +37,7 @@ mod selected_names;
 mod set_operation;
 mod single_row;
 mod subquery;
+mod sum;
 mod time_window;
 mod validate;
 mod view;
@@ -45,9 +49,10 @@ use sqlparser::ast;
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::function_names;
+pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
+pub(crate) use self::operators::DOUBLE;
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
@@ -55,6 +60,7 @@ pub(crate) use self::relation::source_of;
 pub(crate) use self::set_operation::{
     SetOperationNode, as_set_operation, name as set_operation_name,
 };
+pub(crate) use self::time_window::is_time_window;
 pub use self::view::PlannedView;
 pub use self::write::PlannedWrite;
 use crate::catalog::Catalog;
@@ -96,10 +102,8 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
-        let mut query = Box::new(query.clone());
-        frame::normalize(&mut query);
         context
-            .plan(ast::Statement::Query(query))
+            .plan(ast::Statement::Query(Box::new(query.clone())))
             .and_then(set_operation::plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)

@@ -3,13 +3,13 @@
 mod copy;
 mod definitions;
 mod failures;
-mod groups;
 mod interrupts;
 mod large;
 mod memory;
 mod now;
 mod parameters;
 mod poison;
+mod reach;
 mod sessions;
 mod sharing;
 mod state;

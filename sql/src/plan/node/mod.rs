@@ -54,11 +54,15 @@ use super::{IncrementalPlan, Index, Properties};
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {
-    /// The plans that the node reads.
-    fn inputs(&self) -> Vec<&IncrementalPlan>;
+    /// The plans that the node reads; none for a leaf.
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        Vec::new()
+    }
 
     /// As [`PlanNode::inputs`], for changes that keep their rows.
-    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan>;
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        Vec::new()
+    }
 
     /// The plan of this node reduced to the columns `required`, in this order; there is at least one.
     ///
