@@ -23,6 +23,7 @@ use crate::definitions::Definitions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt;
 use crate::query::{Answer, File, Files, Reading, relations};
 use crate::transaction::Transaction;
 
@@ -99,7 +100,12 @@ impl Session {
                 self.instance().reader.check_views().map(|()| outcome)
             })
         });
-        ran.map_err(|error| error.at(statement.position))
+        ran.map_err(|error| match error {
+            Error::Poisoned { .. } => error,
+            // Whatever the interrupted part of it made of that.
+            _ if interrupt::is_requested() => Error::Interrupted,
+            _ => error.at(statement.position),
+        })
     }
 
     fn dispatch(

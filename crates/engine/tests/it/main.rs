@@ -4,6 +4,7 @@ mod copy;
 mod deep;
 mod definitions;
 mod failures;
+mod interrupts;
 mod large;
 mod memory;
 mod now;
