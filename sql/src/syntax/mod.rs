@@ -1,13 +1,12 @@
 //! Every part of a statement is used, or refused by name.
 //!
 //! DataFusion's planner ignores parts of the syntax tree that it has no use for: `TABLESAMPLE`, `FOR UPDATE`,
-//! `lower(DISTINCT x)`. This check goes through the tree before anything plans it. It names every variant of the nodes
-//! that it checks, and every field of those that it lets pass, without `..` and `_`, so that a field that a new sqlparser adds does not compile until it
-//! is used or refused here.
+//! `lower(DISTINCT x)`. This check goes through the tree before anything plans it. It lists every variant and every
+//! field by name, without `..` or `_`: a field that a new sqlparser adds is a compile error until it is used or refused here.
 //!
 //! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
 //! - `expression`, `function` and `data_type`: what they are made of;
-//! - `normalize` rewrites what DataFusion does not understand, before the check;
+//! - `normalize` rewrites what DataFusion does not understand, before the check, and `shape` what is too deep for it;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod change;
 mod data_type;
@@ -17,6 +16,7 @@ mod normalize;
 mod query;
 mod relation;
 mod select;
+mod shape;
 mod table;
 mod view;
 
@@ -28,6 +28,7 @@ use sqlparser::tokenizer::Span;
 
 pub(crate) use self::change::{check_delete, check_insert, check_update};
 pub(crate) use self::normalize::normalize;
+pub(crate) use self::shape::check_type;
 pub(crate) use self::table::check_table;
 pub(crate) use self::view::check_view;
 use crate::error::{Error, Position, Result};

@@ -1,9 +1,9 @@
 //! Which dataflows read which.
 //!
 //! A commit advances the tables it changes and the dataflows that read them, directly or through others: it *reaches*
-//! these. All other dataflows stay where they are, and do not run. One that lags behind has no changes on their way: as of
-//! any later epoch it holds what it holds as of its last one, and a dataflow that reads it need not wait for it
-//! ([`alluvium_dataflow::import`]).
+//! these. All other dataflows stay where they are, and do not run. One that was not advanced
+//! has no changes in flight: its contents as of any later epoch are those as of its last one, and a dataflow that reads it
+//! need not wait for it ([`alluvium_dataflow::import`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,10 @@
 //! The engine as its users meet it.
 
 mod copy;
+mod deep;
 mod definitions;
 mod failures;
+mod interrupts;
 mod large;
 mod memory;
 mod now;

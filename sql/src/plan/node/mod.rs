@@ -3,7 +3,7 @@
 //! Columns are numbers into the input's schema. Only [`Map`] evaluates expressions: what another node needs
 //! computed, a map below it computes.
 //!
-//! A new node is one file and one line in the list below. The file has the node, a constructor on
+//! A new node is one file, its `mod` and `pub use`, and one line in the list below. The file has the node, a constructor on
 //! [`IncrementalPlan`] that derives its columns and properties, [`PlanNode`] with pruning, explaining and compiling, and
 //! the operator that it compiles to, with its rendering.
 mod aggregate;

@@ -2,7 +2,8 @@
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
 //! - `sum` does not wrap around; `percentile` interpolates exactly.
-//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out, `similar_to` the patterns of the standard.
+//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out.
+//! - `similar_to` has the patterns of the standard.
 
 mod arg_extremes;
 mod date_bin;
@@ -117,6 +118,13 @@ pub(crate) fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind>
 /// The names of all functions that can be called without OVER.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys()).map(String::as_str)
+}
+
+/// The own name of the scalar function that has this name, which may be an alias.
+pub(crate) fn scalar_name(name: &str) -> Option<&'static str> {
+    let function = FUNCTIONS.scalar.get(name)?;
+    let own = FUNCTIONS.scalar.get(function.name())?;
+    Arc::ptr_eq(function, own).then(|| own.name())
 }
 
 fn by_name<F>(

@@ -15,6 +15,8 @@ use datafusion_expr::{
 };
 use datafusion_functions::datetime;
 
+use crate::planner::in_microseconds;
+
 /// The functions that take formats.
 pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
     let options = ConfigOptions::default();
@@ -28,13 +30,19 @@ pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
         datetime::to_date(),
     ]
     .into_iter()
-    .map(|function| Arc::new(ScalarUDF::from(Completed { function })))
+    .map(move |function| {
+        let seconds = datetime::to_timestamp_seconds(&options);
+        let microseconds = datetime::to_timestamp_micros(&options);
+        Arc::new(ScalarUDF::from(Completed { function, seconds, microseconds }))
+    })
 }
 
 /// A function of a text and formats that are completed.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Completed {
     function: Arc<ScalarUDF>,
+    seconds: Arc<ScalarUDF>,
+    microseconds: Arc<ScalarUDF>,
 }
 
 impl ScalarUDFImpl for Completed {
@@ -51,22 +59,38 @@ impl ScalarUDFImpl for Completed {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.function.return_type(arguments)
+        Ok(in_microseconds(&self.function.return_type(arguments)?))
     }
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.function.return_field_from_args(arguments)
+        let field = self.function.return_field_from_args(arguments)?;
+        let kind = in_microseconds(field.data_type());
+        Ok(Arc::new(field.as_ref().clone().with_data_type(kind)))
     }
 
-    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let result = in_microseconds(arguments.return_type());
+        let function = match (self.name(), arguments.args.first().map(ColumnarValue::data_type)) {
+            // DataFusion's has the range of nanoseconds.
+            ("to_timestamp", Some(kind)) if kind.is_integer() => &self.seconds,
+            ("to_timestamp", Some(kind)) if kind.is_string() => &self.microseconds,
+            _ => &self.function,
+        };
+        Self::completed(function, arguments)?.cast_to(&result, None)
+    }
+}
+
+impl Completed {
+    /// The result of a function, whose formats are completed.
+    fn completed(function: &ScalarUDF, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_text = |value: &ColumnarValue| {
             matches!(value.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
         };
         if arguments.args.len() < 2 || !arguments.args.iter().all(is_text) {
-            return self.function.invoke_with_args(arguments);
+            return function.invoke_with_args(arguments);
         }
         if !arguments.args[1..].iter().any(is_partial) {
-            return self.function.invoke_with_args(arguments);
+            return function.invoke_with_args(arguments);
         }
         let original = arguments.clone();
         let mut values = arguments.args.into_iter();
@@ -74,9 +98,9 @@ impl ScalarUDFImpl for Completed {
         let formats = values.map(|format| mapped(format, completed));
         arguments.args = texts.into_iter().chain(formats).collect::<Result<_>>()?;
         // The error is that of the text as it is.
-        self.function
+        function
             .invoke_with_args(arguments)
-            .or_else(|error| self.function.invoke_with_args(original).and(Err(error)))
+            .or_else(|error| function.invoke_with_args(original).and(Err(error)))
     }
 }
 
