@@ -128,7 +128,14 @@ impl Definitions {
             name: name.clone(),
             schema: planned.schema,
             depends: planned.depends,
-            definition: Definition::View(View { id, kind, logical: planned.logical, plan, uses }),
+            definition: Definition::View(View {
+                id,
+                kind,
+                logical: planned.logical,
+                extent: planned.extent,
+                plan,
+                uses,
+            }),
         });
         removed.map(|()| true)
     }

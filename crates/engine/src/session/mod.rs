@@ -11,6 +11,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use alluvium_sql::planner::{bind, check_parameters};
+use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
@@ -91,10 +92,13 @@ impl Session {
     ) -> Result<Outcome> {
         let poison = self.instance().poison.clone();
         poison.check()?;
+        let depth = statement.depth + self.instance().definitions.catalog.deepest();
         let ran = poison.guard(|| {
-            check_parameters(&statement.kind, parameters.len())?;
-            let outcome = self.dispatch(&statement.kind, parameters)?;
-            self.instance().reader.check_views().map(|()| outcome)
+            stack::with_room(depth, || {
+                check_parameters(&statement.kind, parameters.len())?;
+                let outcome = self.dispatch(&statement.kind, parameters)?;
+                self.instance().reader.check_views().map(|()| outcome)
+            })
         });
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
+use alluvium_sql::stack;
 use alluvium_trace::memory::{DiskFullGate, StateContext};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
@@ -77,6 +78,7 @@ impl Pool {
             };
             let thread = Builder::new()
                 .name(format!("alluvium-{index}"))
+                .stack_size(stack::THREAD)
                 .spawn(run)
                 .map_err(|error| start(format!("no thread for a worker: {error}")))?;
             pool.workers.push(Worker { commands, thread: Some(thread) });

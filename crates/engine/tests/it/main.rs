@@ -1,6 +1,7 @@
 //! The engine as its users meet it.
 
 mod copy;
+mod deep;
 mod definitions;
 mod failures;
 mod interrupts;
