@@ -21,6 +21,7 @@ mod distinct_on;
 mod filter_push_down;
 mod frame;
 mod functions;
+mod growth;
 mod in_lists;
 mod lateral;
 mod named_casts;

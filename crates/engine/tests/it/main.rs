@@ -2,6 +2,7 @@
 
 mod copy;
 mod definitions;
+mod explosions;
 mod failures;
 mod groups;
 mod large;
