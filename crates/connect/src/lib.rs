@@ -25,6 +25,7 @@ use alluvium::Builder;
 pub use csv::{Csv, CsvText};
 pub use json::Json;
 pub use parquet::Parquet;
+pub use target::remove_unfinished;
 
 /// The program of `docs/guide/embedding.md`, compiled and run.
 #[cfg(doctest)]

@@ -1,10 +1,13 @@
 //! Files being written.
 
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alluvium::Visibility;
 use flate2::write::GzEncoder;
@@ -17,13 +20,30 @@ const BUFFER: usize = 128 << 10;
 /// A file being written, compressed or not.
 ///
 /// A file that becomes visible when it is finished has a temporary name in the same folder until then, and is removed if
-/// it is never finished.
+/// it is never finished. It is locked meanwhile: one that can be locked is what a process has left that was killed, and
+/// is removed when the same file is written again.
 pub struct Target {
     path: PathBuf,
     temporary: Option<PathBuf>,
     /// `None` once it has ended.
     to: Option<To>,
     ended: io::Sink,
+}
+
+/// The temporary names of this process; `None` when it is about to end.
+static UNFINISHED: Mutex<Option<BTreeSet<PathBuf>>> = Mutex::new(Some(BTreeSet::new()));
+
+/// Removes the files of this process that are not finished, also while other threads write them. For a process that is
+/// about to end.
+pub fn remove_unfinished() {
+    for temporary in unfinished().take().into_iter().flatten() {
+        // It may just have been finished.
+        let _ = fs::remove_file(temporary);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Option<BTreeSet<PathBuf>>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 enum To {
@@ -38,17 +58,21 @@ impl Target {
         compression: Compression,
         visibility: Visibility,
     ) -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
-        if path.is_dir() {
+        let before = fs::metadata(path).ok();
+        if before.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
         }
-        let temporary = (visibility == Visibility::WhenFinished && !special).then(|| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            path.with_file_name(format!(".{name}.{}.{number}.partial", process::id()))
-        });
-        let file = File::create(temporary.as_deref().unwrap_or(path))?;
+        let special = before.as_ref().is_some_and(|found| !found.is_file());
+        let (file, temporary) = match visibility {
+            Visibility::WhenFinished if !special => {
+                let (file, temporary) = create_temporary(path)?;
+                (file, Some(temporary))
+            }
+            _ => (File::create(path)?, None),
+        };
+        if let (Some(before), Some(_)) = (before, &temporary) {
+            file.set_permissions(before.permissions())?;
+        }
         let file = BufWriter::with_capacity(BUFFER, file);
         let to = match compression {
             Compression::None => To::Plain(file),
@@ -74,6 +98,7 @@ impl Target {
         file.into_inner()?;
         if let Some(temporary) = &self.temporary {
             fs::rename(temporary, &self.path)?;
+            forget(temporary);
             self.temporary = None;
         }
         Ok(())
@@ -103,6 +128,65 @@ impl Drop for Target {
         if let Some(temporary) = &self.temporary {
             // An error is ignored: no caller could handle it.
             let _ = fs::remove_file(temporary);
+            forget(temporary);
         }
     }
+}
+
+fn forget(temporary: &Path) {
+    if let Some(unfinished) = &mut *unfinished() {
+        unfinished.remove(temporary);
+    }
+}
+
+/// A new file beside `path` that is locked, and what killed processes have left of earlier ones removed.
+fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!(".{name}.{}.{number}.partial", process::id()));
+        let mut unfinished = unfinished();
+        let Some(all) = &mut *unfinished else {
+            return Err(io::Error::other("the process is ending"));
+        };
+        let file = File::create(&temporary)?;
+        // Some file systems have no locks. Then no other process can lock the file either.
+        let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        // Another process may have taken it for a leftover before it was locked.
+        if !taken && temporary.exists() {
+            all.insert(temporary.clone());
+            drop(unfinished);
+            // What cannot be removed only takes up space.
+            let _ = remove_leftovers(folder, &name, file.metadata()?.uid());
+            return Ok((file, temporary));
+        }
+    }
+}
+
+/// Removes this user's unfinished files of this name that no process writes.
+fn remove_leftovers(folder: &Path, name: &str, user: u32) -> io::Result<()> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let file = entry.file_name();
+        let rest = file.to_str().and_then(|file| file.strip_prefix('.')?.strip_prefix(name));
+        let numbers = rest.and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".partial"));
+        if numbers
+            .and_then(|numbers| numbers.split_once('.'))
+            .is_some_and(|(process, number)| is_number(process) && is_number(number))
+            && let Ok(metadata) = entry.metadata()
+            && metadata.is_file()
+            && metadata.uid() == user
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }

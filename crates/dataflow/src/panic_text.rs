@@ -1,13 +1,14 @@
-//! The messages of panics.
+//! The messages of panics and failures.
 
 use std::any::Any;
 
-/// The message of a panic that was caught, if it has one.
-pub fn panic_text(panic: &(dyn Any + Send)) -> Option<&str> {
-    match panic.downcast_ref::<String>() {
-        Some(text) => Some(text),
-        None => panic.downcast_ref::<&'static str>().copied(),
-    }
+use alluvium_trace::Failure;
+
+/// The message of a panic, or the reason of a [`Failure`], that was caught, if it has one.
+pub fn panic_text(caught: &(dyn Any + Send)) -> Option<&str> {
+    let text = caught.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| caught.downcast_ref::<&'static str>().copied())
+        .or_else(|| Failure::reason(caught))
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ impl Engine {
     /// Starts inputs that have not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of contents, and
     /// completes the outputs of changes, which end with it.
     pub fn finish(&self) -> Result<()> {
-        self.instance.finish()
+        self.instance.poison.guard(|| self.instance.finish())
     }
 
     /// All tables and views, by name.

@@ -1,9 +1,11 @@
-//! The poison: the message of the first panic, which every call on every handle returns from then on.
+//! The poison: the message of the first panic or failure, which every call on every handle returns from then on.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 
 use alluvium_dataflow::panic_text;
+use alluvium_trace::Failure;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
@@ -38,11 +40,13 @@ impl Poison {
         self.message.get().is_some()
     }
 
-    /// Poisons the engine with the message of a panic; only the first one is kept, and returned.
-    pub(crate) fn spread_panic(&self, who: &str, panic: &(dyn Any + Send)) -> Error {
-        let message = match panic_text(panic) {
-            Some(what) => format!("{who} panicked: {what}"),
-            None => format!("{who} panicked"),
+    /// Poisons the engine with the message of a panic or the reason of a failure; only the first one is kept, and
+    /// returned.
+    pub(crate) fn spread_panic(&self, who: &str, caught: &(dyn Any + Send)) -> Error {
+        let message = match (Failure::reason(caught), panic_text(caught)) {
+            (Some(reason), _) => reason.to_owned(),
+            (None, Some(what)) => format!("{who} panicked: {what}"),
+            (None, None) => format!("{who} panicked"),
         };
         self.spread(message.clone());
         self.check().err().unwrap_or(Error::Poisoned { message })
@@ -57,6 +61,22 @@ impl Poison {
         for waited in waited.iter().filter_map(Weak::upgrade) {
             waited.wake();
         }
+    }
+
+    /// Runs what a client asks for, on its thread. State that cannot be read poisons the engine. A panic is an error of
+    /// what was asked.
+    pub(crate) fn guard<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
+        catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|caught| {
+            Err(match Failure::reason(&*caught) {
+                Some(_) => self.spread_panic("a client", &*caught),
+                None => {
+                    let what = panic_text(&*caught).unwrap_or("it panicked");
+                    Error::data(format!(
+                        "this cannot be done, because of a fault in the engine: {what}"
+                    ))
+                }
+            })
+        })
     }
 
     /// Wakes `waited` when the engine is poisoned. It is forgotten when it is dropped.

@@ -2,11 +2,11 @@
 //!
 //! A sealed blob `name` is the file `name`. While it is written it is the file `.name.unsealed`, which is not a valid name
 //! of a blob, and sealing renames it. So a file under the name of a blob is complete, and the file system decides which
-//! of several writers gets a name, also between processes.
+//! of several writers gets a name, also between processes. Only their user can read and write the files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,16 +37,26 @@ const PIECE: usize = FAULT_AROUND;
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     directory: PathBuf,
+    /// Follows the name of a blob in the name of its file.
+    suffix: &'static str,
 }
 
 impl LocalStorage {
     /// Opens a directory, which is created if it does not exist.
     pub fn open(directory: impl AsRef<Path>) -> Result<LocalStorage> {
+        LocalStorage::open_with_suffix(directory, "")
+    }
+
+    /// As [`open`](LocalStorage::open); the file of the blob `name` is `name` and `suffix`.
+    pub(crate) fn open_with_suffix(
+        directory: impl AsRef<Path>,
+        suffix: &'static str,
+    ) -> Result<LocalStorage> {
         let given = directory.as_ref();
         let directory = std::path::absolute(given)
             .and_then(|directory| fs::create_dir_all(&directory).map(|()| directory))
             .map_err(|cause| Error::path("open", given, cause))?;
-        Ok(LocalStorage { directory })
+        Ok(LocalStorage { directory, suffix })
     }
 
     /// The directory, as an absolute path.
@@ -57,18 +67,19 @@ impl LocalStorage {
     /// The path of a blob, if the name is valid.
     fn path(&self, name: &str) -> Result<PathBuf> {
         name::check(name)?;
-        Ok(self.directory.join(name))
+        Ok(self.directory.join(format!("{name}{}", self.suffix)))
     }
 }
 
 impl Storage for LocalStorage {
     fn create(&self, name: &str) -> Result<Box<dyn BlobWriter>> {
         let path = self.path(name)?;
-        let unsealed = self.directory.join(format!(".{name}.unsealed"));
+        let unsealed = self.directory.join(unsealed(name, self.suffix));
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
+            .mode(0o600)
             .open(&unsealed)
             .map_err(|cause| named("create", &path, cause))?;
         let writer = Writer {
@@ -100,6 +111,7 @@ impl Storage for LocalStorage {
         for entry in fs::read_dir(&self.directory).map_err(error)? {
             let entry = entry.map_err(error)?;
             if let Some(name) = entry.file_name().to_str()
+                && let Some(name) = name.strip_suffix(self.suffix)
                 && name.starts_with(prefix)
                 && name::is_valid(name)
                 && entry.file_type().map_err(error)?.is_file()
@@ -115,6 +127,18 @@ impl Storage for LocalStorage {
         let path = self.path(name)?;
         fs::remove_file(&path).map_err(|cause| named("delete", &path, cause))
     }
+}
+
+/// The name of a blob's file while it is written.
+fn unsealed(name: &str, suffix: &str) -> String {
+    format!(".{name}{suffix}.unsealed")
+}
+
+/// Whether this is the name of a blob's file, sealed or not.
+pub(crate) fn is_file_of_blob(file: &str, suffix: &str) -> bool {
+    let sealed = file.strip_prefix('.').and_then(|file| file.strip_suffix(".unsealed"));
+    let name = sealed.unwrap_or(file).strip_suffix(suffix);
+    name.is_some_and(name::is_valid)
 }
 
 /// The error of an operation on a blob's file.

@@ -2,31 +2,31 @@
 //!
 //! # Design
 //!
-//! The name of a scratch directory is `alluvium-` and a unique suffix. In it is a lock file that its owner holds locked.
-//! The operating system releases the lock when the owner ends, however it ends. So a lock that can be taken means that a
+//! The name of a scratch directory is `alluvium-` and a unique suffix: the number of the process, the time and a counter.
+//! In it are the files of blobs, whose names end with `.alluvium`, and an empty lock file that its owner holds locked. The
+//! operating system releases the lock when the owner ends, however it ends. So a lock that can be taken means that a
 //! crash has left the directory behind.
 //!
-//! A directory has its name only once its lock is held: it is created under another name, locked, and then renamed. A
-//! removal deletes the lock file last, so that an interrupted removal can be continued by another process. A directory
-//! without such a lock file is not ours and is ignored.
+//! A directory has its name only once its lock is held: it is created under the same name with a dot in front, locked, and
+//! then renamed. A removal deletes the lock file last, so that an interrupted removal can be continued by another process.
+//! A leftover is removed only if nothing else is in it: a directory with any other file is not ours, whatever its name.
 //!
-//! # Known limitation
-//!
-//! A crash within the few calls that create or remove a directory can leave one behind that is empty or has an empty lock
-//! file.
+//! A process that is about to end without dropping its scratch directories, because of a signal, calls
+//! [`Scratch::remove_all`].
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::blob::Blob;
 use crate::error::{Error, Result};
-use crate::local::LocalStorage;
+use crate::local::{LocalStorage, is_file_of_blob};
 use crate::storage::{BlobWriter, Storage};
 
 /// The prefix of the names of all scratch directories.
@@ -35,6 +35,18 @@ const PREFIX: &str = "alluvium-";
 /// The name of the lock file, which is not a valid name of a blob.
 const LOCK: &str = ".alluvium-scratch.lock";
 
+/// The suffix of the names of all files of blobs.
+const SUFFIX: &str = ".alluvium";
+
+/// How often a removal begins again because files were renamed meanwhile.
+const ATTEMPTS: usize = 100;
+
+/// Whether a directory has ended: then no file is created in it any more.
+type Ended = Arc<RwLock<bool>>;
+
+/// The scratch directories of this process.
+static LIVE: Mutex<BTreeMap<PathBuf, Ended>> = Mutex::new(BTreeMap::new());
+
 /// A directory of blobs that is removed when this is dropped.
 ///
 /// It is a [`Storage`] itself: an `Arc` of it, as in a [`TemporaryBlob`](crate::TemporaryBlob), keeps the directory for as
@@ -42,6 +54,7 @@ const LOCK: &str = ".alluvium-scratch.lock";
 #[derive(Debug)]
 pub struct Scratch {
     storage: LocalStorage,
+    ended: Ended,
     /// Held locked.
     _lock: File,
 }
@@ -62,21 +75,45 @@ impl Scratch {
         let parent = std::path::absolute(given).map_err(error)?;
         fs::create_dir_all(&parent).map_err(error)?;
         let (directory, lock) = create_locked(&parent).map_err(error)?;
+        let ended = Ended::default();
+        live().insert(directory.clone(), ended.clone());
         // A directory that cannot be removed only takes up space.
         let _ = lock.metadata().and_then(|own| remove_leftovers(&parent, own.uid()));
-        let storage = LocalStorage::open(directory)?;
-        Ok(Scratch { storage, _lock: lock })
+        let storage = LocalStorage::open_with_suffix(directory, SUFFIX)?;
+        Ok(Scratch { storage, ended, _lock: lock })
     }
 
     /// The directory as storage. It cannot be used after `self` is dropped, but open blobs stay readable.
     pub fn storage(&self) -> &LocalStorage {
         &self.storage
     }
+
+    /// Removes all scratch directories of this process, also while other threads use them: creating blobs fails from
+    /// then on. For a process that is about to end without dropping them.
+    pub fn remove_all() {
+        for (directory, ended) in std::mem::take(&mut *live()) {
+            // Waits for the files that are being created.
+            *ended.write().unwrap_or_else(PoisonError::into_inner) = true;
+            // If this fails, the owner of the next scratch directory removes it.
+            let _ = remove(&directory);
+        }
+    }
+}
+
+fn live() -> MutexGuard<'static, BTreeMap<PathBuf, Ended>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Storage for Scratch {
     fn create(&self, name: &str) -> Result<Box<dyn BlobWriter>> {
-        self.storage.create(name)
+        let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner);
+        match *ended {
+            true => {
+                let cause = io::Error::other("the process is ending");
+                Err(Error::path("create a file in", self.storage.directory(), cause))
+            }
+            false => self.storage.create(name),
+        }
     }
 
     fn open(&self, name: &str) -> Result<Arc<dyn Blob>> {
@@ -94,8 +131,10 @@ impl Storage for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        let directory = self.storage.directory();
         // If this fails, the owner of the next scratch directory removes it.
-        let _ = remove(self.storage.directory());
+        let _ = remove(directory);
+        live().remove(directory);
     }
 }
 
@@ -116,24 +155,42 @@ fn create_locked(parent: &Path) -> io::Result<(PathBuf, File)> {
             fs::rename(&nascent, &directory)?;
             Ok(lock)
         });
-        if locked.is_err() {
-            let _ = remove(&nascent);
+        match locked {
+            Ok(lock) => return Ok((directory, lock)),
+            // Another process took it for a leftover before it was locked.
+            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock || !nascent.exists() => {}
+            Err(cause) => {
+                let _ = remove(&nascent);
+                return Err(cause);
+            }
         }
-        return Ok((directory, locked?));
     }
 }
 
 fn lock(directory: &Path) -> io::Result<File> {
-    let lock = File::create_new(directory.join(LOCK))?;
+    let lock =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(LOCK))?;
     lock.try_lock()?;
     Ok(lock)
+}
+
+/// Whether a scratch directory may have this name, before it is locked or later.
+fn is_name(name: &str) -> bool {
+    let hexadecimal = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let decimal = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let unique = name.strip_prefix('.').unwrap_or(name).strip_prefix(PREFIX);
+    let mut parts = unique.into_iter().flat_map(|unique| unique.split('-'));
+    parts.next().is_some_and(decimal)
+        && parts.next().is_some_and(hexadecimal)
+        && parts.next().is_some_and(decimal)
+        && parts.next().is_none()
 }
 
 /// Removes this user's scratch directories that no process owns. Those of other users may contain anything.
 fn remove_leftovers(parent: &Path, user: u32) -> io::Result<()> {
     for entry in fs::read_dir(parent)? {
         let entry = entry?;
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX))
+        if entry.file_name().to_str().is_some_and(is_name)
             // Of the entry itself, not of the target of a link.
             && let Ok(metadata) = entry.metadata()
             && metadata.is_dir()
@@ -147,20 +204,59 @@ fn remove_leftovers(parent: &Path, user: u32) -> io::Result<()> {
 }
 
 fn remove_leftover(directory: &Path) -> io::Result<()> {
-    let lock = OpenOptions::new().write(true).open(directory.join(LOCK))?;
+    let path = directory.join(LOCK);
+    match fs::symlink_metadata(&path) {
+        // A lock that is no regular file is not ours, and opening it might wait for ever.
+        Ok(lock) if !lock.is_file() || lock.len() > 0 => return Ok(()),
+        // What is left of a removal, or of a creation that did not get as far as its lock.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return fs::remove_dir(directory),
+        found => found.map(drop)?,
+    }
+    let lock = OpenOptions::new().write(true).open(path)?;
     lock.try_lock()?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() != LOCK && !is_blob(&entry) {
+            return Ok(());
+        }
+    }
     remove(directory)
 }
 
-/// Removes a scratch directory whose lock is held: its files, then the lock file, then itself. It stays if there are
-/// directories in it, which are not ours.
+/// Whether an entry of a scratch directory is a blob's file.
+fn is_blob(entry: &fs::DirEntry) -> bool {
+    entry.file_name().to_str().is_some_and(|name| is_file_of_blob(name, SUFFIX))
+        && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// Removes a scratch directory whose lock is held: the files of blobs, then the lock file, then itself. It stays, with its
+/// lock file, if anything else is in it.
 fn remove(directory: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_name() != LOCK {
-            fs::remove_file(entry.path())?;
+    for _ in 0..ATTEMPTS {
+        let mut others = false;
+        let mut removed = false;
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if is_blob(&entry) {
+                removed = true;
+                match fs::remove_file(entry.path()) {
+                    // Another thread has deleted or renamed it.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    other => other?,
+                }
+            } else if entry.file_name() != LOCK {
+                others = true;
+            }
+        }
+        match (others, removed) {
+            (true, false) => return Err(io::ErrorKind::DirectoryNotEmpty.into()),
+            // Files may have been renamed while they were listed.
+            (_, true) => {}
+            (false, false) => break,
         }
     }
-    fs::remove_file(directory.join(LOCK))?;
-    fs::remove_dir(directory)
+    match fs::remove_file(directory.join(LOCK)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::remove_dir(directory),
+    }
 }

@@ -6,6 +6,7 @@
 use differential_dataflow::trace::Description;
 
 use crate::batch::Batch;
+use crate::failure::Failure;
 use crate::file::{FileError, FileWriter};
 use crate::memory::StateContext;
 use crate::page::{Page, PageBuilder, PageLimits};
@@ -152,9 +153,11 @@ impl<T: PageTime> BatchBuilder<T> {
 
 /// The value of a successful write.
 ///
-/// # Panics
+/// # Unwinds
 ///
-/// With the error of a failed one.
+/// With a [`Failure`] if the write has failed.
 pub(crate) fn written<R>(result: Result<R, FileError>) -> R {
-    result.unwrap_or_else(|error| panic!("state cannot be written to a file: {error}"))
+    result.unwrap_or_else(|error| {
+        Failure::raise(format_args!("state cannot be written to a file: {error}"))
+    })
 }

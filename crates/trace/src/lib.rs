@@ -15,7 +15,8 @@
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
 //! - [`spine`] and [`null_trace`]: the traces, with a history of batches and without; [`trace`]: what they share;
-//! - [`metrics`]: what each spine holds.
+//! - [`metrics`]: what each spine holds;
+//! - [`failure`]: state that cannot be read or written.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
 //! drivers, and tactics written for them, work on this state directly.
@@ -30,6 +31,7 @@ pub mod buffer;
 pub mod builder;
 pub mod cursor;
 pub mod cursors;
+pub mod failure;
 pub mod fault;
 pub mod file;
 pub mod memory;
@@ -53,6 +55,7 @@ pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;
 pub use cursors::Cursors;
+pub use failure::Failure;
 pub use merge::merge;
 pub use metrics::Metrics;
 pub use null_trace::NullTrace;

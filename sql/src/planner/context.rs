@@ -13,6 +13,7 @@ use datafusion_expr::{
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
+use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
 use super::ordinality::OrdinalityPlanner;
@@ -56,9 +57,11 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
-    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral).
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
+    /// [`frame_bounds`](super::frame_bounds).
     pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
-        lateral::unnest_in_place(self.planner().sql_statement_to_plan(statement)?)
+        let plan = self.planner().sql_statement_to_plan(statement)?;
+        lateral::unnest_in_place(plan).and_then(frame_bounds::corrected)
     }
 }
 

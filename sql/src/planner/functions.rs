@@ -10,6 +10,7 @@ use super::arg_extremes;
 use super::growth;
 use super::named_casts::NamedCasts;
 use super::now;
+use super::sum;
 
 /// Functions by name, aliases included.
 pub(crate) struct Functions {
@@ -43,7 +44,8 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         aggregate: by_name(
             datafusion_functions_aggregate::all_default_aggregate_functions()
                 .into_iter()
-                .chain(arg_extremes::functions()),
+                .chain(arg_extremes::functions())
+                .chain([sum::function()]),
             |function| function.name(),
             |function| function.aliases(),
         ),

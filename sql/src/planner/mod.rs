@@ -7,7 +7,8 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `arg_extremes` has aggregates that DataFusion lacks.
+//! - `frame` and `frame_bounds` correct window frames.
+//! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
@@ -20,6 +21,7 @@ mod cross_join;
 mod distinct_on;
 mod filter_push_down;
 mod frame;
+mod frame_bounds;
 mod functions;
 mod growth;
 mod in_lists;
@@ -35,6 +37,7 @@ mod selected_names;
 mod set_operation;
 mod single_row;
 mod subquery;
+mod sum;
 mod time_window;
 mod validate;
 mod view;

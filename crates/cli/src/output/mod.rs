@@ -70,7 +70,7 @@ impl<W: Write> Output<W> {
     }
 
     fn csv(&self) -> CsvText {
-        CsvText::shown(self.null.as_deref().unwrap_or(""))
+        CsvText::with_null(self.null.as_deref().unwrap_or(""))
     }
 
     /// Writes rows under a name, which only tables show.
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn csv_tells_null_from_an_empty_string() {
         let expected = "n,\"text, quoted\",x,at\r\n\
-            1,plain,0.5,1970-01-01T00:00:00\r\n\
-            ,\"\",NaN,1970-01-01T00:00:00.000001\r\n\
-            -3,,3.0,1970-01-01T00:00:02\r\n\
-            4,\"a \"\"b\"\",\nc\",-0.0,1970-01-01T00:00:00.000003\r\n";
+            1,plain,0.5,1970-01-01 00:00:00\r\n\
+            ,\"\",NaN,1970-01-01 00:00:00.000001\r\n\
+            -3,,3.0,1970-01-01 00:00:02\r\n\
+            4,\"a \"\"b\"\",\nc\",-0.0,1970-01-01 00:00:00.000003\r\n";
         assert_eq!(written(Format::Csv, None), expected);
     }
 
@@ -143,8 +143,8 @@ mod tests {
     fn csv_quotes_text_that_looks_like_null() {
         let text = written(Format::Csv, Some("plain"));
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[1], "1,\"plain\",0.5,1970-01-01T00:00:00");
-        assert_eq!(lines[3], "-3,plain,3.0,1970-01-01T00:00:02");
+        assert_eq!(lines[1], "1,\"plain\",0.5,1970-01-01 00:00:00");
+        assert_eq!(lines[3], "-3,plain,3.0,1970-01-01 00:00:02");
     }
 
     #[test]

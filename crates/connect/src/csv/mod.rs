@@ -9,8 +9,8 @@
 //!   names of columns is a header.
 //! - NULL is an unquoted field that is the `NULL_VALUE`, or empty if none is given. An empty field of
 //!   a column that is not of text is NULL in any case. A quoted field of text is never NULL.
-//! - Values are written as in SQL text; a timestamp may also be written as ISO 8601 has it, bytes as `\x` and
-//!   hexadecimal digits, and lists, structs and maps are JSON.
+//! - Values are written as in SQL text, a timestamp as `2013-01-01 10:00:00`; bytes are `\x` and hexadecimal digits,
+//!   lists, structs and maps JSON. A timestamp is also read as ISO 8601 has it.
 //! - A row is refused, and reading goes on, if it has too many or too few fields, a text that is not
 //!   a value of its column's type, no value where there has to be one, bytes that are not UTF-8, or
 //!   quotes that do not match.

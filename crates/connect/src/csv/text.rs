@@ -14,28 +14,18 @@ const END: &[u8] = b"\r\n";
 /// Formats rows as CSV records. Lines end with CR LF.
 ///
 /// A field stands in quotes only if it would be read back as something else without them: if it is empty, equals the
-/// text for NULL, or contains a delimiter, a quote or the end of a line.
+/// text for NULL, or contains a delimiter, a quote or the end of a line. Values are written so that they can be read back:
+/// timestamps as SQL writes them, bytes as `\x` and hexadecimal digits, lists, structs and maps as JSON.
 pub struct CsvText {
     pub(super) delimiter: u8,
     pub(super) quote: Option<u8>,
     pub(super) null_value: String,
-    pub(super) values: Values,
-}
-
-/// How values of types without a text form of their own are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Values {
-    /// As results are shown.
-    Shown,
-    /// As they can be read back: bytes as `\x` and hexadecimal digits; lists, structs and maps as JSON.
-    Readable,
 }
 
 impl CsvText {
-    /// Records for people: commas, double quotes, values as results are shown, and `null_value` for NULL.
-    pub fn shown(null_value: &str) -> Self {
-        let null_value = null_value.to_owned();
-        Self { delimiter: b',', quote: Some(b'"'), null_value, values: Values::Shown }
+    /// Records with commas, double quotes, and `null_value` for NULL.
+    pub fn with_null(null_value: &str) -> Self {
+        Self { delimiter: b',', quote: Some(b'"'), null_value: null_value.to_owned() }
     }
 
     /// Writes the header line.
@@ -55,18 +45,17 @@ impl CsvText {
         let json = EncoderOptions::default().with_explicit_nulls(true);
         let schema = rows.schema();
         let columns = schema.fields().iter().zip(rows.columns());
-        let columns = columns.map(|(field, column)| match self.values {
-            Values::Shown => Ok(Text::Plain(ArrayFormatter::try_new(column, &options)?)),
-            Values::Readable => Text::readable(field, column, &options, &json),
-        });
+        let columns = columns.map(|(field, column)| Text::of(field, column, &options, &json));
         let columns = columns.collect::<Result<Vec<_>, ArrowError>>();
         let mut columns = columns.map_err(io::Error::other)?;
+        // Unlike `is_null`, this knows the NULLs of a column without a type.
+        let nulls: Vec<_> = rows.columns().iter().map(Array::logical_nulls).collect();
         let (mut record, mut text) = (Vec::new(), String::new());
         for row in 0..rows.num_rows() {
             record.clear();
             for (index, column) in columns.iter_mut().enumerate() {
                 self.delimit(&mut record, index);
-                if rows.column(index).is_null(row) {
+                if nulls[index].as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     record.extend_from_slice(self.null_value.as_bytes());
                 } else {
                     text.clear();
@@ -115,12 +104,13 @@ impl CsvText {
 /// The values of a column as text.
 enum Text<'a> {
     Plain(ArrayFormatter<'a>),
+    Timestamp(ArrayFormatter<'a>),
     Bytes(&'a ArrayRef),
     Json(NullableEncoder<'a>),
 }
 
 impl<'a> Text<'a> {
-    fn readable(
+    fn of(
         field: &'a FieldRef,
         column: &'a ArrayRef,
         options: &'a FormatOptions<'a>,
@@ -128,6 +118,7 @@ impl<'a> Text<'a> {
     ) -> Result<Self, ArrowError> {
         Ok(match column.data_type() {
             DataType::Binary => Self::Bytes(column),
+            DataType::Timestamp(..) => Self::Timestamp(ArrayFormatter::try_new(column, options)?),
             kind if kind.is_nested() => Self::Json(make_encoder(field, column, json)?),
             _ => Self::Plain(ArrayFormatter::try_new(column, options)?),
         })
@@ -137,6 +128,13 @@ impl<'a> Text<'a> {
         let wrong = |_| ArrowError::CsvError("a value cannot be shown".to_owned());
         match self {
             Self::Plain(values) => write!(text, "{}", values.value(row)).map_err(wrong),
+            Self::Timestamp(values) => {
+                write!(text, "{}", values.value(row)).map_err(wrong)?;
+                if let Some(at) = text.find('T') {
+                    text.replace_range(at..=at, " ");
+                }
+                Ok(())
+            }
             Self::Bytes(values) => {
                 text.push_str("\\x");
                 let mut bytes = values.as_binary::<i32>().value(row).iter();

@@ -6,7 +6,7 @@ use alluvium::{Result, SinkRequest, SinkWriter};
 use arrow::array::RecordBatch;
 
 use super::options::Options;
-use super::text::{CsvText, Values};
+use super::text::CsvText;
 use crate::input::failed;
 use crate::options::Compression;
 use crate::target::Target;
@@ -25,7 +25,7 @@ impl CsvWriter {
         let mut target = Target::create(path, compression, request.visibility).map_err(failed)?;
         let null_value = options.null_value.clone().unwrap_or_default();
         let Options { delimiter, quote, .. } = *options;
-        let text = CsvText { delimiter, quote, null_value, values: Values::Readable };
+        let text = CsvText { delimiter, quote, null_value };
         if options.headers.unwrap_or(true) {
             text.write_header(&request.schema, &mut target).map_err(failed)?;
         }

@@ -1,6 +1,7 @@
 //! COPY to and from files, tables made of files, and queries of files.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use alluvium::Outcome;
 
@@ -83,6 +84,58 @@ fn a_file_is_replaced_when_it_is_complete_and_not_before() {
     workspace.copied("COPY t TO 't.csv'");
     assert_eq!(workspace.content("t.csv"), "a\r\n1\r\n");
     assert_eq!(fs::read_dir(workspace.folder.path()).unwrap().count(), 2);
+}
+
+/// The new content must not be readable by more users than the old.
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    let mut workspace = Workspace::new();
+    workspace.run("CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (1)");
+    for (file, mode) in [("t.csv", 0o600), ("t.json", 0o640), ("t.parquet", 0o666)] {
+        workspace.file(file, "what was there");
+        let path = workspace.path(file);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        workspace.copied(&format!("COPY t TO '{file}'"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{file}");
+    }
+}
+
+/// A process that is killed while it writes leaves a file under a temporary name.
+#[test]
+fn what_a_killed_process_has_left_is_removed_when_the_file_is_written_again() {
+    let mut workspace = Workspace::new();
+    workspace.run("CREATE TABLE t (a BIGINT)");
+    let others = [
+        ".t.csv.12.partial",
+        ".t.csv.x.0.partial",
+        ".t.csv.12.3.partial.txt",
+        ".u.csv.12.3.partial",
+        "t.csv.12.3.partial",
+    ];
+    others.iter().for_each(|file| workspace.file(file, "of somebody else"));
+    workspace.file(".t.csv.12.3.partial", "a\r\n");
+    workspace.file(".t.csv.12.4.partial", "a\r\n");
+    let held = fs::File::open(workspace.path(".t.csv.12.4.partial")).unwrap();
+    held.lock().unwrap();
+    workspace.copied("COPY t TO 't.csv'");
+    let files = fs::read_dir(workspace.folder.path()).unwrap();
+    let mut files: Vec<_> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    let mut expected = [&others[..], &[".t.csv.12.4.partial", "t.csv"]].concat();
+    expected.sort();
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn csv_shows_nulls_and_timestamps_as_sql_does() {
+    let mut workspace = Workspace::new();
+    workspace.copied(
+        "COPY (SELECT NULL AS a, '' AS b, [1, NULL] AS c, X'00ff' AS d, TIMESTAMP '2013-01-01 10:00:00.5' AS e, \
+         CAST('2013-01-01T10:00:00+02:00' AS TIMESTAMPTZ) AS f) TO 't.csv'",
+    );
+    let expected = "a,b,c,d,e,f\r\n,\"\",\"[1,null]\",\\x00ff,2013-01-01 10:00:00.500,2013-01-01 08:00:00Z\r\n";
+    assert_eq!(workspace.content("t.csv"), expected);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Integer arithmetic that fails instead of wrapping around, as in views.
 //!
 //! DataFusion's `+`, `-` and `*` wrap, and its optimiser folds constants with them; `/` and `%` of constants fail where
-//! there are no rows. So they are replaced
-//! before it runs, as soon as the types are known: operators by functions, and SUM by [`CheckedSum`].
+//! there are no rows. So functions replace
+//! the operators before it runs, as soon as the types are known.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,17 +12,15 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    AggregateUDF, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator,
-    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
-
-use super::sum::CheckedSum;
 
 static ADD: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Checked::function("checked_add", Operation::Add));
@@ -34,8 +32,6 @@ static DIVIDE: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Checked::function("checked_divide", Operation::Divide));
 static REMAINDER: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Checked::function("checked_remainder", Operation::Remainder));
-static SUM: LazyLock<Arc<AggregateUDF>> =
-    LazyLock::new(|| Arc::new(AggregateUDF::from(CheckedSum::new())));
 
 /// Replaces what wraps around by what fails. Runs after the types are coerced.
 #[derive(Debug)]
@@ -81,12 +77,6 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 function.clone(),
                 vec![*left, *right],
             )))
-        }
-        Expr::AggregateFunction(AggregateFunction { func, params })
-            if func.name() == "sum" && !params.distinct && params.args.iter().all(is_integer) =>
-        {
-            let func = if func.inner().is::<CheckedSum>() { func } else { SUM.clone() };
-            Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params }))
         }
         expr => Transformed::no(expr),
     }

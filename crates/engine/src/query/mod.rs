@@ -17,7 +17,6 @@ mod providers;
 mod reader;
 mod sequence;
 mod strict;
-mod sum;
 mod table;
 mod values;
 

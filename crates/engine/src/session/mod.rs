@@ -88,12 +88,14 @@ impl Session {
         statement: &Statement,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
-        self.instance().poison.check()?;
-        check_parameters(&statement.kind, parameters.len())
-            .map_err(Error::from)
-            .and_then(|()| self.dispatch(&statement.kind, parameters))
-            .and_then(|outcome| self.instance().reader.check_views().map(|()| outcome))
-            .map_err(|error| error.at(statement.position))
+        let poison = self.instance().poison.clone();
+        poison.check()?;
+        let ran = poison.guard(|| {
+            check_parameters(&statement.kind, parameters.len())?;
+            let outcome = self.dispatch(&statement.kind, parameters)?;
+            self.instance().reader.check_views().map(|()| outcome)
+        });
+        ran.map_err(|error| error.at(statement.position))
     }
 
     fn dispatch(

@@ -102,7 +102,9 @@ impl Session {
             return Ok((act(self)?, None));
         }
         self.transaction = Some(self.engine.begin()?);
-        let acted = act(self);
+        let poison = self.instance().poison.clone();
+        // The transaction ends whatever happens.
+        let acted = poison.guard(|| act(self));
         let transaction = self.transaction.take();
         let done = acted?;
         let epoch = transaction.map(Transaction::commit).transpose()?;

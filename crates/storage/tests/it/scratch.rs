@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use alluvium_storage::{Scratch, Storage};
@@ -19,8 +19,8 @@ fn leave_behind(parent: &Path, name: &str) {
     let directory = parent.join(name);
     fs::create_dir(&directory).unwrap();
     fs::write(directory.join(LOCK), "").unwrap();
-    fs::write(directory.join("batch-1"), "abc").unwrap();
-    fs::write(directory.join(".batch-2.unsealed"), "abc").unwrap();
+    fs::write(directory.join("batch-1.alluvium"), "abc").unwrap();
+    fs::write(directory.join(".batch-2.alluvium.unsealed"), "abc").unwrap();
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -53,8 +53,8 @@ fn a_scratch_directory_is_removed_when_it_is_dropped() {
 #[test]
 fn directories_left_by_a_crash_are_removed() {
     let parent = tempfile::tempdir().unwrap();
-    leave_behind(parent.path(), "alluvium-1-0");
-    leave_behind(parent.path(), "alluvium-2-0");
+    leave_behind(parent.path(), "alluvium-1-0-0");
+    leave_behind(parent.path(), "alluvium-2-0-0");
     let scratch = Scratch::create_in(parent.path()).unwrap();
     let own = scratch.storage().directory().file_name().unwrap().to_str().unwrap();
     assert_eq!(names(parent.path()), [own]);
@@ -63,18 +63,18 @@ fn directories_left_by_a_crash_are_removed() {
 #[test]
 fn a_directory_in_use_is_left_alone() {
     let parent = tempfile::tempdir().unwrap();
-    leave_behind(parent.path(), "alluvium-1-0");
-    let directory = parent.path().join("alluvium-1-0");
+    leave_behind(parent.path(), "alluvium-1-0-0");
+    let directory = parent.path().join("alluvium-1-0-0");
     let lock = File::open(directory.join(LOCK)).unwrap();
     lock.lock().unwrap();
     let first = Scratch::create_in(parent.path()).unwrap();
     let blob = write(&first, "a", b"abc");
     let second = Scratch::create_in(parent.path()).unwrap();
-    assert_eq!(names(&directory), [".alluvium-scratch.lock", ".batch-2.unsealed", "batch-1"]);
+    assert_eq!(names(&directory), [LOCK, ".batch-2.alluvium.unsealed", "batch-1.alluvium"]);
     assert_eq!(first.list("").unwrap(), ["a"]);
     assert_reads(&*first.open("a").unwrap(), &blob.bytes());
     drop((first, second));
-    assert_eq!(names(parent.path()), ["alluvium-1-0"]);
+    assert_eq!(names(parent.path()), ["alluvium-1-0-0"]);
 
     drop(lock);
     let _third = Scratch::create_in(parent.path()).unwrap();
@@ -86,23 +86,79 @@ fn other_files_and_directories_are_left_alone() {
     let parent = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     leave_behind(elsewhere.path(), "real");
-    symlink(elsewhere.path().join("real"), parent.path().join("alluvium-link")).unwrap();
-    leave_behind(parent.path(), "other-1-0");
-    leave_behind(parent.path(), "alluvium-with-a-directory");
-    fs::create_dir(parent.path().join("alluvium-with-a-directory/inner")).unwrap();
-    fs::write(parent.path().join("alluvium-with-a-directory/inner/precious"), "").unwrap();
-    fs::write(parent.path().join("alluvium-file"), "").unwrap();
-    fs::create_dir(parent.path().join("alluvium-unlocked")).unwrap();
-    fs::write(parent.path().join("alluvium-unlocked/precious"), "").unwrap();
+    symlink(elsewhere.path().join("real"), parent.path().join("alluvium-1-0-0")).unwrap();
+    leave_behind(parent.path(), "alluvium-backup");
+    leave_behind(parent.path(), "other-1-0-0");
+    fs::write(parent.path().join("alluvium-2-0-0"), "").unwrap();
     fs::create_dir(parent.path().join("alluvium-empty")).unwrap();
 
     let before = names(parent.path());
     drop(Scratch::create_in(parent.path()).unwrap());
     assert_eq!(names(parent.path()), before);
+    for kept in ["alluvium-backup", "other-1-0-0"] {
+        assert_eq!(names(&parent.path().join(kept)).len(), 3);
+    }
     assert_eq!(names(&elsewhere.path().join("real")).len(), 3);
-    assert_eq!(names(&parent.path().join("other-1-0")).len(), 3);
-    assert!(parent.path().join("alluvium-with-a-directory/inner/precious").exists());
-    assert!(parent.path().join("alluvium-unlocked/precious").exists());
+}
+
+/// A directory is ours only if all that is in it has names that we give.
+#[test]
+fn a_directory_with_anything_else_in_it_is_left_as_it_is() {
+    let parent = tempfile::tempdir().unwrap();
+    let add: [fn(&Path); 5] = [
+        |directory| fs::write(directory.join("precious.txt"), "").unwrap(),
+        |directory| fs::write(directory.join(".unsealed"), "").unwrap(),
+        |directory| fs::create_dir(directory.join("inner.alluvium")).unwrap(),
+        |directory| symlink("/etc/hosts", directory.join("link.alluvium")).unwrap(),
+        |directory| fs::write(directory.join(LOCK), "a lock of ours is empty").unwrap(),
+    ];
+    for (number, add) in add.iter().enumerate() {
+        let name = format!("alluvium-{number}-0-0");
+        leave_behind(parent.path(), &name);
+        add(&parent.path().join(name));
+    }
+    let unlocked = parent.path().join("alluvium-9-0-0");
+    fs::create_dir(&unlocked).unwrap();
+    fs::write(unlocked.join("batch-1.alluvium"), "").unwrap();
+    let all = || names(parent.path()).iter().map(|name| names(&parent.path().join(name))).collect();
+    let before: Vec<Vec<String>> = all();
+    drop(Scratch::create_in(parent.path()).unwrap());
+    assert_eq!(before, all());
+}
+
+/// Opening a pipe without a reader waits for one.
+#[test]
+fn a_lock_that_is_a_pipe_stops_nobody() {
+    let parent = tempfile::tempdir().unwrap();
+    leave_behind(parent.path(), "alluvium-1-0-0");
+    let lock = parent.path().join("alluvium-1-0-0").join(LOCK);
+    fs::remove_file(&lock).unwrap();
+    assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success());
+    drop(Scratch::create_in(parent.path()).unwrap());
+    assert_eq!(names(&parent.path().join("alluvium-1-0-0")).len(), 3);
+}
+
+/// A process can be killed between any two calls.
+#[test]
+fn what_a_creation_or_a_removal_leaves_half_done_is_removed() {
+    let parent = tempfile::tempdir().unwrap();
+    fs::create_dir(parent.path().join(".alluvium-1-0-0")).unwrap();
+    leave_behind(parent.path(), ".alluvium-2-ab-0");
+    fs::create_dir(parent.path().join("alluvium-3-ab-12")).unwrap();
+    drop(Scratch::create_in(parent.path()).unwrap());
+    assert!(names(parent.path()).is_empty());
+}
+
+#[test]
+fn only_their_user_can_read_the_files() {
+    let parent = tempfile::tempdir().unwrap();
+    let scratch = Scratch::create_in(parent.path()).unwrap();
+    let _sealed = write(&scratch, "a", b"abc");
+    let _unsealed = scratch.create("b").unwrap();
+    let files = fs::read_dir(scratch.storage().directory()).unwrap();
+    let modes: Vec<u32> =
+        files.map(|file| file.unwrap().metadata().unwrap().permissions().mode() & 0o777).collect();
+    assert_eq!(modes, [0o600; 3]);
 }
 
 #[test]
@@ -148,6 +204,39 @@ fn the_directory_of_another_process_is_removed_when_that_was_killed() {
     assert_eq!(names(parent.path()), theirs);
     drop(Scratch::create_in(parent.path()).unwrap());
     assert!(names(parent.path()).is_empty());
+}
+
+/// All directories of a process are removed at once, so this needs one of its own.
+#[test]
+fn a_process_that_ends_removes_its_directories_while_threads_write() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut process = test_process("", "scratch::a_process_that_ends");
+    let status = process.env("ALLUVIUM_TEST_DIRECTORY", parent.path()).status().unwrap();
+    assert!(status.success());
+    assert!(names(parent.path()).is_empty());
+}
+
+#[test]
+#[ignore = "removes all directories of its process"]
+fn a_process_that_ends() {
+    let Some(parent) = env::var_os("ALLUVIUM_TEST_DIRECTORY") else { return };
+    let scratch = Scratch::create_in(parent).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let scratch = &scratch;
+            scope.spawn(move || {
+                for number in 0.. {
+                    let Ok(mut writer) = scratch.create(&format!("batch-{thread}-{number}")) else {
+                        return;
+                    };
+                    let _ = writer.seal();
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        Scratch::remove_all();
+    });
+    assert!(!scratch.storage().directory().exists());
 }
 
 #[test]

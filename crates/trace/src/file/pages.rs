@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::FileError;
 use super::format::{Metadata, PageEntry};
 use super::open;
+use crate::failure::Failure;
 use crate::fences::Fences;
 use crate::memory::{Charge, Mapping, MemoryBudget, StateContext};
 use crate::page::{Layout, Page};
@@ -214,7 +215,7 @@ impl FilePages {
         let layout = populated
             .map_err(FileError::from)
             .and_then(|()| self.check(&slot.entry, &bytes))
-            .unwrap_or_else(|error| panic!("{error}"));
+            .unwrap_or_else(|error| Failure::raise(error));
         let page = slot.page.get_or_init(|| {
             self.charge.lock().add(size_of::<Page>());
             Box::new(Page::mapped(bytes, layout))

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::pages::FilePages;
+use crate::failure::Failure;
 use crate::memory::{Charge, MemoryBudget};
 use crate::page::Page;
 
@@ -73,7 +74,7 @@ impl FileScan {
         assert!(window >= self.first, "a page that was released is not read again");
         let pages = self.file.len();
         let range: Range<usize> = window << self.pages..pages.min((window + 1) << self.pages);
-        let (pages, bytes) = self.file.read(range).unwrap_or_else(|error| panic!("{error}"));
+        let (pages, bytes) = self.file.read(range).unwrap_or_else(|error| Failure::raise(error));
         let charge = self.file.budget().charge(bytes + pages.len() * size_of::<Page>());
         Window { pages, _charge: charge }
     }

@@ -2,8 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What `work` returns, or the message with which it panics.
+use alluvium_trace::Failure;
+
+/// What `work` returns, or the message with which it fails or panics.
 pub fn outcome<R>(work: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(work))
-        .map_err(|panic| *panic.downcast::<String>().expect("a panic with a message"))
+    catch_unwind(AssertUnwindSafe(work)).map_err(|caught| match Failure::reason(&*caught) {
+        Some(reason) => reason.to_owned(),
+        None => *caught.downcast::<String>().expect("a panic with a message"),
+    })
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use alluvium_dataflow::window::{Argument, WindowFunction};
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema};
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::{NullTreatment, WindowFunctionParams};
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::{Expr, SortExpr, WindowFrame, WindowFrameUnits, WindowFunctionDefinition};
+use datafusion_functions_aggregate::sum::sum_udaf;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::projection::Projection;
@@ -86,7 +87,7 @@ impl Builder<'_> {
             functions.push(self.function(call, field, below, &order, &mut projection)?);
         }
         let input = projection.over(input)?;
-        check_columns(&input.schema)?;
+        check_columns(&stored(&input.schema))?;
         for function in &functions {
             // A function that DataFusion cannot evaluate is refused now, and not when there are rows.
             let evaluation = function
@@ -112,12 +113,12 @@ impl Builder<'_> {
     ) -> Result<WindowFunction> {
         let WindowFunctionParams { args, window_frame, filter, null_treatment, distinct, .. } =
             &call.params;
-        let exact = is_sum(&call.fun) && field.data_type().is_integer();
+        let exact = if is_sum(&call.fun) { exact_sum(field.data_type()) } else { None };
         let mut arguments = Vec::with_capacity(args.len());
         for argument in args {
             let mut argument = self.expression(argument, below)?;
-            if exact {
-                argument = Arc::new(CastExpr::new(argument, EXACT, None));
+            if let Some((input, _)) = &exact {
+                argument = Arc::new(CastExpr::new(argument, input.clone(), None));
             }
             arguments.push(match argument.downcast_ref::<Literal>() {
                 Some(literal) => Argument::Constant(literal.value().clone()),
@@ -129,12 +130,15 @@ impl Builder<'_> {
             None => None,
         };
         let nullable = field.is_nullable() || !NEVER_NULL.contains(&call.fun.name());
-        let result = match exact {
-            true => Field::new(field.name(), EXACT_SUM, true),
-            false => field.clone().with_nullable(nullable),
+        let (function, result) = match exact {
+            Some((_, sum)) => (
+                WindowFunctionDefinition::AggregateUDF(sum_udaf()),
+                Field::new(field.name(), sum, true),
+            ),
+            None => (call.fun.clone(), field.clone().with_nullable(nullable)),
         };
         Ok(WindowFunction {
-            function: call.fun.clone(),
+            function,
             arguments,
             frame: Arc::new(framed(window_frame, order)),
             filter,
@@ -161,10 +165,26 @@ fn grouped<'a>(calls: &[&'a Call]) -> Vec<Group<'a>> {
     groups
 }
 
-/// The type in which integers are summed, so that no sum wraps around.
-const EXACT: DataType = DataType::Decimal128(20, 0);
-/// The type of DataFusion's sum of these.
-const EXACT_SUM: DataType = DataType::Decimal128(30, 0);
+/// The type in which a sum of type `result` is computed, so that no sum wraps around, and the type of DataFusion's sum of
+/// it; `None` for sums that do not wrap.
+fn exact_sum(result: &DataType) -> Option<(DataType, DataType)> {
+    match *result {
+        DataType::Decimal128(precision, scale) => {
+            let sum = DECIMAL256_MAX_PRECISION.min(precision + 10);
+            Some((DataType::Decimal256(precision, scale), DataType::Decimal256(sum, scale)))
+        }
+        _ if result.is_integer() => {
+            Some((DataType::Decimal128(20, 0), DataType::Decimal128(30, 0)))
+        }
+        _ => None,
+    }
+}
+
+/// The columns that tables can store too: not the wide decimals that are summed.
+fn stored(schema: &Schema) -> Schema {
+    let is_wide = |field: &&FieldRef| matches!(field.data_type(), DataType::Decimal256(_, _));
+    Schema::new(schema.fields().iter().filter(|field| !is_wide(field)).cloned().collect::<Vec<_>>())
+}
 
 /// Functions that always have a value.
 const NEVER_NULL: [&str; 7] =
