@@ -164,7 +164,12 @@ fn elements<T>(list: &ListArray, piece: &Piece<T>, total: usize) -> ArrayRef {
         nulls.null_count() == 0
             || (0..list.len()).all(|row| nulls.is_valid(row) || list.value_length(row) == 0)
     });
-    if is_whole && lengths().all(|(row, length)| own(row, length).1 == length) {
+    // Of the last row there may be more.
+    let is_all = |(row, length): (usize, u32)| match own(row, u32::MAX).1 {
+        all if row + 1 == piece.lengths.len() => all >= length,
+        all => all == length,
+    };
+    if is_whole && lengths().all(is_all) {
         // No other list is longer than this one anywhere: its elements are the column.
         return list.values().slice(own(0, 0).0 as usize, total);
     }
