@@ -3,6 +3,7 @@
 //! Read the chapters in this order:
 //!
 //! - [`statement`]: from text to statements;
+//! - `syntax`: every part of them is used or refused;
 //! - [`catalog`]: the relations that SQL can name;
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
@@ -16,6 +17,7 @@ pub mod physical;
 pub mod plan;
 pub mod planner;
 pub mod statement;
+mod syntax;
 mod walk;
 
 pub use error::{Error, Position};

@@ -1,4 +1,4 @@
-//! The functions that SQL can call: all of DataFusion's.
+//! The functions that SQL can call: DataFusion's, and ours in place of some or beside them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -10,6 +10,7 @@ use super::arg_extremes;
 use super::growth;
 use super::named_casts::NamedCasts;
 use super::now;
+use super::operators::Operators;
 use super::sum;
 
 /// Functions by name, aliases included.
@@ -61,11 +62,41 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
             Arc::new(NamedCasts),
+            Arc::new(Operators),
             Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
             Arc::new(datafusion_functions_window::planner::WindowFunctionPlanner),
         ],
     }
 });
+
+/// How a function takes its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionKind {
+    /// One at a time.
+    Scalar,
+    /// All of a group, or of a window with OVER.
+    Aggregate,
+    /// All of a window, and only with OVER.
+    Window,
+}
+
+/// The kind of the function that a name, folded, stands for, as DataFusion looks it up; `None` without such a function.
+pub(crate) fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind> {
+    // Some aggregates have a twin that is made for windows, which is preferred there.
+    let has_twin = matches!(name, "first_value" | "last_value" | "nth_value");
+    let is_unnest = matches!(name, "unnest" | "unnest_outer");
+    let is_scalar =
+        FUNCTIONS.scalar.contains_key(name) || FUNCTIONS.higher_order.contains_key(name);
+    if is_unnest || is_scalar {
+        Some(FunctionKind::Scalar)
+    } else if FUNCTIONS.aggregate.contains_key(name) && !(is_window && has_twin) {
+        Some(FunctionKind::Aggregate)
+    } else if FUNCTIONS.window.contains_key(name) {
+        Some(FunctionKind::Window)
+    } else {
+        None
+    }
+}
 
 /// The names of all functions that can be called without OVER.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {

@@ -7,7 +7,8 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `frame` and `frame_bounds` correct window frames.
+//! - `frame_bounds` corrects window frames.
+//! - `operators` plans `^` and numbers.
 //! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
@@ -20,7 +21,6 @@ mod context;
 mod cross_join;
 mod distinct_on;
 mod filter_push_down;
-mod frame;
 mod frame_bounds;
 mod functions;
 mod growth;
@@ -28,6 +28,7 @@ mod in_lists;
 mod lateral;
 mod named_casts;
 mod now;
+mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
@@ -49,9 +50,10 @@ use sqlparser::ast;
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::function_names;
+pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
+pub(crate) use self::operators::DOUBLE;
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
@@ -59,6 +61,7 @@ pub(crate) use self::relation::source_of;
 pub(crate) use self::set_operation::{
     SetOperationNode, as_set_operation, name as set_operation_name,
 };
+pub(crate) use self::time_window::is_time_window;
 pub use self::view::PlannedView;
 pub use self::write::PlannedWrite;
 use crate::catalog::Catalog;
@@ -100,10 +103,8 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
-        let mut query = Box::new(query.clone());
-        frame::normalize(&mut query);
         context
-            .plan(ast::Statement::Query(query))
+            .plan(ast::Statement::Query(Box::new(query.clone())))
             .and_then(set_operation::plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)

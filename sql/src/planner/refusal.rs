@@ -1,4 +1,4 @@
-//! Unsupported constructs in views, refused by name and position.
+//! Constructs that queries support and views do not, refused by name and position.
 //!
 //! No optimizer rule turns these constructs into something a view can maintain, so the syntax tree, which has positions, is
 //! enough to find them.
@@ -6,14 +6,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_expr::Volatility;
-use sqlparser::ast::{
-    self, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SetExpr, SetOperator,
-    SetQuantifier, Spanned, TableFactor, Visitor,
-};
+use sqlparser::ast::{self, Expr, Query, Spanned, TableFactor, Visitor};
 use sqlparser::tokenizer::Span;
 
 use super::functions::FUNCTIONS;
-use super::time_window;
 use crate::error::{Error, Position};
 use crate::walk::walk;
 
@@ -115,54 +111,6 @@ impl Check {
         }
         ControlFlow::Continue(())
     }
-
-    fn set_expression(&mut self, body: &SetExpr) -> ControlFlow<Error> {
-        match body {
-            SetExpr::SetOperation { op, set_quantifier, left, right } => {
-                let by_name = matches!(
-                    set_quantifier,
-                    SetQuantifier::ByName
-                        | SetQuantifier::AllByName
-                        | SetQuantifier::DistinctByName
-                );
-                if matches!(op, SetOperator::Minus) || by_name && *op != SetOperator::Union {
-                    let name = format!("{op} {set_quantifier}");
-                    return refuse(name.trim_end(), right.span());
-                }
-                self.set_expression(left)?;
-                self.set_expression(right)
-            }
-            SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => {
-                ControlFlow::Continue(())
-            }
-            SetExpr::Table(_) => refuse("TABLE", body.span()),
-            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
-                refuse("changing a table", body.span())
-            }
-        }
-    }
-
-    fn join(&mut self, join: &ast::Join) -> ControlFlow<Error> {
-        let span = join.relation.span();
-        match &join.join_operator {
-            JoinOperator::Join(_)
-            | JoinOperator::Inner(_)
-            | JoinOperator::CrossJoin(_)
-            | JoinOperator::Left(_)
-            | JoinOperator::LeftOuter(_)
-            | JoinOperator::Right(_)
-            | JoinOperator::RightOuter(_)
-            | JoinOperator::FullOuter(_)
-            | JoinOperator::Semi(_)
-            | JoinOperator::LeftSemi(_)
-            | JoinOperator::RightSemi(_)
-            | JoinOperator::Anti(_)
-            | JoinOperator::LeftAnti(_)
-            | JoinOperator::RightAnti(_) => ControlFlow::Continue(()),
-            JoinOperator::AsOf { .. } => refuse("ASOF JOIN", span),
-            _ => refuse("this kind of join", span),
-        }
-    }
 }
 
 /// Records the first position of a construct.
@@ -188,90 +136,18 @@ impl Visitor for Check {
         }
         match &query.limit_clause {
             None => {}
-            Some(LimitClause::LimitOffset { limit_by, .. }) if !limit_by.is_empty() => {
-                return refuse("LIMIT … BY", first_known(limit_by[0].span(), span));
-            }
             Some(clause) => {
                 let position = Position::of_span(first_known(clause.span(), span));
                 self.landmarks.limit = self.landmarks.limit.or(position);
-            }
-        }
-        if query.fetch.is_some() {
-            return refuse("FETCH", span);
-        }
-        if !query.locks.is_empty() {
-            return refuse("FOR UPDATE", span);
-        }
-        if query.for_clause.is_some()
-            || query.settings.is_some()
-            || query.format_clause.is_some()
-            || !query.pipe_operators.is_empty()
-        {
-            return refuse("a clause after the query", span);
-        }
-        self.set_expression(&query.body)
-    }
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
-        let span = select.select_token.0.span;
-        if let GroupByExpr::Expressions(_, modifiers) | GroupByExpr::All(modifiers) =
-            &select.group_by
-            && let Some(modifier) = modifiers.first()
-        {
-            return refuse(modifier, span);
-        }
-        if select.top.is_some() {
-            return refuse("TOP", span);
-        }
-        if select.into.is_some() {
-            return refuse("INTO", span);
-        }
-        if !select.lateral_views.is_empty() {
-            return refuse("LATERAL VIEW", span);
-        }
-        if select.prewhere.is_some()
-            || !select.connect_by.is_empty()
-            || !select.cluster_by.is_empty()
-            || !select.distribute_by.is_empty()
-            || !select.sort_by.is_empty()
-            || select.value_table_mode.is_some()
-        {
-            return refuse("a clause of this SELECT", span);
-        }
-        for table in &select.from {
-            for join in &table.joins {
-                self.join(join)?;
             }
         }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
-        let span = factor.span();
         match factor {
-            _ if time_window::is_time_window(factor) => ControlFlow::Continue(()),
-            TableFactor::Table { args: Some(_), name, .. } => {
-                refuse(format_args!("the table function {name}"), span)
-            }
-            TableFactor::Table { sample: Some(_), .. }
-            | TableFactor::Derived { sample: Some(_), .. } => refuse("TABLESAMPLE", span),
-            TableFactor::Derived { lateral: true, .. } => refuse("LATERAL", span),
-            TableFactor::Table { .. }
-            | TableFactor::Derived { .. }
-            | TableFactor::UNNEST { .. } => ControlFlow::Continue(()),
-            TableFactor::NestedJoin { table_with_joins, .. } => {
-                for join in &table_with_joins.joins {
-                    self.join(join)?;
-                }
-                ControlFlow::Continue(())
-            }
-            TableFactor::Pivot { .. } => refuse("PIVOT", span),
-            TableFactor::Unpivot { .. } => refuse("UNPIVOT", span),
-            TableFactor::MatchRecognize { .. } => refuse("MATCH_RECOGNIZE", span),
-            TableFactor::TableFunction { .. } | TableFactor::Function { .. } => {
-                refuse("a table function", span)
-            }
-            _ => refuse("this kind of relation", span),
+            TableFactor::Derived { lateral: true, .. } => refuse("LATERAL", factor.span()),
+            _ => ControlFlow::Continue(()),
         }
     }
 

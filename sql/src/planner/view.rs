@@ -11,7 +11,7 @@ use sqlparser::ast;
 use super::context::Context;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{frame, now, refusal, selected_names, set_operation, subquery, validate};
+use super::{now, refusal, selected_names, set_operation, subquery, validate};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
@@ -43,8 +43,7 @@ pub(super) fn plan(
         Error::from_datafusion(&error).at(landmarks.start)
     };
     let context = Context::new(catalog);
-    let mut query = view.query.clone();
-    frame::normalize(&mut query);
+    let query = view.query.clone();
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;

@@ -33,25 +33,8 @@ pub(super) fn insert(insert: &ast::Insert, catalog: &dyn Catalog) -> Result<Plan
         ));
     };
     let target = Target::find(name, catalog)?;
-    let refused =
-        |what: &str| Err(Error::not_supported(format!("INSERT … {what}"), target.position));
-    if insert.on.is_some() {
-        return refused("ON CONFLICT");
-    }
-    if insert.returning.is_some() || insert.output.is_some() {
-        return refused("RETURNING");
-    }
-    if insert.or.is_some() || insert.ignore || insert.overwrite || insert.replace_into {
-        return refused("OR, IGNORE, OVERWRITE or REPLACE");
-    }
-    if insert.table_alias.is_some()
-        || insert.partitioned.is_some()
-        || !insert.assignments.is_empty()
-    {
-        return refused("with an alias, PARTITION or SET");
-    }
     let Some(source) = &insert.source else {
-        return refused("DEFAULT VALUES");
+        return Err(Error::not_supported("INSERT … DEFAULT VALUES", target.position));
     };
     refuse_default(source)?;
     let mut named = BTreeSet::new();
@@ -73,22 +56,11 @@ pub(super) fn update(update: &ast::Update, catalog: &dyn Catalog) -> Result<Plan
     let (name, alias) = single_table(&update.table)?;
     let target = Target::find(name, catalog)?;
     target.check_changes("UPDATE")?;
-    let refused =
-        |what: &str| Err(Error::not_supported(format!("UPDATE … {what}"), target.position));
-    if update.from.is_some() {
-        return refused("FROM");
-    }
-    if update.returning.is_some() || update.output.is_some() {
-        return refused("RETURNING");
-    }
-    if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
-        return refused("OR, ORDER BY or LIMIT");
-    }
     let mut update = update.clone();
     let mut assigned = BTreeSet::new();
     for assignment in &mut update.assignments {
         let AssignmentTarget::ColumnName(column) = &mut assignment.target else {
-            return refused("SET (…)");
+            return Err(Error::not_supported("UPDATE … SET (…)", target.position));
         };
         let at = Position::of(column);
         let name = target.column(column)?.to_string();
@@ -125,19 +97,8 @@ pub(super) fn delete(delete: &ast::Delete, catalog: &dyn Catalog) -> Result<Plan
     let (name, alias) = single_table(table)?;
     let target = Target::find(name, catalog)?;
     target.check_changes("DELETE")?;
-    let refused =
-        |what: &str| Err(Error::not_supported(format!("DELETE … {what}"), target.position));
     if alias.is_some() {
-        return refused("with an alias");
-    }
-    if !delete.tables.is_empty() || delete.using.is_some() {
-        return refused("USING");
-    }
-    if delete.returning.is_some() || delete.output.is_some() {
-        return refused("RETURNING");
-    }
-    if !delete.order_by.is_empty() || delete.limit.is_some() {
-        return refused("ORDER BY or LIMIT");
+        return Err(Error::not_supported("DELETE … with an alias", target.position));
     }
     target.plan(ast::Statement::Delete(delete.clone()), catalog)
 }

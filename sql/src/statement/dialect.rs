@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use sqlparser::ast::{ColumnOption, Expr};
+use sqlparser::ast::{BinaryOperator, ColumnOption, Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -13,6 +13,9 @@ use sqlparser::tokenizer::Token;
 pub(crate) struct Alluvium;
 
 const GENERIC: GenericDialect = GenericDialect;
+
+/// The precedence of `^`: above `*`, below `::`.
+const POWER: u8 = 45;
 
 impl Dialect for Alluvium {
     /// Enables grammar that sqlparser enables by the generic dialect's name.
@@ -124,7 +127,7 @@ impl Dialect for Alluvium {
         true
     }
 
-    /// `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
+    /// `^` is the power. `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
     /// right side.
     fn parse_infix(
         &self,
@@ -132,6 +135,14 @@ impl Dialect for Alluvium {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if parser.consume_token(&Token::Caret) {
+            let left = Box::new(left.clone());
+            return Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
+                left,
+                op: BinaryOperator::PGExp,
+                right: Box::new(right),
+            }));
+        }
         let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             false
         } else if parser.parse_keywords(&[
@@ -151,8 +162,20 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `TABLE bid`, as an argument of a function of relations.
+    /// `^` is the power: it binds more tightly than `*`, as in Postgres.
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        (parser.peek_token_ref().token == Token::Caret).then_some(Ok(POWER))
+    }
+
+    /// `-2 ^ 2` is the square of -2, as in Postgres; and `TABLE bid` is an argument of a function of relations.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        if parser.consume_token(&Token::Minus) {
+            return Some(
+                parser
+                    .parse_subexpr(POWER)
+                    .map(|expr| Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(expr) }),
+            );
+        }
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         if word.keyword != Keyword::TABLE
             || word.quote_style.is_some()

@@ -12,6 +12,7 @@ use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, nested_types,
 };
 use crate::error::{Error, Position, Result};
+use crate::syntax;
 
 /// Statements that sqlparser parses and Alluvium does not support, by their first word.
 const REFUSED: &[&str] = &[
@@ -90,10 +91,15 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
             let (name, position) = relation_name(&name)?;
             StatementKind::Subscribe { name, position }
         }
-        "COPY" => copy::read(&mut parser).map_err(syntax_error)?,
-        "SELECT" | "WITH" | "VALUES" | "(" => {
-            StatementKind::Query(parser.parse_query().map_err(syntax_error)?)
+        "COPY" => {
+            let mut copied = copy::read(&mut parser).map_err(syntax_error)?;
+            if let StatementKind::CopyTo { query, .. } = &mut copied {
+                syntax::normalize(query)?;
+                syntax::check(query)?;
+            }
+            copied
         }
+        "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
         "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
         | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
         "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
@@ -114,6 +120,14 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
         ));
     }
     Ok(kind)
+}
+
+/// A query that stands for itself.
+fn query(parser: &mut Parser<'_>) -> Result<Box<ast::Query>> {
+    let mut query = parser.parse_query().map_err(syntax_error)?;
+    syntax::normalize(&mut query)?;
+    syntax::check(&query)?;
+    Ok(query)
 }
 
 fn create(
@@ -144,10 +158,14 @@ fn create(
         _ => None,
     };
     match (parser.parse_statement().map_err(syntax_error)?, kind) {
-        (ast::Statement::CreateTable(create), None) => {
+        (ast::Statement::CreateTable(mut create), None) => {
+            syntax::normalize(&mut create)?;
+            syntax::check_table(&create)?;
             Ok(StatementKind::CreateTable(TableDefinition::read(create, text)?))
         }
-        (ast::Statement::CreateView(create), Some(kind)) => {
+        (ast::Statement::CreateView(mut create), Some(kind)) => {
+            syntax::normalize(&mut create)?;
+            syntax::check_view(&create)?;
             Ok(StatementKind::CreateView(ViewDefinition::read(create, kind, text)?))
         }
         _ => Err(Error::not_supported(words[..words.len().min(3)].join(" "), start)),
@@ -162,34 +180,46 @@ fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<Statement
         return Ok(StatementKind::ExplainView { name, position });
     }
     match parser.peek_token_ref().token.to_string().to_uppercase().as_str() {
-        "SELECT" | "WITH" | "VALUES" | "(" => {
-            Ok(StatementKind::ExplainSelect(parser.parse_query().map_err(syntax_error)?))
-        }
+        "SELECT" | "WITH" | "VALUES" | "(" => Ok(StatementKind::ExplainSelect(query(parser)?)),
         other => Err(Error::not_supported(format!("EXPLAIN {other}"), start)),
     }
 }
 
 /// Statements that sqlparser parses.
 fn sort(
-    statement: ast::Statement,
+    mut statement: ast::Statement,
     words: &[String],
     start: Option<Position>,
 ) -> Result<StatementKind> {
+    syntax::normalize(&mut statement)?;
     match statement {
-        ast::Statement::Insert(insert) => Ok(StatementKind::Insert(Box::new(insert))),
-        ast::Statement::Update(update) => Ok(StatementKind::Update(Box::new(update))),
-        ast::Statement::Delete(delete) => Ok(StatementKind::Delete(Box::new(delete))),
+        ast::Statement::Insert(insert) => {
+            syntax::check_insert(&insert)?;
+            Ok(StatementKind::Insert(Box::new(insert)))
+        }
+        ast::Statement::Update(update) => {
+            syntax::check_update(&update)?;
+            Ok(StatementKind::Update(Box::new(update)))
+        }
+        ast::Statement::Delete(delete) => {
+            syntax::check_delete(&delete)?;
+            Ok(StatementKind::Delete(Box::new(delete)))
+        }
         ast::Statement::StartTransaction {
             modes,
             modifier: None,
             statements,
             exception: None,
-            ..
+            has_end_keyword: false,
+            begin: _,
+            transaction: _,
         } if statements.is_empty() => match modes.first() {
             None => Ok(StatementKind::Begin),
             Some(mode) => Err(Error::not_supported(format!("BEGIN {mode}"), start)),
         },
-        ast::Statement::Commit { chain: false, modifier: None, .. } => Ok(StatementKind::Commit),
+        ast::Statement::Commit { chain: false, modifier: None, end: _ } => {
+            Ok(StatementKind::Commit)
+        }
         ast::Statement::Rollback { chain: false, savepoint: None } => Ok(StatementKind::Rollback),
         ast::Statement::Rollback { savepoint: Some(name), .. } => {
             Err(Error::not_supported("ROLLBACK TO SAVEPOINT", Position::of_span(name.span)))
@@ -199,9 +229,11 @@ fn sort(
             if_exists,
             names,
             cascade,
+            // The default.
+            restrict: _,
             purge: false,
+            temporary: false,
             table: None,
-            ..
         } => {
             let [name] = names.as_slice() else {
                 return Err(Error::not_supported(

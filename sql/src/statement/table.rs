@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
-use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
 
 use super::IfTaken;
@@ -58,20 +57,6 @@ impl TableDefinition {
     pub(super) fn read(create: ast::CreateTable, text: &str) -> Result<TableDefinition> {
         let (name, position) = relation_name(&create.name)?;
         let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
-        if create.query.is_some() {
-            return Err(Error::not_supported("CREATE TABLE … AS", position));
-        }
-        let supported = CreateTableBuilder::new(create.name.clone())
-            .columns(create.columns.clone())
-            .constraints(create.constraints.clone())
-            .table_options(create.table_options.clone())
-            .hive_formats(create.hive_formats.clone())
-            .or_replace(create.or_replace)
-            .if_not_exists(create.if_not_exists)
-            .build();
-        if supported != create {
-            return Err(Error::not_supported("a clause of this CREATE TABLE", position));
-        }
         if create.columns.is_empty() {
             return Err(Error::new(format!("table \"{name}\" has no columns"), position));
         }

@@ -5,7 +5,7 @@ use sqlparser::ast::{self, CreateTableOptions};
 use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options};
 use super::kind::{fold, if_taken, relation_name};
-use crate::error::{Error, Position, Result};
+use crate::error::{Position, Result};
 
 /// The kind of a view: what becomes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,33 +46,13 @@ impl ViewDefinition {
         text: &str,
     ) -> Result<ViewDefinition> {
         let (name, position) = relation_name(&create.name)?;
-        let refused = |name: &str| Err(Error::not_supported(name, position));
         let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
         let options = match &create.options {
             CreateTableOptions::With(options) | CreateTableOptions::Options(options) => options,
             _ => &Vec::new(),
         };
         let Options { connectors, .. } = Options::read(options, &[], position)?;
-        if !create.cluster_by.is_empty() {
-            return refused("CLUSTER BY of a view");
-        }
-        if create.to.is_some()
-            || create.comment.is_some()
-            || create.params.is_some()
-            || create.with_no_schema_binding
-        {
-            return refused("this clause of CREATE VIEW");
-        }
-        let mut columns = Vec::with_capacity(create.columns.len());
-        for column in &create.columns {
-            if column.data_type.is_some() || column.options.is_some() {
-                return Err(Error::not_supported(
-                    "a type or an option in a view's column list",
-                    Position::of_span(column.name.span),
-                ));
-            }
-            columns.push(fold(&column.name));
-        }
+        let columns = create.columns.iter().map(|column| fold(&column.name)).collect();
         Ok(ViewDefinition {
             name,
             position,

@@ -6,5 +6,6 @@ mod fixture;
 mod plans;
 mod refusals;
 mod statements;
+mod syntax;
 mod types;
 mod writes;

@@ -67,7 +67,7 @@ impl Function {
 }
 
 /// Whether a relation is a call of one of these functions.
-pub(super) fn is_time_window(factor: &TableFactor) -> bool {
+pub(crate) fn is_time_window(factor: &TableFactor) -> bool {
     call(factor).is_some()
 }
 

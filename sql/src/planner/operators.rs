@@ -1,0 +1,51 @@
+//! Operators that DataFusion's planner does not have, or has with another meaning.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion_common::{DFSchema, Result, ScalarValue, plan_datafusion_err};
+use datafusion_expr::expr::{Cast, ScalarFunction};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion_expr::{Expr, lit};
+use sqlparser::ast::BinaryOperator;
+
+use super::functions::FUNCTIONS;
+
+/// The operator in front of a number that is DOUBLE: `'1e3' DOUBLE NULL`, as the syntax is rewritten before it is planned.
+/// DataFusion takes all numbers that are not integers for DECIMAL.
+pub(crate) const DOUBLE: &str = "DOUBLE";
+
+/// Plans numbers that are DOUBLE, and `^`, which is the power in DOUBLE.
+#[derive(Debug)]
+pub(super) struct Operators;
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(
+        &self,
+        raw: RawBinaryExpr,
+        _: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        match (&raw.op, &raw.left) {
+            (
+                BinaryOperator::Custom(operator),
+                Expr::Literal(ScalarValue::Utf8(Some(number)), _),
+            ) if operator == DOUBLE => {
+                let number = number.replace('_', "");
+                let value: f64 = number
+                    .parse()
+                    .map_err(|_| plan_datafusion_err!("\"{number}\" is not a number"))?;
+                Ok(PlannerResult::Planned(lit(value)))
+            }
+            (BinaryOperator::PGExp, _) => {
+                let Some(power) = FUNCTIONS.scalar.get("power") else {
+                    return Ok(PlannerResult::Original(raw));
+                };
+                let double = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), DataType::Float64));
+                let arguments = vec![double(raw.left), double(raw.right)];
+                let power = ScalarFunction::new_udf(Arc::clone(power), arguments);
+                Ok(PlannerResult::Planned(Expr::ScalarFunction(power)))
+            }
+            _ => Ok(PlannerResult::Original(raw)),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Every part of a statement is used, or refused by name.
+//!
+//! DataFusion's planner ignores parts of the syntax tree that it has no use for: `TABLESAMPLE`, `FOR UPDATE`,
+//! `lower(DISTINCT x)`. This check goes through the tree before anything plans it. It lists every variant and every
+//! field by name, without `..` or `_`: a field that a new sqlparser adds is a compile error until it is used or refused here.
+//!
+//! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
+//! - `expression`, `function` and `data_type`: what they are made of;
+//! - `normalize` rewrites what DataFusion does not understand, before the check;
+//! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
+mod change;
+mod data_type;
+mod expression;
+mod function;
+mod normalize;
+mod query;
+mod relation;
+mod select;
+mod table;
+mod view;
+
+use std::fmt::Display;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, OrderByExpr, Query, Select, Spanned, TableFactor, Visit, Visitor};
+use sqlparser::tokenizer::Span;
+
+pub(crate) use self::change::{check_delete, check_insert, check_update};
+pub(crate) use self::normalize::normalize;
+pub(crate) use self::table::check_table;
+pub(crate) use self::view::check_view;
+use crate::error::{Error, Position, Result};
+use crate::walk::walk;
+
+/// Refuses what a part of a statement says and nothing reads.
+pub(crate) fn check(part: &impl Visit) -> Result<()> {
+    walk(part, &mut Unused { near: Span::empty() })
+}
+
+struct Unused {
+    /// Of the SELECT that was entered last, for nodes without a position.
+    near: Span,
+}
+
+impl Unused {
+    fn flow(&self, checked: Result<()>) -> ControlFlow<Error> {
+        match checked {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error.at(Position::of_span(self.near))),
+        }
+    }
+}
+
+impl Visitor for Unused {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        self.flow(query::check(query))
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        self.near = select.select_token.0.span;
+        self.flow(select::check(select))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        self.flow(relation::check(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
+        self.flow(expression::check(expression))
+    }
+}
+
+/// Whether a clause is written.
+trait Clause {
+    fn is_there(&self) -> bool;
+}
+
+impl<T> Clause for Option<T> {
+    fn is_there(&self) -> bool {
+        self.is_some()
+    }
+}
+
+impl<T> Clause for Vec<T> {
+    fn is_there(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+impl Clause for bool {
+    fn is_there(&self) -> bool {
+        *self
+    }
+}
+
+/// Refuses the first of some clauses that is written.
+fn none_of(clauses: &[(&dyn Clause, &str)], at: impl FnOnce() -> Span) -> Result<()> {
+    match clauses.iter().find(|(clause, _)| clause.is_there()) {
+        None => Ok(()),
+        Some((_, name)) => refuse(name, at),
+    }
+}
+
+/// The error of a clause that is not used, at the nearest node that has a position.
+///
+/// The position is computed for the error only: the span of a node is the union of those of all nodes below it.
+fn refuse(name: impl Display, at: impl FnOnce() -> Span) -> Result<()> {
+    Err(Error::not_supported(name, Position::of_span(at())))
+}
+
+fn check_order(order: &[OrderByExpr]) -> Result<()> {
+    for OrderByExpr { expr, options: _, with_fill } in order {
+        none_of(&[(with_fill, "WITH FILL")], || expr.span())?;
+    }
+    Ok(())
+}

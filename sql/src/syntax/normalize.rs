@@ -1,0 +1,135 @@
+//! Syntax that DataFusion's planner does not take, or takes for something else.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, Interval, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr,
+    Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound, WindowSpec,
+    WindowType,
+};
+
+use crate::error::{Error, Position, Result};
+use crate::planner::DOUBLE;
+use crate::statement::fold;
+
+/// Rewrites a part of a statement:
+///
+/// - `OVER w` to the window that the SELECT defines as `w`: DataFusion looks for it among the selected columns only, and
+///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
+/// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
+/// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
+///
+/// # Errors
+/// If a window that is named is not defined.
+pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
+    match part.visit(&mut Normalize { windows: Vec::new() }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Normalize {
+    /// The windows of each query and SELECT around an expression, by name.
+    windows: Vec<HashMap<String, WindowSpec>>,
+}
+
+impl Normalize {
+    fn enter(&mut self, select: Option<&Select>) {
+        let mut windows = HashMap::new();
+        for definition in select.iter().flat_map(|select| &select.named_window) {
+            if let NamedWindowDefinition(name, NamedWindowExpr::WindowSpec(window)) = definition {
+                windows.insert(fold(name), window.clone());
+            }
+        }
+        self.windows.push(windows);
+    }
+
+    fn leave(&mut self) -> ControlFlow<Error> {
+        self.windows.pop();
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Normalize {
+    type Break = Error;
+
+    /// The ORDER BY of a query may name the windows of its SELECT.
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        match query.body.as_ref() {
+            SetExpr::Select(select) => self.enter(Some(select)),
+            _ => self.enter(None),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.leave()
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.enter(Some(select));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Error> {
+        self.leave()
+    }
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        match expression {
+            Expr::Function(function) => {
+                if let Some(WindowType::NamedWindow(name)) = &function.over {
+                    let windows = self.windows.last();
+                    let Some(window) = windows.and_then(|windows| windows.get(&fold(name))) else {
+                        let message = format!("no window \"{name}\" in this SELECT");
+                        let position = Position::of_span(name.span);
+                        return ControlFlow::Break(Error::new(message, position));
+                    };
+                    function.over = Some(WindowType::WindowSpec(window.clone()));
+                }
+                if let Some(WindowType::WindowSpec(window)) = &mut function.over
+                    && let Some(frame) = &mut window.window_frame
+                {
+                    normalize_frame(frame);
+                }
+            }
+            Expr::Value(ValueWithSpan { value: Value::Number(number, _), span })
+                if is_double(number) =>
+            {
+                let value = Value::SingleQuotedString(std::mem::take(number));
+                *expression = Expr::BinaryOp {
+                    left: Box::new(Expr::Value(value.with_span(*span))),
+                    op: BinaryOperator::Custom(DOUBLE.to_string()),
+                    right: Box::new(Expr::Value(Value::Null.with_span(*span))),
+                };
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn normalize_frame(frame: &mut WindowFrame) {
+    for bound in [Some(&mut frame.start_bound), frame.end_bound.as_mut()].into_iter().flatten() {
+        if let WindowFrameBound::Preceding(Some(offset)) | WindowFrameBound::Following(Some(offset)) =
+            bound
+            && let Expr::Interval(Interval { value, .. }) = offset.as_mut()
+            && let Expr::Value(ValueWithSpan { value, .. }) = value.as_mut()
+            && let Value::Number(number, _) = value
+        {
+            *value = Value::SingleQuotedString(std::mem::take(number));
+        }
+    }
+}
+
+/// Whether a number is DOUBLE: it has an exponent, or more digits than a DECIMAL.
+fn is_double(number: &str) -> bool {
+    if number.contains(['e', 'E']) {
+        return true;
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+    let whole = digits(whole.trim_start_matches(['0', '_']));
+    whole + digits(fraction) > usize::from(arrow::datatypes::DECIMAL128_MAX_PRECISION)
+}

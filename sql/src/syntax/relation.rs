@@ -1,0 +1,144 @@
+//! FROM: relations and joins.
+
+use sqlparser::ast::{
+    Expr, Join, JoinConstraint, JoinOperator, Spanned, TableAlias, TableAliasColumnDef,
+    TableFactor, TableFunctionArgs, TableWithJoins,
+};
+
+use super::{Clause, none_of, refuse};
+use crate::error::Result;
+use crate::planner::is_time_window;
+
+pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
+    let TableWithJoins { relation: _, joins } = from;
+    joins.iter().try_for_each(check_join)
+}
+
+fn check_join(join: &Join) -> Result<()> {
+    let Join { relation, global, join_operator } = join;
+    none_of(&[(global, "GLOBAL JOIN")], || relation.span())?;
+    let constraint = match join_operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::LeftSemi(constraint)
+        | JoinOperator::RightSemi(constraint)
+        | JoinOperator::LeftAnti(constraint)
+        | JoinOperator::RightAnti(constraint) => constraint,
+        JoinOperator::CrossJoin(JoinConstraint::None) => return Ok(()),
+        JoinOperator::CrossJoin(
+            JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::Natural,
+        ) => return refuse("CROSS JOIN with a condition (write JOIN)", || relation.span()),
+        JoinOperator::Semi(_) => {
+            return refuse("SEMI JOIN (write LEFT SEMI JOIN)", || relation.span());
+        }
+        JoinOperator::Anti(_) => {
+            return refuse("ANTI JOIN (write LEFT ANTI JOIN)", || relation.span());
+        }
+        JoinOperator::CrossApply | JoinOperator::OuterApply => {
+            return refuse("APPLY", || relation.span());
+        }
+        JoinOperator::AsOf { match_condition: _, constraint: _ } => {
+            return refuse("ASOF JOIN", || relation.span());
+        }
+        JoinOperator::StraightJoin(_) => return refuse("STRAIGHT_JOIN", || relation.span()),
+        JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
+            return refuse("ARRAY JOIN", || relation.span());
+        }
+    };
+    match constraint {
+        JoinConstraint::On(_)
+        | JoinConstraint::Using(_)
+        | JoinConstraint::Natural
+        | JoinConstraint::None => Ok(()),
+    }
+}
+
+pub(super) fn check(factor: &TableFactor) -> Result<()> {
+    match factor {
+        TableFactor::Table {
+            name,
+            alias,
+            args,
+            with_hints,
+            version,
+            with_ordinality,
+            partitions,
+            json_path,
+            sample,
+            index_hints,
+        } => {
+            let refused: &[(&dyn Clause, &str)] = &[
+                (with_hints, "a hint, WITH (…), on a table"),
+                (version, "a table as of another time"),
+                (with_ordinality, "WITH ORDINALITY on a table"),
+                (partitions, "PARTITION of a table"),
+                (json_path, "a path into a table"),
+                (sample, "TABLESAMPLE"),
+                (index_hints, "an index hint"),
+            ];
+            none_of(refused, || name.span())?;
+            if let Some(TableFunctionArgs { args: _, settings }) = args {
+                none_of(&[(settings, "SETTINGS")], || name.span())?;
+                if !is_time_window(factor) {
+                    return refuse(format_args!("the table function {name}"), || name.span());
+                }
+            }
+            check_optional(alias)
+        }
+        TableFactor::Derived { lateral: _, subquery, alias, sample } => {
+            none_of(&[(sample, "TABLESAMPLE")], || subquery.span())?;
+            check_optional(alias)
+        }
+        TableFactor::UNNEST {
+            alias,
+            array_exprs: _,
+            with_offset,
+            with_offset_alias: _,
+            with_ordinality: _,
+        } => {
+            none_of(&[(with_offset, "WITH OFFSET (write WITH ORDINALITY)")], || factor.span())?;
+            check_optional(alias)
+        }
+        TableFactor::NestedJoin { table_with_joins, alias } => {
+            check_joins(table_with_joins)?;
+            check_optional(alias)
+        }
+        TableFactor::TableFunction { expr, alias } => {
+            match expr {
+                Expr::Function(call) if is_time_window(factor) => {
+                    super::function::check_bare(call)?;
+                }
+                expr => return refuse("this table function", || expr.span()),
+            }
+            check_optional(alias)
+        }
+        TableFactor::Function { lateral: _, name, args: _, with_ordinality: _, alias: _ } => {
+            refuse(format_args!("the table function {name}"), || name.span())
+        }
+        TableFactor::JsonTable { .. } => refuse("JSON_TABLE", || factor.span()),
+        TableFactor::OpenJsonTable { .. } => refuse("OPENJSON", || factor.span()),
+        TableFactor::XmlTable { .. } => refuse("XMLTABLE", || factor.span()),
+        TableFactor::SemanticView { .. } => refuse("SEMANTIC_VIEW", || factor.span()),
+        TableFactor::Pivot { .. } => refuse("PIVOT", || factor.span()),
+        TableFactor::Unpivot { .. } => refuse("UNPIVOT", || factor.span()),
+        TableFactor::MatchRecognize { .. } => refuse("MATCH_RECOGNIZE", || factor.span()),
+    }
+}
+
+fn check_optional(alias: &Option<TableAlias>) -> Result<()> {
+    alias.as_ref().map_or(Ok(()), check_alias)
+}
+
+pub(super) fn check_alias(alias: &TableAlias) -> Result<()> {
+    let TableAlias { explicit: _, name: _, columns, at } = alias;
+    none_of(&[(at, "AT behind the name of a relation")], || alias.span())?;
+    for TableAliasColumnDef { name, data_type } in columns {
+        none_of(&[(data_type, "a type among the names of columns")], || name.span)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Clauses that parse and that nothing reads are refused, in every statement that may hold them.
+
+use crate::fixture::{Definitions, shown, statement};
+use alluvium_sql::statement::StatementKind;
+
+/// The error of a statement.
+fn refused(text: &str) -> String {
+    statement(text).map_or_else(|error| shown(&error), |_| "accepted".to_string())
+}
+
+/// Checks the errors of statements.
+fn all_are_refused(statements: &[(&str, &str)]) {
+    let wrong: Vec<String> = statements
+        .iter()
+        .map(|(text, expected)| (text, refused(text), expected))
+        .filter(|(_, error, expected)| *error != format!("{expected} is not supported yet"))
+        .map(|(text, error, expected)| format!("{text}\n  {error}\n  {expected}\n"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+}
+
+const QUERIES: &[(&str, &str)] = &[
+    ("SELECT a FROM t GROUP BY a WITH ROLLUP", "WITH ROLLUP (write GROUP BY ROLLUP (…))"),
+    ("SELECT a FROM t GROUP BY a WITH CUBE", "WITH CUBE (write GROUP BY CUBE (…))"),
+    ("SELECT a FROM t GROUP BY a WITH TOTALS", "WITH TOTALS"),
+    ("SELECT a FROM t TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE"),
+    ("SELECT a FROM t FOR UPDATE", "FOR UPDATE or FOR SHARE"),
+    ("SELECT a FROM t FOR SHARE OF t NOWAIT", "FOR UPDATE or FOR SHARE"),
+    ("SELECT a FROM t WITH (NOLOCK)", "a hint, WITH (…), on a table"),
+    ("SELECT a FROM t FETCH FIRST 2 ROWS ONLY", "FETCH (write LIMIT)"),
+    ("SELECT a INTO u FROM t", "SELECT … INTO"),
+    ("SELECT a FROM t, u GLOBAL JOIN w ON true", "GLOBAL JOIN"),
+    ("SELECT a FROM t SORT BY a", "SORT BY"),
+    ("SELECT a FROM t CLUSTER BY a", "CLUSTER BY"),
+    ("SELECT a FROM t DISTRIBUTE BY a", "DISTRIBUTE BY"),
+    ("SELECT TOP 3 a FROM t", "TOP (write LIMIT)"),
+    ("SELECT a FROM t EXCEPT BY NAME SELECT a FROM u", "EXCEPT BY NAME"),
+    ("SELECT count(* EXCLUDE a) FROM t", "a choice of columns behind *, in a call"),
+    ("SELECT a FROM t AS x (b INT)", "a type among the names of columns"),
+    ("SELECT lower(DISTINCT a) FROM t", "DISTINCT in a call of lower()"),
+    ("SELECT abs(a) FILTER (WHERE a > 1) FROM t", "FILTER in a call of abs()"),
+    ("SELECT abs(a) OVER () FROM t", "OVER in a call of abs()"),
+    ("SELECT abs(a ORDER BY a) FROM t", "ORDER BY in a call of abs()"),
+    ("SELECT abs(a) IGNORE NULLS FROM t", "IGNORE NULLS or RESPECT NULLS in a call of abs()"),
+    (
+        "SELECT rank() IGNORE NULLS OVER (ORDER BY a) FROM t",
+        "IGNORE NULLS or RESPECT NULLS in a call of rank()",
+    ),
+    (
+        "SELECT row_number() FILTER (WHERE a > 1) OVER (ORDER BY a) FROM t",
+        "FILTER in a call of row_number()",
+    ),
+    ("SELECT quantile(0.5)(a) FROM t", "a second list of arguments of quantile"),
+    ("SELECT ARRAY(SELECT a FROM t) FROM t", "ARRAY(SELECT …)"),
+    (
+        "SELECT sum(a) OVER (w ORDER BY a) FROM t WINDOW w AS (PARTITION BY a)",
+        "a window that is based on another one",
+    ),
+    ("SELECT a FROM t PIVOT (sum(a) FOR b IN (1, 2))", "PIVOT"),
+    ("SELECT a FROM t CROSS APPLY u", "APPLY"),
+    ("SELECT a FROM t SEMI JOIN u ON true", "SEMI JOIN (write LEFT SEMI JOIN)"),
+    ("SELECT a FROM generate_series(1, 3)", "the table function generate_series"),
+    ("SELECT CAST(a AS DATE FORMAT 'YYYY') FROM t", "CAST … FORMAT"),
+    ("SELECT CAST(a AS FLOAT(53)) FROM t", "FLOAT(53) (write REAL or DOUBLE)"),
+    ("SELECT CAST(a AS INT(3)) FROM t", "the width of a number in INT(3)"),
+    ("SELECT a COLLATE \"C\" FROM t", "COLLATE"),
+    ("SELECT FLOOR(a TO DAY) FROM t", "CEIL or FLOOR … TO (see date_trunc)"),
+    ("SELECT INTERVAL '1-2' YEAR TO MONTH", "INTERVAL … TO"),
+    ("SELECT (SELECT a FROM t FOR UPDATE)", "FOR UPDATE or FOR SHARE"),
+    ("WITH c AS (SELECT a FROM t TABLESAMPLE (1)) SELECT a FROM c", "TABLESAMPLE"),
+];
+
+#[test]
+fn no_clause_of_a_query_is_ignored() {
+    let mut wrong = Vec::new();
+    for (query, name) in QUERIES {
+        for text in [
+            (*query).to_string(),
+            format!("EXPLAIN {query}"),
+            format!("CREATE VIEW v AS {query}"),
+            format!("CREATE MATERIALIZED VIEW v AS {query}"),
+            format!("INSERT INTO t {query}"),
+            format!("COPY ({query}) TO 'x.csv'"),
+        ] {
+            let error = refused(&text);
+            let is_named = error.ends_with(&format!("{name} is not supported yet"));
+            if !is_named || !error.starts_with("1:") {
+                wrong.push(format!("{text}\n  {error}\n  {name}\n"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+    assert_eq!(
+        refused("SELECT a\nFROM t,\n  u TABLESAMPLE (10)"),
+        "3:3: TABLESAMPLE is not supported yet"
+    );
+}
+
+#[test]
+fn no_clause_of_a_change_is_ignored() {
+    all_are_refused(&[
+        ("INSERT INTO t PARTITION (a = 1) SELECT 1", "1:13: INSERT … PARTITION"),
+        ("INSERT OVERWRITE t SELECT 1", "1:18: INSERT … OVERWRITE"),
+        ("INSERT INTO t VALUES (1) RETURNING a", "1:13: INSERT … RETURNING"),
+        ("INSERT INTO t DEFAULT VALUES", "1:13: INSERT … DEFAULT VALUES"),
+        ("UPDATE t SET a = 1 FROM u", "1:8: UPDATE … FROM"),
+        (
+            "UPDATE t SET a = 1 WHERE a IN (SELECT a FROM u FOR UPDATE)",
+            "1:32: FOR UPDATE or FOR SHARE",
+        ),
+        ("UPDATE t SET a = lower(DISTINCT a)", "1:18: DISTINCT in a call of lower()"),
+        ("DELETE FROM t WHERE abs(a) OVER () = 1", "1:21: OVER in a call of abs()"),
+        ("DELETE FROM t LIMIT 1", "1:13: DELETE … LIMIT"),
+        ("DELETE FROM t USING u", "1:13: DELETE … USING"),
+    ]);
+}
+
+#[test]
+fn no_clause_of_a_definition_is_ignored() {
+    all_are_refused(&[
+        ("CREATE TABLE t (a INT) ON COMMIT DROP", "1:14: ON COMMIT"),
+        ("CREATE TABLE t (a INT) STORED AS PARQUET", "1:14: STORED AS"),
+        ("CREATE TABLE t (a FLOAT(53))", "1:17: FLOAT(53) (write REAL or DOUBLE)"),
+        ("CREATE TABLE t (a INT[], b STRUCT<x INT(3)>)", "1:26: the width of a number in INT(3)"),
+        ("CREATE TABLE t (a INT, PRIMARY KEY (a DESC))", "1:37: ASC or DESC in a PRIMARY KEY"),
+        (
+            "CREATE TABLE t (a INT REFERENCES u (a) ON DELETE CASCADE)",
+            "1:17: ON DELETE of a foreign key",
+        ),
+        (
+            "CREATE TABLE t (a INT PRIMARY KEY DEFERRABLE)",
+            "1:17: DEFERRABLE, INITIALLY or ENFORCED of a PRIMARY KEY",
+        ),
+        ("CREATE TABLE t (a INT DEFAULT abs(1) OVER ())", "1:31: OVER in a call of abs()"),
+        ("CREATE VIEW v AS SELECT 1 WITH NO SCHEMA BINDING", "1:13: WITH NO SCHEMA BINDING"),
+    ]);
+}
+
+/// DataFusion looks for named windows among the selected columns only, and takes `sum(a) OVER w` for `sum(a)` elsewhere.
+#[test]
+fn a_named_window_is_found_wherever_it_is_used() {
+    let definitions = Definitions::flights();
+    for (named, spelled) in [
+        (
+            "SELECT a FROM numbers WINDOW w AS (PARTITION BY b) QUALIFY sum(a) OVER w > 3",
+            "SELECT a FROM numbers QUALIFY sum(a) OVER (PARTITION BY b) > 3",
+        ),
+        (
+            "SELECT a FROM numbers WINDOW W AS (PARTITION BY b) ORDER BY sum(a) OVER w",
+            "SELECT a FROM numbers ORDER BY sum(a) OVER (PARTITION BY b)",
+        ),
+    ] {
+        let plan = |text: &str| {
+            let StatementKind::Query(query) = statement(text).unwrap().kind else { panic!() };
+            definitions.planner.query(&query, &definitions).unwrap().to_string()
+        };
+        assert_eq!(plan(named), plan(spelled));
+    }
+    assert_eq!(
+        refused(
+            "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u ORDER BY sum(a) OVER w) WINDOW w AS ()"
+        ),
+        "1:68: no window \"w\" in this SELECT"
+    );
+}
