@@ -86,7 +86,7 @@ fn rows_that_become_large_together_are_computed_few_at_a_time() {
 /// Views that recompute groups, and an aggregate of the answer's rows.
 const GROUPS: [(&str, &str); 2] = [
     ("SELECT k, STRING_AGG(text, ',' ORDER BY id) AS x FROM t GROUP BY k", "length(x)"),
-    ("SELECT k, id, SUM(length(text)) OVER (PARTITION BY k ORDER BY id) AS x FROM t", "x"),
+    ("SELECT k, text, SUM(length(text)) OVER (PARTITION BY k ORDER BY id) AS x FROM t", "x"),
 ];
 
 #[test]
@@ -128,7 +128,7 @@ fn a_group_beyond_the_budget_is_an_error_until_it_is_smaller() {
         assert_eq!(answer(), small, "{view}");
         assert!(query(&engine, "SELECT * FROM alluvium.errors").is_empty());
         let state = engine.state();
-        assert!(state.memory_peak_bytes as usize <= 48 * MIB, "{view}: {state:?}");
+        assert!(state.memory_peak_bytes as usize <= (8 + 64) * MIB, "{view}: {state:?}");
     }
 }
 
