@@ -23,6 +23,7 @@ use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
+use crate::syntax::check_type;
 
 /// Planning options: one string type everywhere, and time zone UTC.
 pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
@@ -171,6 +172,7 @@ fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
 
 /// The type of a table's column, if tables can store it.
 pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
+    check_type(&column.data_type)?;
     let data_type = data_type(&column.data_type).map_err(|error| Error::from_datafusion(&error))?;
     if !is_column_type(&data_type) {
         return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));

@@ -103,6 +103,13 @@ pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys()).map(String::as_str)
 }
 
+/// The own name of the scalar function that has this name, which may be an alias.
+pub(crate) fn scalar_name(name: &str) -> Option<&'static str> {
+    let function = FUNCTIONS.scalar.get(name)?;
+    let own = FUNCTIONS.scalar.get(function.name())?;
+    Arc::ptr_eq(function, own).then(|| own.name())
+}
+
 fn by_name<F>(
     functions: impl IntoIterator<Item = Arc<F>>,
     name: impl Fn(&F) -> &str,

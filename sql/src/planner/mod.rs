@@ -10,7 +10,8 @@
 //! - `frame_bounds` corrects window frames.
 //! - `operators` plans `^` and numbers.
 //! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
-//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
+//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow, and
+//!   `extent` plans that are too large.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -20,6 +21,7 @@ mod constant;
 mod context;
 mod cross_join;
 mod distinct_on;
+mod extent;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
@@ -49,8 +51,9 @@ use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::cross_join::CrossJoinElimination;
+pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
+pub(crate) use self::functions::{FunctionKind, function_kind, function_names, scalar_name};
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub(crate) use self::operators::DOUBLE;
@@ -103,9 +106,11 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
-        context
+        let plan = context
             .plan(ast::Statement::Query(Box::new(query.clone())))
-            .and_then(set_operation::plan)
+            .map_err(|error| Error::from_datafusion(&error).at(start))?;
+        Extent::of(&plan).map_err(|error| error.at(start))?;
+        set_operation::plan(plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)
             .and_then(selected_names::apart)

@@ -1,5 +1,6 @@
 //! `CREATE TABLE`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -95,12 +96,13 @@ struct Columns {
 impl Columns {
     fn read(create: &ast::CreateTable, position: Position) -> Result<Columns> {
         let mut fields: Vec<Field> = Vec::with_capacity(create.columns.len());
+        let mut names = HashSet::with_capacity(create.columns.len());
         let mut defaults = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Vec<usize>> = None;
         for (number, column) in create.columns.iter().enumerate() {
             let at = Position::of_span(column.name.span);
             let column_name = fold(&column.name);
-            if fields.iter().any(|field| *field.name() == column_name) {
+            if !names.insert(column_name.clone()) {
                 return Err(Error::new(format!("column \"{column_name}\" appears twice"), at));
             }
             let data_type = column_type(column).map_err(|error| error.at(at))?;
@@ -186,9 +188,10 @@ impl TableDefinition {
     /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
+        let mut names = HashSet::with_capacity(schema.fields().len());
         for field in schema.fields() {
             let name = field.name();
-            if columns.iter().any(|column| column.name() == name) {
+            if !names.insert(name) {
                 return Err(Error::new(format!("column \"{name}\" appears twice"), None));
             }
             let data_type = nearest(field.data_type()).ok_or_else(|| {

@@ -24,6 +24,7 @@ use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::sequence::Sequences;
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// Optimises and runs plans whose scans can be read.
 #[derive(Default)]
@@ -117,15 +118,17 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 fn block_on<R: Send>(
     future: impl Future<Output = std::result::Result<R, DataFusionError>> + Send,
 ) -> Result<R> {
+    let future = interrupt::until_requested(future);
     let run = || -> Result<R> {
         let runtime = Builder::new_current_thread().build();
         let runtime =
             runtime.map_err(|error| Error::data(format!("the query cannot be run: {error}")))?;
-        Ok(runtime.block_on(future)?)
+        Ok(runtime.block_on(future)??)
     };
     if Handle::try_current().is_err() {
         return run();
     }
+    let run = interrupt::inherited(run);
     let ran = std::thread::scope(|scope| scope.spawn(run).join());
     ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

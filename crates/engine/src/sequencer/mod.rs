@@ -183,7 +183,8 @@ impl Sequencer {
             }
             self.install_now(&mut state, dataflow)?
         };
-        self.progress.wait_ready(id)?;
+        // It is of no use to a caller that no longer waits for it.
+        self.progress.wait_ready(id).inspect_err(|_| self.remove(id))?;
         Ok(id)
     }
 

@@ -11,6 +11,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use alluvium_sql::planner::{bind, check_parameters};
+use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
@@ -22,6 +23,7 @@ use crate::definitions::Definitions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt;
 use crate::query::{Answer, File, Files, Reading, relations};
 use crate::transaction::Transaction;
 
@@ -90,12 +92,20 @@ impl Session {
     ) -> Result<Outcome> {
         let poison = self.instance().poison.clone();
         poison.check()?;
+        let depth = statement.depth + self.instance().definitions.catalog.deepest();
         let ran = poison.guard(|| {
-            check_parameters(&statement.kind, parameters.len())?;
-            let outcome = self.dispatch(&statement.kind, parameters)?;
-            self.instance().reader.check_views().map(|()| outcome)
+            stack::with_room(depth, || {
+                check_parameters(&statement.kind, parameters.len())?;
+                let outcome = self.dispatch(&statement.kind, parameters)?;
+                self.instance().reader.check_views().map(|()| outcome)
+            })
         });
-        ran.map_err(|error| error.at(statement.position))
+        ran.map_err(|error| match error {
+            Error::Poisoned { .. } => error,
+            // Whatever the interrupted part of it made of that.
+            _ if interrupt::is_requested() => Error::Interrupted,
+            _ => error.at(statement.position),
+        })
     }
 
     fn dispatch(

@@ -1,6 +1,7 @@
 //! Rows of a transaction: in memory, or in a file until they are read.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::counted;
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// How many rows go into one piece of a file.
 const PIECE_ROWS: usize = 8192;
@@ -140,8 +142,8 @@ impl Rows {
             Error::data(format!("rows of a transaction cannot be written to a file: {error}"))
         };
         let name = format!("rows-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut file =
-            disk_full.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
+        let mut file = when_there_is_room(disk_full, || storage.create(&name))
+            .map_err(|error| failed(&error))?;
         let mut written: Vec<std::result::Result<Vec<_>, Rows>> = Vec::with_capacity(all.len());
         for rows in all {
             let Some(batch) = rows.in_memory() else {
@@ -157,12 +159,13 @@ impl Rows {
                 stream.write(&part)?;
                 let bytes = stream.into_inner()?;
                 let start = file.len();
-                disk_full.wait_for(|| file.append(&bytes)).map_err(|error| failed(&error))?;
+                when_there_is_room(disk_full, || file.append(&bytes))
+                    .map_err(|error| failed(&error))?;
                 parts.push((part.num_rows(), start..file.len(), xxh3_64(&bytes)));
             }
             written.push(Ok(parts));
         }
-        let blob = disk_full.wait_for(|| file.seal()).map_err(|error| failed(&error))?;
+        let blob = when_there_is_room(disk_full, || file.seal()).map_err(|error| failed(&error))?;
         let blob = TemporaryBlob::new(storage.clone(), blob);
         let rows = |(count, range, checksum)| Rows {
             count,
@@ -238,4 +241,19 @@ mod tests {
         drop(name);
         assert_eq!(budget.used(), 0);
     }
+}
+
+/// Waits while the disk is full, until this thread should end what it does.
+fn when_there_is_room<R>(
+    disk_full: &DiskFullGate,
+    mut act: impl FnMut() -> alluvium_storage::Result<R>,
+) -> alluvium_storage::Result<R> {
+    disk_full.wait_for(|| match interrupt::is_requested() {
+        false => act(),
+        true => Err(alluvium_storage::Error::Io {
+            place: "it".to_owned(),
+            operation: "write",
+            cause: ErrorKind::Interrupted.into(),
+        }),
+    })
 }
