@@ -24,6 +24,7 @@ mod extent;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
+mod growth;
 mod in_lists;
 mod lateral;
 mod microseconds;
