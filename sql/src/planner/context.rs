@@ -13,6 +13,7 @@ use datafusion_expr::{
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
+use super::extent::Extent;
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
@@ -37,6 +38,9 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     Arc::new(options)
 });
+
+/// The largest number of levels of a DEFAULT, which every INSERT evaluates.
+const DEEPEST_DEFAULT: usize = 100;
 
 /// Table functions.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
@@ -193,4 +197,11 @@ pub(crate) fn column_default(
         .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
         .and_then(|default| default.cast_to(data_type, &nothing))
         .map_err(|error| Error::from_datafusion(&error))
+        .and_then(|default| match Extent::default().expression(&default, 0)? > DEEPEST_DEFAULT {
+            true => {
+                let message = format!("a DEFAULT nests at most {DEEPEST_DEFAULT} levels deep");
+                Err(Error::new(message, None))
+            }
+            false => Ok(default),
+        })
 }
