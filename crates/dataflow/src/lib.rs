@@ -49,4 +49,5 @@ pub mod sink;
 pub mod table;
 pub mod unnest;
 mod weight;
+mod widths;
 pub mod window;

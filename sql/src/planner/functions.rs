@@ -7,6 +7,7 @@ use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
 use super::arg_extremes;
+use super::growth;
 use super::named_casts::NamedCasts;
 use super::now;
 use super::operators::Operators;
@@ -27,13 +28,15 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let scalar = datafusion_functions::all_default_functions()
         .into_iter()
         .chain(datafusion_functions_nested::all_default_nested_functions());
+    // A later function replaces an earlier one of the same name.
+    let mut scalar = by_name(
+        scalar.chain(now::functions()),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    growth::bound(&mut scalar);
     Functions {
-        // A later function replaces an earlier one of the same name.
-        scalar: by_name(
-            scalar.chain(now::functions()),
-            |function| function.name(),
-            |function| function.aliases(),
-        ),
+        scalar,
         higher_order: by_name(
             datafusion_functions_nested::all_default_higher_order_functions(),
             |function| function.name(),

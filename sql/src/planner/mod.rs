@@ -25,6 +25,7 @@ mod extent;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
+mod growth;
 mod in_lists;
 mod lateral;
 mod named_casts;

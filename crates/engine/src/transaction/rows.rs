@@ -56,7 +56,7 @@ impl Rows {
     }
 
     /// How much memory they take, without that of a larger batch that they are sliced from.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let columns = self.in_memory().into_iter().flat_map(RecordBatch::columns);
         columns.map(|column| counted::bytes(column, &column.to_data())).sum()
     }
@@ -79,9 +79,28 @@ impl Rows {
 
     /// The rows. Rows in a file are read each time, and counted until they are dropped.
     pub(crate) fn load(&self) -> Result<RecordBatch> {
-        let (blob, range, checksum, budget) = match &self.place {
+        match &self.place {
+            Place::Memory(rows) => Ok(rows.clone()),
+            Place::File { range, budget, .. } => {
+                let charge = budget.charge((range.end - range.start) as usize);
+                self.read(|bytes| counted::buffer(bytes, &Arc::new(charge)))
+            }
+        }
+    }
+
+    /// The rows, for a program: what it keeps of them is not counted.
+    pub(crate) fn take(self) -> Result<RecordBatch> {
+        match self.place {
+            Place::Memory(rows) => Ok(rows),
+            Place::File { .. } => self.read(|bytes| bytes),
+        }
+    }
+
+    /// Reads rows that are in a file.
+    fn read(&self, wrap: impl FnOnce(Buffer) -> Buffer) -> Result<RecordBatch> {
+        let (blob, range, checksum) = match &self.place {
             Place::Memory(rows) => return Ok(rows.clone()),
-            Place::File { blob, range, checksum, budget } => (blob, range, checksum, budget),
+            Place::File { blob, range, checksum, .. } => (blob, range, checksum),
         };
         let damaged = |reason: &dyn Display| {
             let (place, start) = (blob.place(), range.start);
@@ -93,8 +112,7 @@ impl Rows {
         if xxh3_64(&bytes) != *checksum {
             return Err(damaged(&"their checksum is wrong"));
         }
-        let charge = Arc::new(budget.charge(bytes.len()));
-        let mut bytes = counted::buffer(Buffer::from(bytes), &charge);
+        let mut bytes = wrap(Buffer::from(bytes));
         let rows = StreamDecoder::new().decode(&mut bytes).map_err(|error| damaged(&error))?;
         rows.ok_or_else(|| damaged(&"there is nothing"))
     }
@@ -113,7 +131,7 @@ impl Rows {
 
     /// Moves those of the rows that are in memory to one new file. Returns the parts of each of `all`, in order. Waits while
     /// the disk is full.
-    pub(super) fn write(
+    pub(crate) fn write(
         all: Vec<Rows>,
         storage: &Arc<dyn Storage>,
         disk_full: &DiskFullGate,

@@ -3,6 +3,7 @@
 mod copy;
 mod deep;
 mod definitions;
+mod explosions;
 mod failures;
 mod interrupts;
 mod large;
