@@ -66,6 +66,8 @@ impl<'a, W: Write> Prompt<'a, W> {
             let stop = self.shell.run_program(&mut Program::from_prompt(text));
             self.shell.warn();
             match stop {
+                // Ctrl-C may have come when the statement was done.
+                Ok(()) | Err(Stop::Failed) if interrupt.is_asked() => drop(interrupt.forget()),
                 Ok(()) | Err(Stop::Failed) => {}
                 Err(Stop::Interrupted) if interrupt.forget() => console::report("interrupted"),
                 Err(Stop::Interrupted) => return Err(Stop::Interrupted),

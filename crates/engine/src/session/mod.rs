@@ -39,11 +39,13 @@ pub struct Session {
     transaction: Option<Transaction>,
     base: PathBuf,
     awaits_sources: bool,
+    reads_stale: bool,
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, transaction: None, base: PathBuf::new(), awaits_sources: false }
+        let base = PathBuf::new();
+        Self { engine, transaction: None, base, awaits_sources: false, reads_stale: false }
     }
 
     /// Counts relative paths in SQL from this directory; at first, from the process's own.
@@ -57,6 +59,13 @@ impl Session {
     /// In any case the first statement that reads a table or a view starts all inputs there are.
     pub fn set_awaits_sources(&mut self, awaits: bool) {
         self.awaits_sources = awaits;
+    }
+
+    /// Makes queries outside of transactions answer as of the last complete epoch at once, instead of waiting until all that
+    /// was committed before them is complete. So they may miss the newest commits, also those of this session. Statements
+    /// that write, and queries inside a transaction, read as before.
+    pub fn set_reads_stale(&mut self, stale: bool) {
+        self.reads_stale = stale;
     }
 
     /// Whether a transaction is open.
@@ -238,7 +247,11 @@ impl Session {
         let plan = bind(plan, parameters)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
-        self.instance().reader.evaluate(plan, self.reading(&entries, &files))
+        let mut reading = self.reading(&entries, &files);
+        if self.reads_stale && self.transaction.is_none() {
+            reading.at_least = 0;
+        }
+        self.instance().reader.evaluate(plan, reading)
     }
 
     /// The files that a part of a statement reads, with their columns.
