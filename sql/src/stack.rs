@@ -8,7 +8,7 @@
 pub(crate) const DEEPEST: usize = 1_000;
 
 /// The largest number of levels of a plan with the views that it expands: of its operations and their expressions.
-pub(crate) const DEEPEST_PLAN: usize = 2 * DEEPEST;
+pub(crate) const DEEPEST_PLAN: usize = DEEPEST;
 
 /// The stack of a thread that evaluates or drops trees, in bytes. Only what is touched takes memory.
 pub const THREAD: usize = 64 << 20;

@@ -14,6 +14,7 @@ use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
 use super::corrections;
+use super::extent::Extent;
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
@@ -39,6 +40,9 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
     Arc::new(options)
 });
+
+/// The largest number of levels of a DEFAULT, which every INSERT evaluates.
+const DEEPEST_DEFAULT: usize = 100;
 
 /// Table functions.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
@@ -199,4 +203,11 @@ pub(crate) fn column_default(
         .and_then(|default| Ok(corrections::in_expression(default)?.data))
         .and_then(|default| default.cast_to(data_type, &nothing))
         .map_err(|error| Error::from_datafusion(&error))
+        .and_then(|default| match Extent::default().expression(&default, 0)? > DEEPEST_DEFAULT {
+            true => {
+                let message = format!("a DEFAULT nests at most {DEEPEST_DEFAULT} levels deep");
+                Err(Error::new(message, None))
+            }
+            false => Ok(default),
+        })
 }

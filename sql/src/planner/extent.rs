@@ -62,7 +62,7 @@ impl Extent {
     }
 
     /// The levels of an expression, whose subqueries are added.
-    fn expression(&mut self, expression: &Expr, above: usize) -> Result<usize> {
+    pub(super) fn expression(&mut self, expression: &Expr, above: usize) -> Result<usize> {
         let mut levels = 0;
         let mut rest = vec![(expression, 1)];
         while let Some((expression, level)) = rest.pop() {

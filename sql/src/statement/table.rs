@@ -62,6 +62,7 @@ impl TableDefinition {
             return Err(Error::new(format!("table \"{name}\" has no columns"), position));
         }
 
+        check_count(create.columns.len(), position)?;
         let columns = Columns::read(&create, position)?;
         let (options, connectors) = options(&create.table_options, position)?;
         let is_discarded =
@@ -85,6 +86,18 @@ impl TableDefinition {
         })
     }
 }
+
+/// Refuses more columns than tables can have: planning takes time that grows with their square.
+fn check_count(columns: usize, position: impl Into<Option<Position>>) -> Result<()> {
+    if columns <= MOST_COLUMNS {
+        return Ok(());
+    }
+    let message = format!("a table has at most {MOST_COLUMNS} columns, and not {columns}");
+    Err(Error::new(message, position))
+}
+
+/// The largest number of columns of a table.
+const MOST_COLUMNS: usize = 4_096;
 
 /// The columns of a CREATE TABLE.
 struct Columns {
@@ -187,6 +200,7 @@ impl TableDefinition {
 
     /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
+        check_count(schema.fields().len(), None)?;
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
         let mut names = HashSet::with_capacity(schema.fields().len());
         for field in schema.fields() {

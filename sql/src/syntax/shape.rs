@@ -24,6 +24,9 @@ const DEEPEST_TYPE: usize = 64;
 /// The largest number of grouping sets of a SELECT.
 const MOST_GROUPING_SETS: usize = 4_096;
 
+/// The largest number of relations that a SELECT joins.
+const MOST_RELATIONS: usize = 100;
+
 /// How many relations a common table may read, with those of the common tables that it reads.
 const MOST_COPIES: usize = 1_000;
 
@@ -84,7 +87,12 @@ impl Shape {
             let message = format!("GROUP BY has more than {MOST_GROUPING_SETS} grouping sets");
             return ControlFlow::Break(Error::new(message, position));
         }
-        self.enter(joins(select), || position)
+        let joins = joins(select);
+        if joins > MOST_RELATIONS {
+            let message = format!("a SELECT reads more than {MOST_RELATIONS} relations");
+            return ControlFlow::Break(Error::new(message, position));
+        }
+        self.enter(joins, || position)
     }
 
     pub(super) fn leave_select(&mut self, select: &Select) {

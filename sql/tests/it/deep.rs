@@ -145,6 +145,19 @@ fn views_that_read_each_other_twice_are_refused_before_they_are_expanded() {
 }
 
 #[test]
+fn wide_definitions_are_refused_at_once() {
+    let names =
+        |count: usize| (0..count).map(|number| format!("c{number} INT")).collect::<Vec<_>>();
+    assert!(statement(&format!("CREATE TABLE u ({})", names(4_096).join(", "))).is_ok());
+    let error = refusal(&format!("CREATE TABLE u ({})", names(10_000).join(", ")));
+    assert_eq!(error, "1:14: a table has at most 4096 columns, and not 10000");
+    let error = refusal(&format!("SELECT 1 FROM t{}", " CROSS JOIN t".repeat(300)));
+    assert_eq!(error, "1:1: a SELECT reads more than 100 relations");
+    let error = refusal(&format!("CREATE TABLE u (a INT DEFAULT 1{})", " + 1".repeat(500)));
+    assert_eq!(error, "1:17: a DEFAULT nests at most 100 levels deep");
+}
+
+#[test]
 fn long_texts_are_read_in_one_pass() {
     let literal = "x".repeat(8_000_000);
     let text = format!("SELECT '{literal}';{}", ";".repeat(400_000));
