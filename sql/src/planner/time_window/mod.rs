@@ -179,7 +179,8 @@ fn tumbling(rows: LogicalPlan, time: Column, windows: Windows) -> Result<Logical
             DataType::Timestamp(_, zone) => zone.clone(),
             _ => None,
         };
-        arguments.push(lit(ScalarValue::TimestampNanosecond(Some(windows.offset.0), zone)));
+        let origin = windows.offset.0.div_euclid(1_000);
+        arguments.push(lit(ScalarValue::TimestampMicrosecond(Some(origin), zone)));
     }
     let start = Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::clone(&FUNCTIONS.scalar["date_bin"]),
