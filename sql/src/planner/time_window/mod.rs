@@ -249,7 +249,9 @@ fn ended(
 ) -> Result<LogicalPlan> {
     let all = all_columns(&rows);
     let start = Expr::Column(Column::new(relation.clone(), START));
-    let end = (start + size.duration()).alias_qualified(relation, END);
+    // In the unit of timestamps, so that the sum needs no cast.
+    let size = lit(ScalarValue::DurationMicrosecond(Some(size.0.div_euclid(1_000))));
+    let end = (start + size).alias_qualified(relation, END);
     LogicalPlanBuilder::from(rows).project(all.into_iter().chain([end]))?.build()
 }
 
