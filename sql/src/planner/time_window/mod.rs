@@ -150,7 +150,7 @@ impl Duration {
 
     /// The length as a duration: adding a duration to a time adds numbers, unlike adding an interval.
     fn duration(self) -> Expr {
-        lit(ScalarValue::DurationNanosecond(Some(self.0)))
+        lit(ScalarValue::DurationMicrosecond(Some(self.0.div_euclid(1_000))))
     }
 }
 
@@ -249,9 +249,7 @@ fn ended(
 ) -> Result<LogicalPlan> {
     let all = all_columns(&rows);
     let start = Expr::Column(Column::new(relation.clone(), START));
-    // In the unit of timestamps, so that the sum needs no cast.
-    let size = lit(ScalarValue::DurationMicrosecond(Some(size.0.div_euclid(1_000))));
-    let end = (start + size).alias_qualified(relation, END);
+    let end = (start + size.duration()).alias_qualified(relation, END);
     LogicalPlanBuilder::from(rows).project(all.into_iter().chain([end]))?.build()
 }
 
