@@ -8,11 +8,13 @@
 //! - `generate`: programs generated from a seed;
 //! - `program`: running, judging, varying and shrinking a program;
 //! - [`tally`]: running many programs, and statistics about them;
+//! - [`hostile`]: statements and files that an engine must survive;
 //! - `mutants`: the engine with seeded faults, and how soon they are found.
 
 mod answers;
 pub mod files;
 mod generate;
+pub mod hostile;
 #[cfg(feature = "faults")]
 pub mod mutants;
 mod naive;

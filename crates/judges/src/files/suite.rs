@@ -58,7 +58,7 @@ pub(super) fn is_whole() -> bool {
 }
 
 /// The files, or those whose path contains what `ALLUVIUM_SLT` says: their names and texts, in order.
-pub(super) fn texts() -> Vec<(String, String)> {
+pub(crate) fn texts() -> Vec<(String, String)> {
     let only = std::env::var(ONLY).unwrap_or_default();
     let mut files = Vec::new();
     find(Path::new(FILES), &mut files);

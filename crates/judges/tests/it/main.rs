@@ -1,4 +1,5 @@
 //! Alluvium's results, compared with other databases.
 
 mod files;
+mod hostile;
 mod random;
