@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
-use alluvium::{Error, Portion, Result, SourceReader, SourceRequest};
+use alluvium::{Error, MOST_COLUMNS, Portion, Result, SourceReader, SourceRequest};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::options::Compression;
@@ -129,6 +129,17 @@ impl SourceReader for Files {
             self.step()?;
         }
         Ok(None)
+    }
+}
+
+/// Fails if a file has more columns than tables can have. They are counted before there is anything for each of them.
+pub fn check_columns(path: &Path, columns: usize) -> Result<()> {
+    match columns <= MOST_COLUMNS {
+        true => Ok(()),
+        false => Err(Error::source(format!(
+            "\"{}\" has more than {MOST_COLUMNS} columns",
+            path.display()
+        ))),
     }
 }
 

@@ -13,12 +13,22 @@ const TAIL: usize = 60;
 ///
 /// All messages about values pass here, because they are kept, sent and printed.
 pub fn shorten(message: impl Into<String>) -> String {
-    let mut message = message.into();
-    if message.len() <= LONGEST + TAIL {
+    without_middle(message.into(), LONGEST, TAIL)
+}
+
+/// A message about a statement without the middle of what is too long: names and literals of megabytes. It has room for
+/// several of them, and for advice.
+pub fn abridge(message: impl Into<String>) -> String {
+    without_middle(message.into(), 5 * LONGEST, 5 * TAIL)
+}
+
+/// The first `longest` and the last `tail` characters of a message.
+fn without_middle(mut message: String, longest: usize, tail: usize) -> String {
+    if message.len() <= longest + tail {
         return message;
     }
-    let Some((cut, _)) = message.char_indices().nth(LONGEST) else { return message };
-    let Some((rest, _)) = message[cut..].char_indices().rev().nth(TAIL - 1) else { return message };
+    let Some((cut, _)) = message.char_indices().nth(longest) else { return message };
+    let Some((rest, _)) = message[cut..].char_indices().rev().nth(tail - 1) else { return message };
     if rest > 0 {
         message.replace_range(cut..cut + rest, "…");
         message.shrink_to_fit();
@@ -66,6 +76,13 @@ mod tests {
             shorten("ä".repeat(LONGEST + TAIL + 1)).chars().filter(|c| *c == '…').count(),
             1
         );
+    }
+
+    #[test]
+    fn a_message_about_a_statement_keeps_what_people_read() {
+        let advice = format!("no column \"a\"; there are {}", "b, ".repeat(300));
+        assert_eq!(abridge(advice.clone()), advice);
+        assert!(abridge(format!("no column {}", "x".repeat(1 << 20))).len() < 1_500);
     }
 
     #[test]

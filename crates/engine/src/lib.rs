@@ -67,7 +67,7 @@ mod worker;
 mod writer;
 
 pub use alluvium_sql::error::Position;
-pub use alluvium_sql::statement::{Statement, StatementKind, Statements, parse};
+pub use alluvium_sql::statement::{MOST_COLUMNS, Statement, StatementKind, Statements, parse};
 pub use arrow;
 pub use datafusion::scalar::ScalarValue;
 

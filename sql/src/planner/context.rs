@@ -17,6 +17,7 @@ use super::corrections;
 use super::extent::Extent;
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
+use super::grouping_sets;
 use super::lateral;
 use super::microseconds::in_microseconds;
 use super::ordinality::OrdinalityPlanner;
@@ -65,12 +66,13 @@ impl<'a> Context<'a> {
     }
 
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
-    /// [`frame_bounds`](super::frame_bounds) and some expressions by [`corrections`](super::corrections).
+    /// [`frame_bounds`](super::frame_bounds), grouping sets by [`grouping_sets`](super::grouping_sets), and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         corrections::in_syntax(&mut statement);
         let plan = self.planner().sql_statement_to_plan(statement)?;
         lateral::unnest_in_place(plan)
             .and_then(frame_bounds::corrected)
+            .and_then(grouping_sets::of_columns)
             .and_then(corrections::in_plan)
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `frame_bounds` corrects window frames, `corrections` other expressions.
+//! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow, and
 //!   `extent` plans that are too large.
@@ -24,6 +24,7 @@ mod extent;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
+mod grouping_sets;
 mod growth;
 mod in_lists;
 mod lateral;

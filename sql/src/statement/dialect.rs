@@ -25,17 +25,17 @@ const GENERIC: GenericDialect = GenericDialect;
 /// The precedence of `^`: above `*`, below `::`.
 const POWER: u8 = 45;
 
-/// How often the parser may begin an expression, per token. Where one reading of the text fails it tries another, and
-/// nested readings that fail would take exponential time.
-const STEPS: usize = 100;
+/// How often the parser may begin an expression: at least, and per token. Where one reading of the text fails it tries
+/// another, and nested readings that fail would take exponential time.
+const STEPS: (usize, usize) = (10_000, 10);
 
-/// How many `IS DISTINCT FROM` may follow each other: each copies what is before it.
-const DISTINCT_CHAIN: usize = 100;
+/// How many `IS DISTINCT FROM` and `^` may follow each other: each copies what is before it.
+const COPYING_CHAIN: usize = 100;
 
 impl Alluvium {
     /// The dialect for the parser of a statement of `tokens` tokens.
     pub(crate) fn new(tokens: usize) -> Alluvium {
-        let steps = Cell::new(STEPS * (100 + tokens));
+        let steps = Cell::new(STEPS.0 + STEPS.1 * tokens);
         Alluvium { steps, reached: Cell::new(Location::empty()) }
     }
 
@@ -172,6 +172,9 @@ impl Dialect for Alluvium {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if parser.peek_token_ref().token == Token::Caret && is_long(left) {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
         if parser.consume_token(&Token::Caret) {
             let left = Box::new(left.clone());
             return Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
@@ -192,14 +195,7 @@ impl Dialect for Alluvium {
         } else {
             return None;
         };
-        let mut inner = left;
-        for _ in 0..DISTINCT_CHAIN {
-            match inner {
-                Expr::IsDistinctFrom(left, _) | Expr::IsNotDistinctFrom(left, _) => inner = left,
-                _ => break,
-            }
-        }
-        if matches!(inner, Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..)) {
+        if is_long(left) {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
         let left = Box::new(left.clone());
@@ -269,6 +265,19 @@ impl Dialect for Alluvium {
         }
         Ok(None)
     }
+}
+
+/// Whether an expression is a chain of operators that copy what is before them, and long enough.
+fn is_long(mut expression: &Expr) -> bool {
+    for _ in 0..COPYING_CHAIN {
+        expression = match expression {
+            Expr::IsDistinctFrom(left, _)
+            | Expr::IsNotDistinctFrom(left, _)
+            | Expr::BinaryOp { left, op: BinaryOperator::PGExp, .. } => left,
+            _ => return false,
+        };
+    }
+    true
 }
 
 fn is_keyword(token: &Token, keyword: Keyword) -> bool {

@@ -97,7 +97,7 @@ fn check_count(columns: usize, position: impl Into<Option<Position>>) -> Result<
 }
 
 /// The largest number of columns of a table.
-const MOST_COLUMNS: usize = 4_096;
+pub const MOST_COLUMNS: usize = 4_096;
 
 /// The columns of a CREATE TABLE.
 struct Columns {

@@ -123,9 +123,12 @@ fn check_arguments(
         | FunctionArg::ExprNamed { name: _, arg, operator: _ }
         | FunctionArg::Unnamed(arg)) = argument;
         match arg {
-            FunctionArgExpr::Expr(_)
-            | FunctionArgExpr::QualifiedWildcard(_)
-            | FunctionArgExpr::Wildcard => {}
+            FunctionArgExpr::Expr(_) => {}
+            FunctionArgExpr::QualifiedWildcard(_) | FunctionArgExpr::Wildcard => {
+                if !name.to_string().eq_ignore_ascii_case("count") {
+                    refuse(format_args!("{name}(*)"), at)?;
+                }
+            }
             FunctionArgExpr::WildcardWithOptions(_) => {
                 refuse("a choice of columns behind *, in a call", at)?;
             }

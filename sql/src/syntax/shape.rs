@@ -9,12 +9,12 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, GroupByExpr, GroupByWithModifier,
-    ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier, Value,
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArguments, GroupByExpr,
+    GroupByWithModifier, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier, Value,
 };
 
 use crate::error::{Error, Position, Result};
-use crate::planner::scalar_name;
+use crate::planner::{FunctionKind, function_kind, scalar_name};
 use crate::stack::DEEPEST;
 use crate::statement::{fold, relations};
 
@@ -30,6 +30,12 @@ const MOST_RELATIONS: usize = 100;
 /// How many relations a common table may read, with those of the common tables that it reads.
 const MOST_COPIES: usize = 1_000;
 
+/// The largest number of calls of aggregate and window functions in a statement: planning compares each to all others.
+const MOST_AGGREGATES: usize = 1_000;
+
+/// The largest number of arguments of a call, of branches of a CASE, and of entries of a map or struct.
+const MOST_PARTS: usize = 1_000;
+
 /// Chains up to this length keep their shape.
 const SHORT_CHAIN: usize = 64;
 
@@ -39,6 +45,8 @@ pub(super) struct Shape {
     depth: usize,
     /// How many functions are around the present expression.
     functions: usize,
+    /// How many calls of aggregate and window functions there have been.
+    aggregates: usize,
 }
 
 impl Shape {
@@ -56,6 +64,26 @@ impl Shape {
 
     fn leave(&mut self, levels: usize) {
         self.depth -= levels;
+    }
+}
+
+/// Whether planning compares a call to all others of its kind.
+fn is_aggregate(function: &Function) -> bool {
+    let kind = function_kind(&function.name.to_string().to_lowercase(), function.over.is_some());
+    matches!(kind, Some(FunctionKind::Aggregate | FunctionKind::Window))
+}
+
+/// An expression with parts that planning compares to each other: what it is, what they are, and their number.
+fn parts(expression: &Expr) -> Option<(&'static str, &'static str, usize)> {
+    match expression {
+        Expr::Function(function) => match &function.args {
+            FunctionArguments::List(list) => Some(("a call", "arguments", list.args.len())),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => None,
+        },
+        Expr::Case { conditions, .. } => Some(("a CASE", "branches", conditions.len())),
+        Expr::Dictionary(fields) => Some(("a struct", "fields", fields.len())),
+        Expr::Map(map) => Some(("a map", "entries", map.entries.len())),
+        _ => None,
     }
 }
 
@@ -114,6 +142,18 @@ impl Shape {
                 canonical_name(function);
             }
             self.functions += 1;
+            self.aggregates += usize::from(is_aggregate(function));
+            if self.aggregates > MOST_AGGREGATES {
+                let message = format!(
+                    "a statement has at most {MOST_AGGREGATES} calls of aggregate and window functions"
+                );
+                return ControlFlow::Break(Error::new(message, end_of(expression)));
+            }
+        }
+        if let Some((whole, parts, _)) = parts(expression).filter(|(.., count)| *count > MOST_PARTS)
+        {
+            let message = format!("{whole} has at most {MOST_PARTS} {parts}");
+            return ControlFlow::Break(Error::new(message, end_of(expression)));
         }
         if let Expr::Cast { data_type, .. } = expression
             && let Err(error) = check_type(data_type)

@@ -165,3 +165,55 @@ fn long_texts_are_read_in_one_pass() {
     assert!(matches!(statements[0].kind, StatementKind::Query(_)));
     assert_eq!(statements.len(), 1);
 }
+
+#[test]
+fn readings_that_fail_are_not_tried_for_ever() {
+    // Each OVERLAY that is not one may be a function, with all that is inside.
+    for text in ["OVERLAY(".repeat(30), "OVERLAY(".repeat(3_000)] {
+        let start = std::time::Instant::now();
+        assert!(statement(&format!("SELECT {text}s")).is_err());
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn powers_have_a_limit() {
+    // Each copied all that is before it.
+    let powers = |count| format!("SELECT a{} FROM t", " ^ 1".repeat(count));
+    assert!(statement(&powers(50)).is_ok());
+    assert!(refusal(&powers(20_000)).contains("too deeply"));
+}
+
+#[test]
+fn parts_that_are_compared_to_each_other_have_a_limit() {
+    let list = |count: usize, part: &str| {
+        let parts: Vec<String> =
+            (0..count).map(|number| part.replace('#', &number.to_string())).collect();
+        parts.join(if part.starts_with("WHEN") { " " } else { ", " })
+    };
+    for (before, part, after, message) in [
+        ("GREATEST(", "a + #", ")", "a call has at most 1000 arguments"),
+        ("MAP {", "'#': #", "}", "a map has at most 1000 entries"),
+        ("{", "'f#': #", "}", "a struct has at most 1000 fields"),
+        ("CASE a ", "WHEN # THEN #", " END", "a CASE has at most 1000 branches"),
+        (
+            "",
+            "SUM(a + #)",
+            "",
+            "a statement has at most 1000 calls of aggregate and window functions",
+        ),
+    ] {
+        let text = |count| format!("SELECT {before}{}{after} FROM t", list(count, part));
+        assert!(statement(&text(1_000)).is_ok(), "{message}");
+        let error = refusal(&text(1_001));
+        assert!(error.ends_with(message), "{error}");
+    }
+}
+
+#[test]
+fn a_message_does_not_repeat_a_long_name() {
+    let mut definitions = Definitions::flights();
+    definitions.define(TABLE);
+    let error = definitions.view(&format!("SELECT {} FROM t", "x".repeat(1 << 20))).unwrap_err();
+    assert!(error.message.len() < 2_000 && error.message.starts_with("no column \"xxx"), "{error}");
+}

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
 use super::options::Options;
 use super::record::{Reading, Record, Records};
-use crate::input::{self, SAMPLE, SAMPLE_BYTES, failed};
+use crate::input::{self, SAMPLE, SAMPLE_BYTES, check_columns, failed};
 
 /// The columns of the (first) file that a path names: named by its first line, unless `HEADERS false` is said.
 ///
@@ -42,6 +42,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
             Reading::Record => bytes += record.bytes(),
         }
         let Some(names) = &names else {
+            check_columns(path, record.len())?;
             let fields = 0..record.len();
             names = Some(match has_header {
                 true => fields.map(|index| record.field(index).text.trim().to_owned()).collect(),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::keys::keys;
 use super::options::Options;
 use super::records::Records;
-use crate::input::{self, SAMPLE, SAMPLE_BYTES, failed};
+use crate::input::{self, SAMPLE, SAMPLE_BYTES, check_columns, failed};
 
 /// The columns of the (first) file that a path names: all members of its first objects, in the order in which
 /// they first occur. Those that are wrong are passed over.
@@ -29,12 +29,13 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
         for object in 0..objects.len() {
             let text = objects.text(object..object + 1);
             let Ok(value) = serde_json::from_slice(text) else { continue };
-            values.push(value);
             for key in keys(text) {
                 if known.insert(key.clone()) {
                     names.push(key);
                 }
             }
+            check_columns(path, names.len())?;
+            values.push(value);
         }
     }
     let wrong = |error: &dyn std::fmt::Display| {

@@ -231,3 +231,31 @@ fn parquet_that_is_damaged_is_an_error_or_other_rows() {
         let _ = read(&Parquet, &bytes, 100);
     }
 }
+
+#[test]
+fn a_file_of_too_many_columns_is_refused_before_it_is_sampled() {
+    let mut workspace = Workspace::new();
+    let columns = |count: usize, column: &str| -> String {
+        (0..count).map(|number| column.replace('#', &number.to_string())).collect()
+    };
+    let files = |count| {
+        [
+            ("t.csv", columns(count, "c#,") + "d\n"),
+            ("t.jsonl", format!("{{{}\"d\":1}}", columns(count, "\"c#\":#,"))),
+            ("t.json", format!("[{{{}\"d\":1}}]", columns(count, "\"c#\":#,"))),
+        ]
+    };
+    for (name, content) in files(100_000) {
+        workspace.file(name, content);
+        for statement in
+            [format!("CREATE TABLE t FROM '{name}'"), format!("SELECT * FROM '{name}'")]
+        {
+            let problem = workspace.problem(&statement);
+            assert!(problem.contains("has more than 4096 columns"), "{problem}");
+        }
+    }
+    for (name, content) in files(1_000) {
+        workspace.file(name, content);
+        workspace.run(&format!("SELECT COUNT(*) FROM '{name}'"));
+    }
+}

@@ -60,12 +60,15 @@ struct Cases {
     /// How many times slower than a release build the engine may be.
     #[arg(long, default_value_t = if cfg!(debug_assertions) { 10 } else { 1 })]
     factor: u32,
+    /// The most bytes of a deep or wide statement, more or less; of a file, four times as many.
+    #[arg(long, default_value_t = 4 << 20)]
+    longest: usize,
 }
 
 impl Cases {
     fn run(&self, kind: Kind) -> Run {
-        let Self { seed, first, count, factor } = *self;
-        Run { kind, seed, first, count, factor }
+        let Self { seed, first, count, factor, longest } = *self;
+        Run { kind, seed, first, count, factor, longest }
     }
 }
 

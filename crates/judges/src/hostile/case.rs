@@ -25,6 +25,8 @@ pub struct Run {
     pub count: u64,
     /// The number of times by which the engine may be slower than a release build on an idle machine.
     pub factor: u32,
+    /// The most bytes of a deep or wide statement, more or less; of a file, four times as many.
+    pub longest: usize,
 }
 
 /// One case.
@@ -47,10 +49,10 @@ pub(crate) enum Cases {
 }
 
 impl Cases {
-    pub(crate) fn new(kind: Kind, seed: u64) -> Self {
-        match kind {
-            Kind::Statements => Self::Statements(Statements::new(seed)),
-            Kind::Files => Self::Files(Files::new(seed)),
+    pub(crate) fn new(run: &Run) -> Self {
+        match run.kind {
+            Kind::Statements => Self::Statements(Statements::new(run.seed, run.longest)),
+            Kind::Files => Self::Files(Files::new(run.seed, 4 * run.longest)),
         }
     }
 
@@ -74,7 +76,7 @@ pub(crate) fn random(seed: u64, number: u64) -> fastrand::Rng {
 
 /// The first case of a run: the names and contents of its files, and what is run, its round's setup first.
 pub fn show(run: &Run) -> (Vec<(String, Vec<u8>)>, String) {
-    let case = Cases::new(run.kind, run.seed).case(run.first);
+    let case = Cases::new(run).case(run.first);
     let mut text = String::new();
     for statement in &case.setup {
         text += &format!("{};\n", statement.trim_end());

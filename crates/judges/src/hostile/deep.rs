@@ -158,15 +158,12 @@ const LEVELS: [usize; 18] = [
     300_000,
 ];
 
-/// The most bytes of a statement.
-const LONGEST: usize = 4 << 20;
-
-/// A statement with many levels.
-pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
+/// A statement with many levels, and at most some `longest` bytes.
+pub(crate) fn statement(rng: &mut fastrand::Rng, longest: usize) -> String {
     let levels = LEVELS[rng.usize(..LEVELS.len())];
     let mut statement = match rng.u32(..10) {
         0..5 => {
-            let nested = nested(EXPRESSIONS[rng.usize(..EXPRESSIONS.len())], levels);
+            let nested = nested(EXPRESSIONS[rng.usize(..EXPRESSIONS.len())], levels, longest);
             around(rng, &nested)
         }
         5 => {
@@ -174,7 +171,7 @@ pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
             around(rng, &mixed)
         }
         6..9 => {
-            let query = nested(QUERIES[rng.usize(..QUERIES.len())], levels);
+            let query = nested(QUERIES[rng.usize(..QUERIES.len())], levels, longest);
             match rng.u32(..4) {
                 0 => format!("CREATE MATERIALIZED VIEW v AS {query}"),
                 1 => format!("INSERT INTO t (a) {query}"),
@@ -182,7 +179,7 @@ pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
             }
         }
         _ => {
-            let data_type = nested(TYPES[rng.usize(..TYPES.len())], levels);
+            let data_type = nested(TYPES[rng.usize(..TYPES.len())], levels, longest);
             match rng.u32(..3) {
                 0 => format!("CREATE TABLE w (a {data_type})"),
                 1 => format!("SELECT CAST(NULL AS {data_type})"),
@@ -197,8 +194,8 @@ pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
     statement
 }
 
-fn nested((before, inner, after): Nest, levels: usize) -> String {
-    let levels = levels.min(LONGEST / (before.len() + after.len()));
+fn nested((before, inner, after): Nest, levels: usize, longest: usize) -> String {
+    let levels = levels.min(longest / (before.len() + after.len()));
     format!("{}{inner}{}", before.repeat(levels), after.repeat(levels))
 }
 

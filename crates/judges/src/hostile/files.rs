@@ -19,12 +19,14 @@ const OTHER_COLUMNS: [&str; 4] = [
 /// The hostile files for a seed.
 pub(crate) struct Files {
     seed: u64,
+    /// The most bytes of a file without damage.
+    longest: usize,
     valid: Vec<Valid>,
 }
 
 impl Files {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, valid: valid::files() }
+    pub(crate) fn new(seed: u64, longest: usize) -> Self {
+        Self { seed, longest, valid: valid::files() }
     }
 
     pub(crate) fn case(&self, number: u64) -> Case {
@@ -42,7 +44,7 @@ impl Files {
     /// The end of a file's name, its bytes, and columns that may be those of its rows.
     fn file(&self, rng: &mut fastrand::Rng) -> (&'static str, Vec<u8>, &'static str) {
         if rng.u32(..8) == 0 {
-            let (extension, bytes) = monstrous::file(rng);
+            let (extension, bytes) = monstrous::file(rng, self.longest);
             return (extension, bytes, "a BIGINT, b TEXT");
         }
         let Valid { extension, bytes, columns } = self.valid[rng.usize(..self.valid.len())].clone();

@@ -8,13 +8,11 @@ use flate2::write::GzEncoder;
 /// Sizes: rows, levels, columns.
 const SIZES: [usize; 9] = [10, 127, 129, 1_000, 5_000, 20_000, 60_000, 300_000, 2_000_000];
 
-/// The most bytes of a file, compressed or not.
-const LONGEST: usize = 40 << 20;
-
-/// A file of text, with the end of its name.
-pub(super) fn file(rng: &mut fastrand::Rng) -> (&'static str, Vec<u8>) {
+/// A file of text, of at most some `longest` bytes before it is compressed, with the end of its name.
+pub(super) fn file(rng: &mut fastrand::Rng, longest: usize) -> (&'static str, Vec<u8>) {
     let size = SIZES[rng.usize(..SIZES.len())];
-    let (extension, text) = if rng.bool() { csv(rng, size) } else { json(rng, size) };
+    let (extension, text) =
+        if rng.bool() { csv(rng, size, longest) } else { json(rng, size, longest) };
     if rng.u32(..4) > 0 {
         return (extension, text);
     }
@@ -35,12 +33,12 @@ pub(super) fn gzipped(bytes: &[u8]) -> Vec<u8> {
         .unwrap_or_else(|error| panic!("bytes in memory are compressed: {error}"))
 }
 
-fn csv(rng: &mut fastrand::Rng, size: usize) -> (&'static str, Vec<u8>) {
-    let row = |item: &str| repeated(item, size);
+fn csv(rng: &mut fastrand::Rng, size: usize, longest: usize) -> (&'static str, Vec<u8>) {
+    let row = |item: &str| repeated(item, size, longest);
     let text = match rng.u32(..11) {
         0 => [b"id,flag,name\n1,true,\"".to_vec(), row("huge line ")].concat(),
         1 => [row("c,"), b"\n".to_vec(), row("1,")].concat(),
-        2 => numbered("c#,", size),
+        2 => numbered("c#,", size.min(longest / 10)),
         3 => [b"a,b\n".to_vec(), row("1,x\n")].concat(),
         4 => [b"a,b\n".to_vec(), row("\"")].concat(),
         5 => [b"a,b\n".to_vec(), row("1,2,3\n")].concat(),
@@ -53,15 +51,16 @@ fn csv(rng: &mut fastrand::Rng, size: usize) -> (&'static str, Vec<u8>) {
     ("csv", text)
 }
 
-fn json(rng: &mut fastrand::Rng, size: usize) -> (&'static str, Vec<u8>) {
-    let row = |item: &str| repeated(item, size);
+fn json(rng: &mut fastrand::Rng, size: usize, longest: usize) -> (&'static str, Vec<u8>) {
+    let row = |item: &str| repeated(item, size, longest);
     let text = match rng.u32(..14) {
         0 => row("["),
         1 => [row("["), row("]")].concat(),
         2 => row("{\"a\":"),
         3 => [row("{\"a\":"), b"1".to_vec(), row("}")].concat(),
         4 => [b"{\"a\":".to_vec(), row("["), row("]"), b"}\n{\"a\":1}".to_vec()].concat(),
-        5 => [b"{".to_vec(), numbered("\"k#\":#,", size), b"\"a\":1}".to_vec()].concat(),
+        5 => [b"{".to_vec(), numbered("\"k#\":#,", size.min(longest / 20)), b"\"a\":1}".to_vec()]
+            .concat(),
         6 => [b"{\"a\":1,\"b\":\"".to_vec(), row("x"), b"\"}".to_vec()].concat(),
         7 => [b"{\"a\":".to_vec(), row("9"), b"}".to_vec()].concat(),
         8 => [b"{\"a\":1e".to_vec(), row("9"), b"}".to_vec()].concat(),
@@ -74,8 +73,8 @@ fn json(rng: &mut fastrand::Rng, size: usize) -> (&'static str, Vec<u8>) {
     (["jsonl", "json"][rng.usize(..2)], text)
 }
 
-fn repeated(item: &str, times: usize) -> Vec<u8> {
-    item.repeat(times.min(LONGEST / item.len())).into_bytes()
+fn repeated(item: &str, times: usize, longest: usize) -> Vec<u8> {
+    item.repeat(times.min(longest / item.len())).into_bytes()
 }
 
 /// Items in which `#` is their number.

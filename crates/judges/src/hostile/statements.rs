@@ -27,22 +27,26 @@ const TABLES: [&str; 7] = [
 /// The hostile statements for a seed.
 pub(crate) struct Statements {
     seed: u64,
+    /// The most bytes of a deep or wide statement.
+    longest: usize,
     scripts: Vec<Vec<String>>,
 }
 
 impl Statements {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, scripts: scripts() }
+    pub(crate) fn new(seed: u64, longest: usize) -> Self {
+        Self { seed, longest, scripts: scripts() }
     }
 
     pub(crate) fn case(&self, number: u64) -> Case {
         let (round, place) = (number / ROUND, number % ROUND);
         let mut rng = random(self.seed, number);
         if round % 4 == 3 {
-            let statement =
-                if rng.bool() { deep::statement(&mut rng) } else { wide::statement(&mut rng) };
+            let statements = match rng.bool() {
+                true => vec![deep::statement(&mut rng, self.longest)],
+                false => wide::statements(&mut rng, self.longest),
+            };
             let setup = TABLES.map(str::to_owned).to_vec();
-            return Case { round, setup, files: Vec::new(), statements: vec![statement] };
+            return Case { round, setup, files: Vec::new(), statements };
         }
         // Every seed begins with another file.
         let script =

@@ -18,6 +18,9 @@ const BUDGET: usize = 32 << 20;
 /// What the process may take beyond the budget, and beyond what it takes with an engine without rows.
 const BEYOND: u64 = 64 << 20;
 
+/// What planning may take of it per byte of a statement.
+const PLANNING: u64 = 400;
+
 /// The longest that a statement may take, in a release build.
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -168,7 +171,7 @@ impl Trial {
             return;
         }
         let peak = memory::peak().unwrap_or(0);
-        if peak > self.empty + BUDGET as u64 + BEYOND {
+        if peak > self.empty + BUDGET as u64 + BEYOND + PLANNING * text.len() as u64 {
             let mib = |bytes: u64| bytes >> 20;
             verdict.findings.push(Finding::new(
                 Fault::Memory,

@@ -11,18 +11,17 @@ pub(super) struct Valid {
     pub(super) columns: &'static str,
 }
 
-/// Tables: columns, and how row `#` is computed.
+/// Tables: columns, and a row, in which `#` is its number, and `@` a number from 10 to 28.
 const TABLES: [(&str, &str); 3] = [
     (
         "id BIGINT, flag BOOLEAN, name TEXT, price DOUBLE, amount DECIMAL(20, 2), day DATE, at TIMESTAMP",
-        "#, # % 3 = 0, 'näme \"' || # || ', x', # / 7.0, # * 1.25, DATE '2026-01-01' + #, \
-         TIMESTAMP '2026-01-02 03:04:05.678901' + # * INTERVAL '1 hour'",
+        "#, TRUE, 'näme \" #, x', #.25, -#.75, '2026-01-@', '2026-01-02 03:04:@.67890#'",
     ),
     (
-        "id BIGINT, tags TEXT[], point STRUCT<x INT, y TEXT>, grid BIGINT[][], data BYTEA, bits SMALLINT, r REAL",
-        "#, ARRAY['a', NULL, 'b' || #], {'x': #, 'y': 'why'}, [[1, #], [], NULL], 'bytes', # % 100, # / 3.0",
+        "id BIGINT, tags TEXT[], point STRUCT<x INT, y TEXT>, grid BIGINT[][], bits SMALLINT, r REAL",
+        "#, ['a', NULL, 'b#'], {'x': #, 'y': 'why'}, [[1, #], [], NULL], @, #.5",
     ),
-    ("a INT, b TEXT", "NULLIF(# % 5, 0), CASE WHEN # % 4 > 0 THEN repeat('long ', # % 40) END"),
+    ("a INT, b TEXT", "@, 'line\n# long long long long long long long'"),
 ];
 
 /// File names' ends, and options to write them with.
@@ -55,9 +54,11 @@ pub(super) fn files() -> Vec<Valid> {
     let mut files = Vec::new();
     for (table, (columns, row)) in TABLES.into_iter().enumerate() {
         run(format!("CREATE TABLE t{table} ({columns})"));
-        let rows: Vec<String> = (0..ROWS)
-            .map(|number| format!("({})", row.replace('#', &number.to_string())))
-            .collect();
+        let row_of = |number: usize| {
+            let row = row.replace('#', &number.to_string());
+            format!("({})", row.replace('@', &(10 + number % 19).to_string()))
+        };
+        let rows: Vec<String> = (0..ROWS).map(row_of).collect();
         run(format!("INSERT INTO t{table} VALUES {}", rows.join(", ")));
         for (format, (extension, options)) in FORMATS.into_iter().enumerate() {
             let path = folder.path().join(format!("{table}-{format}.{extension}"));

@@ -124,6 +124,7 @@ fn spawn(run: &Run, scratch: &Path) -> Child {
         .args(["--first", &run.first.to_string()])
         .args(["--count", &run.count.to_string()])
         .args(["--factor", &run.factor.to_string()])
+        .args(["--longest", &run.longest.to_string()])
         .current_dir(scratch)
         .env("TMPDIR", scratch)
         // As the command line sets its allocator when a budget is this small.

@@ -97,19 +97,20 @@ const LONG: [(&str, &str, &str); 26] = [
 const ITEMS: [usize; 14] =
     [5, 13, 30, 64, 101, 300, 1_000, 3_000, 4_097, 10_000, 30_000, 100_000, 200_000, 400_000];
 
-/// The most bytes of a statement.
-const LONGEST: usize = 4 << 20;
+/// A statement with many parts, or a long one, of at most some `longest` bytes; or many statements.
+pub(crate) fn statements(rng: &mut fastrand::Rng, longest: usize) -> Vec<String> {
+    if rng.u32(..16) == 0 {
+        return views(rng);
+    }
+    vec![statement(rng, longest)]
+}
 
-/// A statement with many parts, or a long one.
-pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
+fn statement(rng: &mut fastrand::Rng, longest: usize) -> String {
     let many = ITEMS[rng.usize(..ITEMS.len())];
     if rng.u32(..4) == 0 {
         let (before, repeated, after) = LONG[rng.usize(..LONG.len())];
-        let times = (10 * many).min(LONGEST / repeated.len());
+        let times = (10 * many).min(longest / repeated.len());
         return format!("{before}{}{after}", repeated.repeat(times));
-    }
-    if rng.u32(..12) == 0 {
-        return views(rng, many.min(1_500));
     }
     let (before, item, separator, after) = LISTS[rng.usize(..LISTS.len())];
     let mut text = before.to_owned();
@@ -118,7 +119,7 @@ pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
             text += separator;
         }
         text += &item.replace('#', &number.to_string());
-        if text.len() > LONGEST {
+        if text.len() > longest {
             break;
         }
     }
@@ -126,11 +127,13 @@ pub(crate) fn statement(rng: &mut fastrand::Rng) -> String {
 }
 
 /// Views on each other.
-fn views(rng: &mut fastrand::Rng, many: usize) -> String {
+fn views(rng: &mut fastrand::Rng) -> Vec<String> {
     let kind = ["VIEW", "LOCAL VIEW"][rng.usize(..2)];
-    let mut text = format!("CREATE {kind} v0 AS SELECT a, b FROM t;\n");
-    for number in 1..many {
-        text += &format!("CREATE {kind} v{number} AS SELECT a, b + 1 AS b FROM v{};\n", number - 1);
-    }
-    text + &format!("SELECT * FROM v{}", many - 1)
+    let many = [10, 100, 300][rng.usize(..3)];
+    let view = |number: usize| match number {
+        0 => format!("CREATE {kind} v0 AS SELECT a, b FROM t"),
+        _ => format!("CREATE {kind} v{number} AS SELECT a, b + 1 AS b FROM v{}", number - 1),
+    };
+    let views = (0..many).map(view);
+    views.chain([format!("SELECT * FROM v{}", many - 1)]).collect()
 }

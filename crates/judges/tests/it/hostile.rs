@@ -6,7 +6,7 @@ use alluvium_judges::hostile::{Kind, Run, here};
 const FACTOR: u32 = 20;
 
 fn survives(kind: Kind, count: u64) {
-    let summary = here(&Run { kind, seed: 1, first: 0, count, factor: FACTOR });
+    let summary = here(&Run { kind, seed: 1, first: 0, count, factor: FACTOR, longest: 10 << 10 });
     assert!(summary.findings.is_empty(), "{summary}{:#?}", summary.findings);
     // Detects input that is all refused at once.
     assert!(summary.answered * 10 > summary.refused, "{summary}");
