@@ -16,6 +16,7 @@ use sqlparser::ast::{self, ColumnDef};
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
+use super::numbers;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
@@ -24,12 +25,13 @@ use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
 
-/// Planning options: one string type everywhere, and time zone UTC.
+/// Planning options: one string type everywhere, numbers with a point are DECIMAL, and time zone UTC.
 pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     let mut options = ConfigOptions::new();
     options.execution.time_zone = Some("+00:00".to_string());
     options.sql_parser.map_string_types_to_utf8view = false;
     options.sql_parser.collect_spans = true;
+    options.sql_parser.parse_float_as_decimal = true;
     options.optimizer.skip_failed_rules = false;
     options.optimizer.max_passes = 2;
     // Uncorrelated scalar subqueries become joins too: `subquery` leaves only those of one row.
@@ -60,8 +62,9 @@ impl<'a> Context<'a> {
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
     /// [`frame_bounds`](super::frame_bounds).
     pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
-        let plan = self.planner().sql_statement_to_plan(statement)?;
-        lateral::unnest_in_place(plan).and_then(frame_bounds::corrected)
+        let into_table = !matches!(statement, ast::Statement::Query(_));
+        let plan = lateral::unnest_in_place(self.planner().sql_statement_to_plan(statement)?)?;
+        numbers::meet(plan, into_table).and_then(frame_bounds::corrected)
     }
 }
 
@@ -190,5 +193,6 @@ pub(crate) fn column_default(
         .planner()
         .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
         .and_then(|default| default.cast_to(data_type, &nothing))
+        .and_then(numbers::exact)
         .map_err(|error| Error::from_datafusion(&error))
 }

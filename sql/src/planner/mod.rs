@@ -10,6 +10,7 @@
 //! - `frame_bounds` corrects window frames.
 //! - `operators` plans `^` and numbers.
 //! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
+//! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
 //! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
@@ -27,6 +28,7 @@ mod in_lists;
 mod lateral;
 mod named_casts;
 mod now;
+mod numbers;
 mod operators;
 mod optimizer;
 mod ordinality;
@@ -52,6 +54,7 @@ pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
 pub use self::in_lists::DisjointLists;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
+pub use self::numbers::ExactNumbers;
 pub(crate) use self::operators::DOUBLE;
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;

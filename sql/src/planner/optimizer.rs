@@ -34,6 +34,7 @@ use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
+use super::numbers::ExactNumbers;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -49,6 +50,7 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
+            Arc::new(ExactNumbers),
             Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, FilterPushDown};
+use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown};
 use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
@@ -80,6 +80,7 @@ impl QueryEngine {
                 .with_default_features()
                 .with_optimizer_rules(rules())
                 .with_physical_optimizer_rules(physical_rules())
+                .with_analyzer_rule(Arc::new(ExactNumbers))
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))

@@ -1,0 +1,169 @@
+//! Casts that round, quotients with enough digits, and results that fit.
+
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::{Cast, ScalarFunction, TryCast};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion_optimizer::AnalyzerRule;
+
+use super::double::literal;
+use super::functions::{IN_PRECISION, ROUND_TO_EVEN, is_called};
+use super::{Change, Types, change_up};
+
+/// The digits that a quotient has behind its point, if its type has room for them; Postgres has as many.
+const QUOTIENT_SCALE: i8 = 16;
+
+/// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
+#[derive(Debug)]
+pub struct ExactNumbers;
+
+impl AnalyzerRule for ExactNumbers {
+    fn name(&self) -> &str {
+        "exact_numbers"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| {
+            let schema = merge_schema(&node.inputs());
+            let names = NamePreserver::new(&node);
+            let node = node.map_expressions(|expression| {
+                let name = names.save(&expression);
+                let exact = change_up(expression, &schema, &corrected)?;
+                Ok(exact.update_data(|expression| name.restore(expression)))
+            })?;
+            match node.transformed {
+                true => node.map_data(LogicalPlan::recompute_schema),
+                false => Ok(node),
+            }
+        })
+        .data()
+    }
+}
+
+/// An expression without columns, corrected.
+pub(crate) fn exact(expression: Expr) -> Result<Expr> {
+    change_up(expression, &DFSchema::empty(), &corrected).data()
+}
+
+fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
+    let unchanged = |part| Ok((Transformed::no(part), None));
+    match part {
+        Expr::Cast(Cast { expr, field }) => {
+            let target = field.data_type().clone();
+            match converted(*expr, types, &target) {
+                Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
+                Converted::Operand(expr, changed) => {
+                    let cast = Expr::Cast(Cast { expr: Box::new(expr), field });
+                    Ok((Transformed::new_transformed(cast, changed), Some(target)))
+                }
+            }
+        }
+        Expr::TryCast(TryCast { expr, field }) => {
+            let target = field.data_type().clone();
+            match converted(*expr, types, &target) {
+                Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
+                Converted::Operand(expr, changed) => {
+                    let cast = Expr::TryCast(TryCast { expr: Box::new(expr), field });
+                    Ok((Transformed::new_transformed(cast, changed), Some(target)))
+                }
+            }
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match types.as_slice() {
+            [Some(DataType::Decimal128(p, s)), Some(DataType::Decimal128(q, t))] => {
+                let (here, there) = ((*p, *s), (*q, *t));
+                decimal_arithmetic(BinaryExpr { left, op, right }, here, there)
+            }
+            _ => unchanged(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        },
+        // The plan of a view is corrected already.
+        Expr::ScalarFunction(ScalarFunction { func, mut args })
+            if is_called(&func, &IN_PRECISION)
+                && matches!(args.as_slice(), [Expr::ScalarFunction(inner)] if is_called(&inner.func, &IN_PRECISION)) =>
+        {
+            Ok((Transformed::yes(args.remove(0)), types.first().cloned().flatten()))
+        }
+        part => unchanged(part),
+    }
+}
+
+/// What is cast instead of an operand.
+enum Converted {
+    /// Nothing: this is the result.
+    Exact(Expr),
+    /// This, which may be the operand itself.
+    Operand(Expr, bool),
+}
+
+fn converted(operand: Expr, types: &Types, target: &DataType) -> Converted {
+    let Some(Some(source)) = types.first() else { return Converted::Operand(operand, false) };
+    match (source, target) {
+        (DataType::Decimal128(..) | DataType::Decimal256(..), DataType::Float64)
+            if let Some(value) = literal(&operand) =>
+        {
+            Converted::Exact(datafusion_expr::lit(value))
+        }
+        (DataType::Decimal128(precision, scale), target) if target.is_integer() && *scale > 0 => {
+            let whole = DataType::Decimal128(whole_digits(*precision, *scale), 0);
+            Converted::Operand(Expr::Cast(Cast::new(Box::new(operand), whole)), true)
+        }
+        (DataType::Decimal256(precision, scale), target) if target.is_integer() && *scale > 0 => {
+            let whole = DataType::Decimal256(whole_digits(*precision, *scale), 0);
+            Converted::Operand(Expr::Cast(Cast::new(Box::new(operand), whole)), true)
+        }
+        (source, target) if source.is_floating() && target.is_integer() => {
+            if matches!(&operand, Expr::ScalarFunction(call) if is_called(&call.func, &ROUND_TO_EVEN))
+            {
+                return Converted::Operand(operand, false);
+            }
+            let rounded = ScalarFunction::new_udf(ROUND_TO_EVEN.clone(), vec![operand]);
+            Converted::Operand(Expr::ScalarFunction(rounded), true)
+        }
+        _ => Converted::Operand(operand, false),
+    }
+}
+
+/// The digits of DECIMAL(precision, scale), rounded to a whole number.
+fn whole_digits(precision: u8, scale: i8) -> u8 {
+    precision.saturating_sub(scale.unsigned_abs()) + 1
+}
+
+/// Arithmetic of two DECIMAL of these precisions and scales.
+fn decimal_arithmetic(binary: BinaryExpr, left: (u8, i8), right: (u8, i8)) -> Result<Change> {
+    let BinaryExpr { left: dividend, op, right: divisor } = binary;
+    let ((p, s), (q, t)) =
+        ((i16::from(left.0), i16::from(left.1)), (i16::from(right.0), i16::from(right.1)));
+    let (expr, digits, changed) = match op {
+        Operator::Plus | Operator::Minus => {
+            let digits = s.max(t) + (p - s).max(q - t) + 1;
+            (BinaryExpr { left: dividend, op, right: divisor }, digits, false)
+        }
+        Operator::Multiply => (BinaryExpr { left: dividend, op, right: divisor }, p + q + 1, false),
+        Operator::Divide => {
+            let least = s + 4;
+            let room = i16::from(DECIMAL128_MAX_PRECISION) - (p - s + t);
+            let scale = room.min(i16::from(QUOTIENT_SCALE)).max(least);
+            let more = scale - least;
+            let dividend = match (u8::try_from(p + more), i8::try_from(s + more)) {
+                (Ok(p), Ok(s)) if more > 0 => {
+                    Box::new(Expr::Cast(Cast::new(dividend, DataType::Decimal128(p, s))))
+                }
+                _ => dividend,
+            };
+            (BinaryExpr { left: dividend, op, right: divisor }, p - s + t + scale, more > 0)
+        }
+        _ => {
+            let binary = BinaryExpr { left: dividend, op, right: divisor };
+            return Ok((Transformed::no(Expr::BinaryExpr(binary)), None));
+        }
+    };
+    let expr = Expr::BinaryExpr(expr);
+    if digits <= i16::from(DECIMAL128_MAX_PRECISION) {
+        return Ok((Transformed::new_transformed(expr, changed), None));
+    }
+    let checked = ScalarFunction::new_udf(IN_PRECISION.clone(), vec![expr]);
+    Ok((Transformed::yes(Expr::ScalarFunction(checked)), None))
+}
