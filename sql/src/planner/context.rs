@@ -16,6 +16,7 @@ use sqlparser::ast::{self, ColumnDef};
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
+use super::merged::{self, MergingPlanner};
 use super::numbers;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
@@ -39,9 +40,10 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     Arc::new(options)
 });
 
-/// Table functions.
-static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
-    LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
+/// Table functions, and joins that merge columns.
+static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
+    vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner), Arc::new(MergingPlanner)]
+});
 
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
@@ -63,7 +65,8 @@ impl<'a> Context<'a> {
     /// [`frame_bounds`](super::frame_bounds).
     pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
         let into_table = !matches!(statement, ast::Statement::Query(_));
-        let plan = lateral::unnest_in_place(self.planner().sql_statement_to_plan(statement)?)?;
+        let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
+        let plan = lateral::unnest_in_place(plan)?;
         numbers::meet(plan, into_table).and_then(frame_bounds::corrected)
     }
 }

@@ -8,12 +8,14 @@
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames.
-//! - `operators` plans `^` and numbers.
+//! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
 //! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
-//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow.
+//! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
+//!   refuses constants that overflow.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
-//! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
+//! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
+//!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists` and `named_casts` are ours.
 mod arg_extremes;
@@ -24,8 +26,10 @@ mod distinct_on;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
+mod hopeless;
 mod in_lists;
 mod lateral;
+mod merged;
 mod named_casts;
 mod now;
 mod numbers;
@@ -37,6 +41,7 @@ mod refusal;
 mod relation;
 mod selected_names;
 mod set_operation;
+mod short_time;
 mod single_row;
 mod subquery;
 mod sum;
@@ -53,6 +58,7 @@ pub use self::cross_join::CrossJoinElimination;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
 pub use self::in_lists::DisjointLists;
+pub(crate) use self::merged::is_merging;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub(crate) use self::operators::DOUBLE;

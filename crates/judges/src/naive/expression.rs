@@ -299,7 +299,10 @@ fn cast(value: Value, from: Kind, to: Kind) -> Outcome<Value> {
         (Value::Whole(value), Kind::Real | Kind::Float) => Value::Float(value as f64),
         (Value::Whole(value), Kind::Decimal) => Value::Decimal(value * 100, 2),
         (Value::Boolean(value), to) if to.is_whole() => Value::Whole(value.into()),
-        (Value::Float(value), to) if to.is_whole() => return whole(value.trunc() as i128, to),
+        // To the nearest whole number, and of two to the even one.
+        (Value::Float(value), to) if to.is_whole() => {
+            return whole(value.round_ties_even() as i128, to);
+        }
         (Value::Text(text), to) if to.is_whole() => match text.parse() {
             Ok(value) => return whole(value, to),
             Err(_) => return Err(Fault::Failed),

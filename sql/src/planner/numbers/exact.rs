@@ -13,6 +13,7 @@ use datafusion_optimizer::AnalyzerRule;
 use super::double::literal;
 use super::functions::{IN_PRECISION, ROUND_TO_EVEN, is_called};
 use super::{Change, Types, change_up};
+use crate::planner::short_time::with_seconds;
 
 /// The digits that a quotient has behind its point, if its type has room for them; Postgres has as many.
 const QUOTIENT_SCALE: i8 = 16;
@@ -100,6 +101,9 @@ enum Converted {
 
 fn converted(operand: Expr, types: &Types, target: &DataType) -> Converted {
     let Some(Some(source)) = types.first() else { return Converted::Operand(operand, false) };
+    if let Some(literal) = with_seconds(&operand, target) {
+        return Converted::Operand(literal, true);
+    }
     match (source, target) {
         (DataType::Decimal128(..) | DataType::Decimal256(..), DataType::Float64)
             if let Some(value) = literal(&operand) =>

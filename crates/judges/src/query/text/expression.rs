@@ -196,8 +196,13 @@ impl Text {
             {
                 self.push(&format!("CAST({text} AS {})", kind.sql()));
             }
-            // Without the cast, the literal would be a BIGINT or a DOUBLE.
-            Kind::Tiny | Kind::Small | Kind::Integer | Kind::Unsigned | Kind::Float
+            // Without the cast, the literal would be a BIGINT or a DECIMAL.
+            Kind::Tiny
+            | Kind::Small
+            | Kind::Integer
+            | Kind::Unsigned
+            | Kind::Float
+            | Kind::Real
                 if self.dialect != Dialect::Sqlite =>
             {
                 self.push(&format!("CAST({text} AS {})", kind.sql()));
