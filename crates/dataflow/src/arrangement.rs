@@ -140,6 +140,14 @@ impl<T: PageTime, Tr: Trace<Time = T, Batch = Batch<T>>> Arranger<T, Tr> {
         }
         let is_due = |capability: &Capability<T>| !frontier.less_equal(capability.time());
         if self.held.elements().iter().any(is_due) {
+            // A batch starts where its rows do. Readers of a trace that has not changed advance without it, and may ask for
+            // the batches through any epoch before these rows.
+            let mut start = frontier.to_owned();
+            start.extend(self.held.elements().iter().map(|capability| *capability.time()));
+            if PartialOrder::less_than(&self.sealed, &start) {
+                self.writer.seal(start.clone());
+                self.sealed = start;
+            }
             // A message carries one capability, so a step past several of them is cut into as many batches: each reaches
             // up to the frontier and the capabilities to come.
             let held = std::mem::take(&mut self.held).into_iter().collect::<Vec<_>>();

@@ -1,5 +1,8 @@
 //! The contents of a table or a materialized view: an arrangement of whole rows that any thread can read.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine, Version};
 use arrow::array::RecordBatch;
@@ -24,6 +27,8 @@ pub struct Contents {
     context: StateContext,
     trace: TraceAgent<Spine<Epoch>>,
     layout: Layout,
+    /// No rows before this epoch will enter its dataflow.
+    promised: Rc<Cell<Epoch>>,
 }
 
 impl Contents {
@@ -33,7 +38,14 @@ impl Contents {
             context: context.clone(),
             trace: arrangement.arranged.trace.trace().clone(),
             layout: arrangement.layout.clone(),
+            promised: Rc::default(),
         }
+    }
+
+    /// Promises that no rows before `epoch` will enter its dataflow. Once they are complete as of the last promise, its
+    /// contents are complete as of every later epoch, until the next one: imports need not wait for it to advance.
+    pub fn advance_to(&mut self, epoch: Epoch) {
+        self.promised.set(epoch);
     }
 
     /// The columns of the rows.
@@ -73,7 +85,8 @@ impl Contents {
         as_of: Epoch,
         imports: &mut Imports,
     ) -> Kept<'scope> {
-        imports.import(self.trace.clone(), self.layout.clone(), scope, as_of)
+        let promised = Rc::clone(&self.promised);
+        imports.import(self.trace.clone(), self.layout.clone(), promised, scope, as_of)
     }
 }
 

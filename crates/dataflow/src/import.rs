@@ -4,8 +4,11 @@
 //! dataflow's own import replays history from the minimum time, through states that never existed;
 //! this one drops its capability for earlier times before it emits anything. The batches are the
 //! trace's, shared and unchanged: only their description says to read them as of that time (see [`crate::reader`]).
+//!
+//! A dataflow whose sources have not changed does not run. So an import advances in two ways: with the trace, and, while the
+//! trace has all rows that were sent to its dataflow, with the dataflow that reads it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use alluvium_trace::{Epoch, Spine};
@@ -17,32 +20,48 @@ use timely::dataflow::Scope;
 use timely::dataflow::operators::CapabilitySet;
 use timely::dataflow::operators::generic::operator::source;
 use timely::progress::Antichain;
+use timely::scheduling::Activator;
 
 use crate::arrangement::{Arrangement, Kept};
 use crate::layout::Layout;
 use crate::reader::{Reader, read_as_of};
 
-/// Ends the imports of a dataflow, and so the dataflow, when it is dropped.
-///
-/// Rows that are still on their way are dropped.
+/// The imports of a dataflow. Dropping them ends the dataflow; rows that are still on their way are dropped.
 #[derive(Default)]
-pub struct Imports(Vec<Box<dyn FnMut()>>);
+pub struct Imports(Vec<Import>);
+
+struct Import {
+    end: Box<dyn FnMut()>,
+    /// The dataflow's other inputs have no rows before this epoch.
+    limit: Rc<Cell<Epoch>>,
+    activator: Activator,
+}
 
 impl Drop for Imports {
     fn drop(&mut self) {
-        for end in &mut self.0 {
-            end();
+        for import in &mut self.0 {
+            (import.end)();
         }
     }
 }
 
 impl Imports {
+    /// Advances the imports to `epoch`: at once where the trace already has all rows that were sent to its dataflow, and
+    /// with the trace elsewhere.
+    pub fn advance_to(&mut self, epoch: Epoch) {
+        for import in &self.0 {
+            import.limit.set(epoch);
+            import.activator.activate();
+        }
+    }
+
     /// Brings the arrangement behind `trace` into `scope` as of `as_of`, which no compaction of the
-    /// trace has passed and whose rows are complete.
+    /// trace has passed and whose rows are complete. No rows before `promised` will enter the dataflow of the trace.
     pub fn import<'scope>(
         &mut self,
         mut trace: TraceAgent<Spine<Epoch>>,
         layout: Layout,
+        promised: Rc<Cell<Epoch>>,
         scope: Scope<'scope, Epoch>,
         as_of: Epoch,
     ) -> Kept<'scope> {
@@ -58,10 +77,19 @@ impl Imports {
             let capabilities = Rc::new(RefCell::new(Some(capabilities)));
             let activator = scope.activator_for(Rc::clone(&info.address));
             let queue = listening.new_listener(activator);
-            let activator = scope.activator_for(info.address);
+            let activator = scope.activator_for(Rc::clone(&info.address));
             let mut button = ShutdownButton::new(Rc::clone(&capabilities), activator);
-            self.0.push(Box::new(move || button.press()));
+            let limit = Rc::new(Cell::new(as_of));
+            self.0.push(Import {
+                end: Box::new(move || button.press()),
+                limit: Rc::clone(&limit),
+                activator: scope.activator_for(info.address),
+            });
             let mut queue = Some(queue);
+            // All earlier rows of the trace have been emitted.
+            let mut reached = 0;
+            // No earlier rows will be: the frontier of the import.
+            let mut complete = as_of;
             move |output| {
                 let mut capabilities = capabilities.borrow_mut();
                 let Some(capabilities) = capabilities.as_mut() else {
@@ -73,9 +101,7 @@ impl Imports {
                 for instruction in queue.1.borrow_mut().drain(..) {
                     match instruction {
                         TraceReplayInstruction::Frontier(frontier) => {
-                            let reached: Antichain<Epoch> =
-                                frontier.iter().map(|time| (*time).max(as_of)).collect();
-                            capabilities.downgrade(&reached.borrow()[..]);
+                            reached = frontier.into_option().unwrap_or(Epoch::MAX);
                         }
                         TraceReplayInstruction::Batch(batch, Some(hint)) if !batch.is_empty() => {
                             let capability = capabilities.delayed(&hint.max(as_of));
@@ -84,6 +110,14 @@ impl Imports {
                         TraceReplayInstruction::Batch(..) => {}
                     }
                 }
+                if reached == Epoch::MAX {
+                    return capabilities.downgrade(&[]);
+                }
+                complete = complete.max(reached);
+                if reached >= promised.get() {
+                    complete = complete.max(limit.get());
+                }
+                capabilities.downgrade(&[complete]);
             }
         });
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }

@@ -1,4 +1,4 @@
-//! Alluvium's change: deltas, exchange, arrangements and the operators over them.
+//! How Alluvium processes changes: deltas, exchange, arrangements and the operators over them.
 //!
 //! A [`delta::Delta`] is a batch of changes in flight: columns of rows, each with a time and a weight. Stateless operators
 //! work on columns: [`map`], [`unnest`], [`exchange`]. State is rows as bytes ([`codec`], [`layout`]), sorted by key and kept

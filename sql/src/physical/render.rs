@@ -33,8 +33,8 @@ pub struct ViewDataflow {
     pub probe: Probe<Epoch>,
     /// Where the rows of tables enter that do not keep them.
     pub streams: Vec<StreamInput>,
-    /// Ends the dataflow when dropped.
-    _imports: Imports,
+    /// Where the rows of other dataflows enter. Ends the dataflow when dropped.
+    pub imports: Imports,
 }
 
 /// Where the rows of a table that does not keep them enter a view.
@@ -162,7 +162,7 @@ impl<'scope> Rendering<'scope, '_> {
             kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept, &context)
         });
-        ViewDataflow { contents, errors, probe, streams: self.streams, _imports: self.imports }
+        ViewDataflow { contents, errors, probe, streams: self.streams, imports: self.imports }
     }
 
     /// The scope of the dataflow.

@@ -1,7 +1,7 @@
 //! The incremental plan: how a view is maintained, before it becomes a physical plan.
 //!
 //! - [`node`]: the nodes, one file each: columns, properties, pruning, explaining. A new plan node is one file
-//!   there plus one line in the enum.
+//!   there, with its `mod` and `pub use`, and one line in `nodes!`.
 //! - [`properties`]: what holds for the rows of a plan.
 //! - [`mod@build`]: from an optimized logical plan to nodes.
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.

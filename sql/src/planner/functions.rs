@@ -1,4 +1,4 @@
-//! The functions that SQL can call: all of DataFusion's.
+//! The functions that SQL can call: DataFusion's, and ours in place of some or beside them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

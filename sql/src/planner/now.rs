@@ -1,7 +1,7 @@
 //! `NOW()` and similar functions: the time of the epoch.
 //!
-//! They are placeholders ([`functions`]). In a statement the time at which it runs replaces them ([`at`]), in a view the one
-//! row of a relation that each epoch replaces with its time ([`with_clock`]). DataFusion's own functions would be folded to
+//! They are placeholders ([`functions`]). In a statement they are replaced by the time at which it runs ([`at`]), in a
+//! view by a join with a one-row relation, the clock, whose row each epoch replaces ([`with_clock`]). DataFusion's own functions would be folded to
 //! the time of planning.
 
 use std::sync::{Arc, LazyLock};

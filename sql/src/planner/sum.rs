@@ -1,8 +1,8 @@
 //! SUM of integers and decimals that fails where DataFusion's wraps around.
 //!
-//! It is DataFusion's sum of wider numbers, and fails if the total, and only if the total, does not fit the result. Views
-//! have an operator for sums ([`alluvium_dataflow::aggregate::Function`]); what is here evaluates them in queries and,
-//! of durations, intervals and floats, as DataFusion does.
+//! It uses DataFusion's SUM over a wider type, and fails only if the total does not fit the result type. Views compute sums
+//! with an operator of their own ([`alluvium_dataflow::aggregate::Function`]); this function serves ad-hoc queries. Sums of
+//! durations, intervals and floats are DataFusion's.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
 //! Every part of a statement is used, or refused by name.
 //!
 //! DataFusion's planner ignores parts of the syntax tree that it has no use for: `TABLESAMPLE`, `FOR UPDATE`,
-//! `lower(DISTINCT x)`. This check goes through the tree before anything plans it. It names every variant of the nodes
-//! that it checks, and every field of those that it lets pass, without `..` and `_`, so that a field that a new sqlparser adds does not compile until it
-//! is used or refused here.
+//! `lower(DISTINCT x)`. This check goes through the tree before anything plans it. It lists every variant and every
+//! field by name, without `..` or `_`: a field that a new sqlparser adds is a compile error until it is used or refused here.
 //!
 //! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
 //! - `expression`, `function` and `data_type`: what they are made of;

@@ -1,4 +1,4 @@
-//! What may be said about a CSV file.
+//! The options of a CSV file.
 
 use alluvium::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! What may be said about a JSON file.
+//! The options of a JSON file.
 
 use alluvium::{Error, Result};
 

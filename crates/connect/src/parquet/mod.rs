@@ -7,8 +7,8 @@
 //!   have gets its DEFAULT.
 //! - A row is refused, and reading goes on, if it has a value that its column cannot hold, or none where there has
 //!   to be one.
-//! - A file is never compressed as a whole, as its end is read first and then parts of it. One that is called so
-//!   is refused.
+//! - A file is never compressed as a whole, as its end is read first and then parts of it. A name that
+//!   ends in `.gz` is refused.
 
 mod options;
 mod read;

@@ -1,4 +1,4 @@
-//! What may be said about a Parquet file.
+//! The options of a Parquet file.
 
 use alluvium::{Error, Result};
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};

@@ -1,6 +1,6 @@
 //! The first rows of groups whose rows are never deleted.
 //!
-//! A row that is not selected never will be: the number of rows before it does not decrease. So only the output's trace is
+//! A row that was once not among the first k never will be, because the rows before it only increase. So only the output's trace is
 //! kept, which has the selected entries with their numbers.
 
 use std::cmp::Ordering;

@@ -146,8 +146,10 @@ where
                 return false;
             }
         }
-        let Interval { lower, upper } = running.interval;
-        let description = describe(&frontier(Some(lower)), &frontier(upper));
+        // A batch starts where its rows do, as those of an arrangement.
+        let start = frontier(Some(running.interval.lower.max(running.time)));
+        self.writer.seal(start.clone());
+        let description = describe(&start, &frontier(running.interval.upper));
         let batch = self.output.finish(description);
         self.writer.insert(batch.clone(), Some(running.time));
         if !batch.is_empty() {

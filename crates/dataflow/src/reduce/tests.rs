@@ -1,4 +1,4 @@
-//! What the drivers promise beyond their results, which the operators' tests compare with a model.
+//! The drivers alone: fuel, yielding and frontiers. The tests of the operators compare results with a model.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

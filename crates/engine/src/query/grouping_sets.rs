@@ -1,8 +1,9 @@
 //! A filter on a column says nothing above grouping sets that leave the column out.
 //!
 //! DataFusion knows of `WHERE k = 1` still above `GROUP BY ROLLUP (k)` that `k` is 1, though it is NULL in the rows of
-//! all groups together, and does not sort by it. So the columns that are grouped by go through a function below such
-//! an aggregate of which it knows nothing. The function has a second argument, because one of constants is a constant.
+//! all groups together, and does not sort by it. So, below such an aggregate, each grouping
+//! column is wrapped in a function that the optimizer cannot see through. It has a second argument because a call with
+//! only constant arguments would be a constant again.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};

@@ -1,9 +1,9 @@
-//! Unions and outer joins of which no order and no constant is known.
+//! Unions and outer joins whose orders and constants DataFusion does not see.
 //!
-//! DataFusion's union has a partition for each input. What is one constant in each of them it takes for one in all where it
-//! looks at orders and partitions: `SELECT 1 AS a, b FROM t UNION ALL SELECT 2, b FROM t ORDER BY a DESC, b LIMIT 2` leaves
-//! rows out, and `GROUP BY ROLLUP (a, b)` has totals twice. What a condition makes one value on the side of an outer join
-//! that need not be there, it takes for that value in rows without a partner too, and does not sort by it. A plan here
+//! DataFusion's union has a partition for each input. If every input has a constant in a column, it takes the column
+//! as constant in the whole union: `SELECT 1 AS a, b FROM t UNION ALL SELECT 2, b FROM t ORDER BY a DESC, b LIMIT 2` leaves
+//! rows out, and `GROUP BY ROLLUP (a, b)` has totals twice. If a condition fixes a column on the
+//! optional side of an outer join, it takes that value in rows without a match too, and does not sort by it. A plan here
 //! runs on one thread, so partitions would gain nothing.
 
 use std::fmt;

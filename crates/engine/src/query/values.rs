@@ -1,4 +1,4 @@
-//! VALUES that may be NULL.
+//! VALUES may be NULL in an INSERT: staging checks NOT NULL, with a better message.
 
 use std::sync::Arc;
 

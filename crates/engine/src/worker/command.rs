@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Commit {
         /// The epoch.
         epoch: Epoch,
-        /// The tables that advance past it, with their groups.
+        /// The tables that advance past it, with all that reads them.
         advance: Advance,
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,

@@ -58,11 +58,16 @@ impl Installed {
 
     /// Promises that no rows enter it before `epoch`.
     pub(super) fn advance_to(&mut self, epoch: Epoch) {
-        if let Kind::Table(table) = &mut self.kind {
-            table.input.advance_to(epoch);
+        for contents in self.kept() {
+            contents.advance_to(epoch);
         }
-        for input in self.stream_inputs() {
-            input.advance_to(epoch);
+        match &mut self.kind {
+            Kind::Table(table) => table.input.advance_to(epoch),
+            Kind::Stream(_) => {}
+            Kind::View(view) => {
+                view.streams.iter_mut().for_each(|input| input.advance_to(epoch));
+                view.imports.advance_to(epoch);
+            }
         }
     }
 

@@ -9,7 +9,7 @@
 //! same order. A worker loops: it runs its commands, steps its dataflows or sleeps, and publishes to [`Progress`] how far it
 //! has come, with snapshots of the relations that have changed. Other threads see of a worker only what it publishes.
 //!
-//! An epoch costs as much as what it changes: only the [`groups`] of dataflows advance that it has changes for, and only
+//! An epoch costs as much as what it changes: only the dataflows advance that its changes reach ([`readers`]), and only
 //! their snapshots are published.
 //!
 //! A worker that panics poisons the engine; the others then stop at their next step.
@@ -17,10 +17,10 @@
 mod command;
 #[cfg(test)]
 mod faults;
-mod groups;
 mod installed;
 mod pool;
 mod progress;
+mod readers;
 mod thread;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId};

@@ -17,9 +17,9 @@ use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
 use super::command::{Advance, Command, Dataflow, DataflowId};
-use super::groups::Groups;
 use super::installed::{Dataflows, Installed, Readable};
 use super::progress::{Progress, Published};
+use super::readers::Readers;
 use crate::poison::Poison;
 use crate::transaction::TableChange;
 
@@ -43,7 +43,7 @@ pub(super) fn run(
         poison: poison.clone(),
         context,
         installed: Dataflows::default(),
-        groups: Groups::default(),
+        readers: Readers::default(),
         next_epoch: 1,
         published: 1,
         pending: BTreeSet::new(),
@@ -71,7 +71,7 @@ struct Worker {
     /// The context of all state of this worker.
     context: StateContext,
     installed: Dataflows,
-    groups: Groups,
+    readers: Readers,
     /// The first epoch that is not committed here.
     next_epoch: Epoch,
     /// The frontier last published; never falls back, though a new view starts behind it.
@@ -117,7 +117,7 @@ impl Worker {
         if let Dataflow::Index { plan, indexes } | Dataflow::View { plan, indexes, .. } = &dataflow
         {
             reads = self.installed.read_by(plan, indexes);
-            self.catch_up(&reads, as_of);
+            self.wait_for(&reads);
         }
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
@@ -139,18 +139,17 @@ impl Worker {
             }
         };
         self.installed.insert(installed);
-        self.groups.insert(id, reads, self.next_epoch);
-        self.pending.insert(id);
+        self.readers.insert(id, reads, as_of);
+        self.advance(&[id]);
     }
 
-    /// Advances the groups of these dataflows as far as the epochs are, and steps until the dataflows are complete as of
-    /// `as_of`: a dataflow that imports them finds all of their rows. The other workers do the same.
-    fn catch_up(&mut self, dataflows: &[DataflowId], as_of: Epoch) {
-        dataflows.iter().for_each(|id| self.advance(*id));
-        let installed = &mut self.installed;
+    /// Steps until these dataflows have all rows that were sent to them: a dataflow that imports them finds these. The other
+    /// workers do the same.
+    fn wait_for(&mut self, dataflows: &[DataflowId]) {
+        let (installed, readers) = (&mut self.installed, &self.readers);
         let mut is_behind = |id: &DataflowId| {
             let frontier = installed.get_mut(*id).and_then(Installed::frontier);
-            frontier.is_some_and(|frontier| frontier <= as_of)
+            frontier.is_some_and(|frontier| Some(frontier) < readers.advanced(*id))
         };
         while dataflows.iter().any(&mut is_behind) && !self.poison.is_spread() {
             self.timely.step_or_park(None);
@@ -171,7 +170,7 @@ impl Worker {
 
     fn remove(&mut self, id: DataflowId) {
         self.installed.remove(id);
-        self.groups.remove(id);
+        self.readers.remove(id);
         self.pending.remove(&id);
         self.uncompacted.remove(&id);
         self.removed.push(id);
@@ -195,25 +194,25 @@ impl Worker {
         }
         self.next_epoch = epoch + 1;
         match advance {
-            Advance::Changed(tables) => tables.iter().for_each(|table| self.advance(*table)),
-            Advance::All => self.installed.ids().into_iter().for_each(|id| self.advance(id)),
+            Advance::Changed(tables) => self.advance(tables),
+            Advance::All => self.advance(&self.installed.ids()),
         }
     }
 
-    /// Advances the tables of a dataflow's group as far as the epochs are.
-    fn advance(&mut self, id: DataflowId) {
-        for member in self.groups.advance(id, self.next_epoch) {
-            if let Some(installed) = self.installed.get_mut(*member) {
+    /// Advances these dataflows, and all that read them, as far as the epochs are.
+    fn advance(&mut self, changed: &[DataflowId]) {
+        for id in self.readers.advance(changed, self.next_epoch) {
+            if let Some(installed) = self.installed.get_mut(id) {
                 installed.advance_to(self.next_epoch);
-                self.pending.insert(*member);
+                self.pending.insert(id);
             }
         }
     }
 
     /// Sends changes of a table that keeps nothing to all that read it.
     fn pass(&mut self, epoch: Epoch, id: DataflowId, stream: &str, changes: &[TableChange]) {
-        for member in self.groups.members(id) {
-            let Some(installed) = self.installed.get_mut(*member) else { continue };
+        for reader in self.readers.of(id) {
+            let Some(installed) = self.installed.get_mut(reader) else { continue };
             for input in installed.stream_inputs().iter_mut().filter(|it| *it.relation == *stream) {
                 for change in changes {
                     let change = change.clone();
@@ -238,8 +237,8 @@ impl Worker {
         self.published = self.published.max(reached);
         self.caught_up = false;
         let mut changed = Vec::with_capacity(self.pending.len());
-        let (installed, groups, uncompacted) =
-            (&mut self.installed, &self.groups, &mut self.uncompacted);
+        let (installed, readers, uncompacted) =
+            (&mut self.installed, &self.readers, &mut self.uncompacted);
         self.pending.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let frontier = installed.frontier().unwrap_or(Epoch::MAX);
@@ -248,7 +247,7 @@ impl Worker {
                 uncompacted.insert(*id);
                 changed.push((*id, installed.publish()));
             }
-            !installed.is_ready() || groups.advanced(*id).is_some_and(|end| frontier < end)
+            !installed.is_ready() || readers.advanced(*id).is_some_and(|end| frontier < end)
         });
         self.refresh(&mut changed);
         let removed = std::mem::take(&mut self.removed);

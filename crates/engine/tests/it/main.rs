@@ -3,12 +3,12 @@
 mod copy;
 mod definitions;
 mod failures;
-mod groups;
 mod large;
 mod memory;
 mod now;
 mod parameters;
 mod poison;
+mod reach;
 mod sessions;
 mod sharing;
 mod state;

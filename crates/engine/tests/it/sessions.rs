@@ -144,7 +144,7 @@ fn arithmetic_in_queries_fails_instead_of_wrapping_around() {
     ] {
         let message = error(&mut session, wrong).to_lowercase();
         assert!(
-            message.contains("overflow") || message.contains("outside of"),
+            message.contains("overflow") || message.contains("is outside bigint"),
             "{wrong}: {message}"
         );
     }

@@ -7,7 +7,7 @@
 //!   tables ──► DataFusion, all at once ──► the batch answer ──┐
 //!   the same statements ──► SQLite ──► its answer ────────────┼──► equal, as multisets
 //!   the view ──► what it holds ───────────────────────────────┤
-//!   its subscriptions ──► the sum of all changes ─────────────┘    and no row less than once on the way
+//!   its subscriptions ──► the sum of all changes ─────────────┘    and no row with a negative count on the way
 //! ```
 //!
 //! In reading order: [`suite`] finds files and runs them, [`database`] implements the interface of `sqllogictest`,

@@ -1,6 +1,6 @@
 //! When a spine merges its layers.
 //!
-//! The policy looks at sizes and nothing else. It names the layers to merge, and leaves the work to others.
+//! The policy looks at the sizes of layers and at how many of their updates may cancel. It names the layers to merge, and leaves the work to others.
 //!
 //! # By size
 //!

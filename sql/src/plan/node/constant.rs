@@ -33,14 +33,6 @@ impl IncrementalPlan {
 }
 
 impl PlanNode for Constant {
-    fn inputs(&self) -> Vec<&IncrementalPlan> {
-        Vec::new()
-    }
-
-    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
-        Vec::new()
-    }
-
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         Ok(IncrementalPlan::constant(self.rows.project(required)?))
     }

@@ -24,14 +24,6 @@ pub struct IndexScan {
 }
 
 impl PlanNode for IndexScan {
-    fn inputs(&self) -> Vec<&IncrementalPlan> {
-        Vec::new()
-    }
-
-    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
-        Vec::new()
-    }
-
     /// Indexes take the place of plans that are pruned already, so this only happens to plans that are pruned
     /// again.
     fn prune(

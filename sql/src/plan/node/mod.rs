@@ -3,7 +3,7 @@
 //! Columns are numbers into the input's schema. Only [`Map`] evaluates expressions: what another node needs
 //! computed, a map below it computes.
 //!
-//! A new node is one file and one line in the list below. The file has the node, a constructor on
+//! A new node is one file, its `mod` and `pub use`, and one line in the list below. The file has the node, a constructor on
 //! [`IncrementalPlan`] that derives its columns and properties, [`PlanNode`] with pruning, explaining and compiling, and
 //! the operator that it compiles to, with its rendering.
 mod aggregate;
@@ -54,11 +54,15 @@ use super::{IncrementalPlan, Index, Properties};
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {
-    /// The plans that the node reads.
-    fn inputs(&self) -> Vec<&IncrementalPlan>;
+    /// The plans that the node reads; none for a leaf.
+    fn inputs(&self) -> Vec<&IncrementalPlan> {
+        Vec::new()
+    }
 
     /// As [`PlanNode::inputs`], for changes that keep their rows.
-    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan>;
+    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
+        Vec::new()
+    }
 
     /// The plan of this node reduced to the columns `required`, in this order; there is at least one.
     ///

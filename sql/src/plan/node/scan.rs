@@ -79,14 +79,6 @@ impl IncrementalPlan {
 }
 
 impl PlanNode for Scan {
-    fn inputs(&self) -> Vec<&IncrementalPlan> {
-        Vec::new()
-    }
-
-    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
-        Vec::new()
-    }
-
     fn prune(
         self,
         schema: &SchemaRef,

@@ -43,14 +43,6 @@ impl IncrementalPlan {
 }
 
 impl PlanNode for Stream {
-    fn inputs(&self) -> Vec<&IncrementalPlan> {
-        Vec::new()
-    }
-
-    fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
-        Vec::new()
-    }
-
     fn prune(
         self,
         schema: &SchemaRef,

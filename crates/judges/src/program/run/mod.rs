@@ -2,7 +2,7 @@
 //!
 //! [`bench`] executes the steps of a program on an engine, on a naive model of its tables, and on the databases that
 //! judge. [`judge`] compares each view with their answers: after every transaction with the naive evaluator and SQLite,
-//! and twice per program with DataFusion, which is slower. The contents of a view after a transaction are the sum of the
+//! and with DataFusion, which is slower, at the end and in every third program once midway. The contents of a view after a transaction are the sum of the
 //! changes that its subscription delivered.
 //!
 //! A view is judged over the actual contents of the relations it reads, so that an error in one view is not reported

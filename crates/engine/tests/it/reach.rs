@@ -32,6 +32,14 @@ fn select(random: &mut Random, views: &[String]) -> String {
     }
 }
 
+/// Inserts into one table after the other, without waiting: several epochs are in flight.
+fn insert(engine: &Engine, random: &mut Random) {
+    for _ in 0..12 {
+        let (table, k, v) = (random.below(5), random.below(6), random.below(9));
+        engine.execute(&format!("INSERT INTO t{table} VALUES ({k}, {v})")).expect("a row");
+    }
+}
+
 /// Changes a few rows of a few of the tables, in one transaction.
 fn change(engine: &Engine, random: &mut Random) {
     let mut session = engine.session();
@@ -76,6 +84,7 @@ fn views_come_and_go_while_some_tables_change_and_others_do_not() {
                         views.remove(at);
                     }
                 }
+                2 => insert(&engine, &mut random),
                 _ => change(&engine, &mut random),
             }
             for (name, select) in &views {
