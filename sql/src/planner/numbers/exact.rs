@@ -1,4 +1,4 @@
-//! Casts that round, quotients with enough digits, and results that fit.
+//! Casts that round, and results that fit.
 
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::config::ConfigOptions;
@@ -14,9 +14,6 @@ use super::double::literal;
 use super::functions::{IN_PRECISION, ROUND_TO_EVEN, is_called};
 use super::{Change, Types, change_up};
 use crate::planner::short_time::with_seconds;
-
-/// The digits that a quotient has behind its point, if its type has room for them; Postgres has as many.
-const QUOTIENT_SCALE: i8 = 16;
 
 /// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
 #[derive(Debug)]
@@ -135,38 +132,19 @@ fn whole_digits(precision: u8, scale: i8) -> u8 {
     precision.saturating_sub(scale.unsigned_abs()) + 1
 }
 
-/// Arithmetic of two DECIMAL of these precisions and scales.
+/// Arithmetic of two DECIMAL of these precisions and scales, whose result may have more digits than its type.
 fn decimal_arithmetic(binary: BinaryExpr, left: (u8, i8), right: (u8, i8)) -> Result<Change> {
-    let BinaryExpr { left: dividend, op, right: divisor } = binary;
-    let ((p, s), (q, t)) =
-        ((i16::from(left.0), i16::from(left.1)), (i16::from(right.0), i16::from(right.1)));
-    let (expr, digits, changed) = match op {
-        Operator::Plus | Operator::Minus => {
-            let digits = s.max(t) + (p - s).max(q - t) + 1;
-            (BinaryExpr { left: dividend, op, right: divisor }, digits, false)
-        }
-        Operator::Multiply => (BinaryExpr { left: dividend, op, right: divisor }, p + q + 1, false),
-        Operator::Divide => {
-            let least = s + 4;
-            let room = i16::from(DECIMAL128_MAX_PRECISION) - (p - s + t);
-            let scale = room.min(i16::from(QUOTIENT_SCALE)).max(least);
-            let more = scale - least;
-            let dividend = match (u8::try_from(p + more), i8::try_from(s + more)) {
-                (Ok(p), Ok(s)) if more > 0 => {
-                    Box::new(Expr::Cast(Cast::new(dividend, DataType::Decimal128(p, s))))
-                }
-                _ => dividend,
-            };
-            (BinaryExpr { left: dividend, op, right: divisor }, p - s + t + scale, more > 0)
-        }
-        _ => {
-            let binary = BinaryExpr { left: dividend, op, right: divisor };
-            return Ok((Transformed::no(Expr::BinaryExpr(binary)), None));
-        }
+    let (p, s) = (i16::from(left.0), i16::from(left.1));
+    let (q, t) = (i16::from(right.0), i16::from(right.1));
+    let digits = match binary.op {
+        Operator::Plus | Operator::Minus => s.max(t) + (p - s).max(q - t) + 1,
+        Operator::Multiply => p + q + 1,
+        Operator::Divide => p - s + t + (s + 4),
+        _ => 0,
     };
-    let expr = Expr::BinaryExpr(expr);
+    let expr = Expr::BinaryExpr(binary);
     if digits <= i16::from(DECIMAL128_MAX_PRECISION) {
-        return Ok((Transformed::new_transformed(expr, changed), None));
+        return Ok((Transformed::no(expr), None));
     }
     let checked = ScalarFunction::new_udf(IN_PRECISION.clone(), vec![expr]);
     Ok((Transformed::yes(Expr::ScalarFunction(checked)), None))

@@ -3,10 +3,11 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type};
 use datafusion_common::{Result, exec_datafusion_err, internal_err};
 use datafusion_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 /// `round_to_even(x)`: the whole number nearest to a floating point number; of two, the even one.
@@ -54,6 +55,14 @@ impl ScalarUDFImpl for Number {
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         Ok(arguments[0].clone())
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let [argument] = arguments.arg_fields else {
+            return internal_err!("{} takes one argument", self.name);
+        };
+        let (data_type, nullable) = (argument.data_type().clone(), argument.is_nullable());
+        Ok(Arc::new(Field::new(self.name, data_type, nullable)))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {

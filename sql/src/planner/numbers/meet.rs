@@ -1,12 +1,13 @@
-//! DECIMAL beside DOUBLE is DOUBLE.
+//! DECIMAL beside DOUBLE is DOUBLE, and quotients of DECIMAL have enough digits.
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DFSchemaRef, Result};
-use datafusion_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
+use datafusion_expr::expr::{Between, Case, Cast, InList, InSubquery, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, Values,
@@ -14,6 +15,9 @@ use datafusion_expr::{
 
 use super::double::{as_double, is_floating, to_double};
 use super::{Change, Types, change_up};
+
+/// The digits that a quotient of DECIMAL has behind its point, if its type has room for them; Postgres has as many.
+const QUOTIENT_SCALE: i16 = 16;
 
 /// Casts DECIMAL to DOUBLE wherever one type must hold both: in comparisons and arithmetic, CASE, IN, arguments of one
 /// function, UNION and keys of joins; among the rows of VALUES if these do not go `into_table`, which has its own types.
@@ -55,7 +59,8 @@ pub(crate) fn meet(plan: LogicalPlan, into_table: bool) -> Result<LogicalPlan> {
 fn in_expression(mut part: Expr, types: &mut Types, schema: &DFSchema) -> Result<Change> {
     let is_met = match &mut part {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_numeric(*op) => {
-            meet_all(&mut [left.as_mut(), right.as_mut()], types, &[0, 1])
+            let is_met = meet_all(&mut [left.as_mut(), right.as_mut()], types, &[0, 1]);
+            is_met || *op == Operator::Divide && widen(left, types)
         }
         Expr::Between(Between { expr, low, high, .. }) => {
             meet_all(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], types, &[0, 1, 2])
@@ -75,6 +80,29 @@ fn in_expression(mut part: Expr, types: &mut Types, schema: &DFSchema) -> Result
         _ => false,
     };
     Ok((if is_met { Transformed::yes(part) } else { Transformed::no(part) }, None))
+}
+
+/// Gives the dividend more digits, so that the quotient of two DECIMAL has [`QUOTIENT_SCALE`] digits behind its point:
+/// it has four more than the dividend.
+fn widen(dividend: &mut Expr, types: &mut Types) -> bool {
+    let [Some(left), Some(right)] = types.as_slice() else { return false };
+    let coerced = BinaryTypeCoercer::new(left, &Operator::Divide, right).get_input_types();
+    let Ok((DataType::Decimal128(p, s), DataType::Decimal128(_, t))) = coerced else {
+        return false;
+    };
+    let (p, s, t) = (i16::from(p), i16::from(s), i16::from(t));
+    let room = i16::from(DECIMAL128_MAX_PRECISION) - (p - s + t);
+    let more = room.min(QUOTIENT_SCALE) - (s + 4);
+    let (Ok(precision), Ok(scale)) = (u8::try_from(p + more), i8::try_from(s + more)) else {
+        return false;
+    };
+    if more <= 0 {
+        return false;
+    }
+    let wider = DataType::Decimal128(precision, scale);
+    *dividend = Expr::Cast(Cast::new(Box::new(std::mem::take(dividend)), wider.clone()));
+    types[0] = Some(wider);
+    true
 }
 
 fn is_numeric(operator: Operator) -> bool {
@@ -162,7 +190,6 @@ fn unite(union: Union) -> Result<LogicalPlan> {
     let floating: Vec<bool> = (0..schema.fields().len())
         .map(|column| inputs.iter().any(|input| is_floating(type_at(input.schema(), column))))
         .collect();
-    let mut changed = false;
     let united = inputs.into_iter().map(|input| {
         let doubles: Vec<Option<DataType>> = floating
             .iter()
@@ -174,14 +201,10 @@ fn unite(union: Union) -> Result<LogicalPlan> {
         if doubles.iter().all(Option::is_none) {
             return Ok(input);
         }
-        changed = true;
         cast_columns(Arc::unwrap_or_clone(input), &doubles).map(Arc::new)
     });
     let inputs = united.collect::<Result<Vec<_>>>()?;
-    match changed {
-        true => Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union),
-        false => Ok(LogicalPlan::Union(Union { inputs, schema })),
-    }
+    Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union)
 }
 
 fn type_at(schema: &DFSchemaRef, column: usize) -> &DataType {

@@ -1,11 +1,11 @@
 //! Numbers: where types meet, and where a result does not fit its type.
 //!
-//! A number with a point is DECIMAL. DataFusion has three habits with DECIMAL that neither Postgres nor DuckDB has:
+//! A number with a point is DECIMAL. DataFusion has habits with DECIMAL that neither Postgres nor DuckDB has:
 //!
 //! - beside DOUBLE, in `x > 0.5` or `COALESCE(x, 0.0)`, both become DECIMAL(30, 15), which few DOUBLE fit into. Here DOUBLE
-//!   wins: [`meet`] casts before DataFusion chooses types;
-//! - a cast to an integer cuts the fraction off, a quotient has few digits, and a result of more than 38 digits passes
-//!   for one of 38: [`ExactNumbers`] corrects these once the types are known.
+//!   wins. And a quotient has few digits. [`meet`] casts before DataFusion chooses types;
+//! - a cast to an integer cuts the fraction off, and a result of more than 38 digits passes for one of 38:
+//!   [`ExactNumbers`] corrects these once the types are chosen.
 mod double;
 mod exact;
 mod functions;
