@@ -63,8 +63,9 @@ impl<'a> Context<'a> {
 
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
     /// [`frame_bounds`](super::frame_bounds).
-    pub(crate) fn plan(&self, statement: ast::Statement) -> Result<LogicalPlan> {
+    pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         let into_table = !matches!(statement, ast::Statement::Query(_));
+        merged::qualify(&mut statement, self.catalog);
         let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
         let plan = lateral::unnest_in_place(plan)?;
         numbers::meet(plan, into_table).and_then(frame_bounds::corrected)

@@ -58,7 +58,6 @@ pub use self::cross_join::CrossJoinElimination;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
 pub use self::in_lists::DisjointLists;
-pub(crate) use self::merged::is_merging;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub(crate) use self::operators::DOUBLE;

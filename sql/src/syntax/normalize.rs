@@ -5,19 +5,18 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Interval, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr,
-    TableFactor, TableWithJoins, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame,
-    WindowFrameBound, WindowSpec, WindowType,
+    Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound, WindowSpec,
+    WindowType,
 };
 
 use crate::error::{Error, Position, Result};
-use crate::planner::{DOUBLE, is_merging};
+use crate::planner::DOUBLE;
 use crate::statement::fold;
 
 /// Rewrites a part of a statement:
 ///
 /// - `OVER w` to the window that the SELECT defines as `w`: DataFusion looks for it among the selected columns only, and
 ///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
-/// - joins that merge columns, with USING or NATURAL, to relations in brackets;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
@@ -70,7 +69,6 @@ impl VisitorMut for Normalize {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.enter(Some(select));
-        select.from.iter_mut().for_each(bracket);
         ControlFlow::Continue(())
     }
 
@@ -110,30 +108,6 @@ impl VisitorMut for Normalize {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Puts brackets around the joins up to the last that merges columns. Relations that refer to others stay outside.
-fn bracket(from: &mut TableWithJoins) {
-    let refers = |factor: &TableFactor| {
-        matches!(
-            factor,
-            TableFactor::Derived { lateral: true, .. }
-                | TableFactor::Function { lateral: true, .. }
-                | TableFactor::UNNEST { .. }
-        )
-    };
-    let Some(last) = from.joins.iter().rposition(is_merging) else { return };
-    let mut relations = from.joins[..=last].iter().map(|join| &join.relation);
-    if refers(&from.relation) || relations.any(refers) {
-        return;
-    }
-    let outside = from.joins.split_off(last + 1);
-    // Anything may stand here: it is replaced.
-    let nothing = TableFactor::TableFunction { expr: Expr::value(Value::Null), alias: None };
-    let relation = std::mem::replace(&mut from.relation, nothing);
-    let joins = std::mem::replace(&mut from.joins, outside);
-    let table_with_joins = Box::new(TableWithJoins { relation, joins });
-    from.relation = TableFactor::NestedJoin { table_with_joins, alias: None };
 }
 
 fn normalize_frame(frame: &mut WindowFrame) {

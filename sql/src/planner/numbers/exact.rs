@@ -12,7 +12,7 @@ use datafusion_optimizer::AnalyzerRule;
 
 use super::double::literal;
 use super::functions::{IN_PRECISION, ROUND_TO_EVEN, is_called};
-use super::{Change, Types, change_up};
+use super::{Change, Types, change_up, is_leaf};
 use crate::planner::short_time::with_seconds;
 
 /// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
@@ -29,6 +29,9 @@ impl AnalyzerRule for ExactNumbers {
             let schema = merge_schema(&node.inputs());
             let names = NamePreserver::new(&node);
             let node = node.map_expressions(|expression| {
+                if is_leaf(&expression) {
+                    return Ok(Transformed::no(expression));
+                }
                 let name = names.save(&expression);
                 let exact = change_up(expression, &schema, &corrected)?;
                 Ok(exact.update_data(|expression| name.restore(expression)))

@@ -14,7 +14,7 @@ use datafusion_expr::{
 };
 
 use super::double::{as_double, is_floating, to_double};
-use super::{Change, Types, change_up};
+use super::{Change, Types, change_up, is_leaf};
 
 /// The digits that a quotient of DECIMAL has behind its point, if its type has room for them; Postgres has as many.
 const QUOTIENT_SCALE: i16 = 16;
@@ -43,6 +43,9 @@ pub(crate) fn meet(plan: LogicalPlan, into_table: bool) -> Result<LogicalPlan> {
         let schema = merge_schema(&node.inputs());
         let names = NamePreserver::new(&node);
         let node = node.map_expressions(|expression| {
+            if is_leaf(&expression) {
+                return Ok(Transformed::no(expression));
+            }
             let name = names.save(&expression);
             let met =
                 change_up(expression, &schema, &|part, types| in_expression(part, types, &schema))?;

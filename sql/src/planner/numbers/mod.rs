@@ -14,7 +14,7 @@ mod meet;
 use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, Result};
-use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, type_union_coercion};
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable};
 
 pub use self::exact::ExactNumbers;
@@ -46,6 +46,20 @@ fn change_up(
         types.push(known.or_else(|| type_of(&changed.data, &operands, schema)));
         Ok(changed)
     })
+}
+
+/// Whether an expression has no parts to change, as most of a wide SELECT and of long VALUES have not.
+fn is_leaf(expression: &Expr) -> bool {
+    matches!(expression, Expr::Column(_) | Expr::Literal(..))
+}
+
+/// The type that holds the values of two, as in a set operation.
+pub(super) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
+    match (double::as_double(left), double::as_double(right)) {
+        (Some(double), None) if double::is_floating(right) => Some(double),
+        (None, Some(double)) if double::is_floating(left) => Some(double),
+        _ => type_union_coercion(left, right),
+    }
 }
 
 fn type_of(expression: &Expr, operands: &Types, schema: &DFSchema) -> Option<DataType> {

@@ -248,6 +248,10 @@ impl Text {
             }
             return;
         }
+        if matches!(inner.kind(), Kind::Float | Kind::Real) && kind.is_whole() {
+            // DataFusion cuts the fraction off.
+            self.only(&[Dialect::DuckDb]);
+        }
         self.push(if try_it { "TRY_CAST(" } else { "CAST(" });
         self.expr(inner);
         self.push(&format!(" AS {})", kind.sql()));

@@ -2,7 +2,8 @@
 //!
 //! DataFusion has no merged columns: a name that both sides have stands for the column of one of them, which is NULL where
 //! that side has no match, and a second join makes the name ambiguous. Here a merged column is one of its own, in front of
-//! the others, as the standard has it; `a.k` and `b.k` remain what they are.
+//! the others, as the standard has it; `a.k` and `b.k` remain what they are. `names` finds where the syntax means it.
+mod names;
 
 use std::sync::Arc;
 
@@ -20,13 +21,14 @@ use datafusion_expr::utils::expand_wildcard;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, logical_plan as logical};
 use sqlparser::ast::{self, JoinOperator, TableFactor, TableWithJoins};
 
+pub(super) use self::names::qualify;
 use super::functions::FUNCTIONS;
 
 /// How the qualifier of a merged column starts: in front of all names, because DataFusion's `*` keeps the first of the
 /// columns that a join merges.
 const MERGED: char = '!';
 
-/// Plans relations in brackets whose joins merge columns. The syntax is rewritten so that all of them are in brackets.
+/// Plans relations in brackets whose joins merge columns. [`qualify`] puts all of them in brackets.
 #[derive(Debug)]
 pub(super) struct MergingPlanner;
 
@@ -40,7 +42,12 @@ impl RelationPlanner for MergingPlanner {
             TableFactor::NestedJoin { table_with_joins, alias }
                 if table_with_joins.joins.iter().any(is_merging) =>
             {
-                let mut plan = joined(*table_with_joins, context)?;
+                let name = match &alias {
+                    Some(alias) if alias.name.value.starts_with(MERGED) => alias.name.value.clone(),
+                    _ => MERGED.to_string(),
+                };
+                let mut plan = joined(*table_with_joins, &TableReference::bare(name), context)?;
+                let alias = alias.filter(|alias| !alias.name.value.starts_with(MERGED));
                 if alias.is_some() {
                     let columns = expand_wildcard(plan.schema(), &plan, None)?;
                     plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
@@ -53,7 +60,7 @@ impl RelationPlanner for MergingPlanner {
 }
 
 /// Whether a join merges columns.
-pub(crate) fn is_merging(join: &ast::Join) -> bool {
+fn is_merging(join: &ast::Join) -> bool {
     use ast::JoinConstraint::{Natural, Using};
     matches!(kind(&join.join_operator), Some((_, Using(_) | Natural)))
 }
@@ -79,7 +86,12 @@ fn kind(operator: &JoinOperator) -> Option<(JoinType, &ast::JoinConstraint)> {
     }
 }
 
-fn joined(from: TableWithJoins, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
+/// The joins, with merged columns qualified by `name`.
+fn joined(
+    from: TableWithJoins,
+    name: &TableReference,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
     let mut left = context.plan(from.relation)?;
     for join in from.joins {
         let Some((kind, constraint)) = kind(&join.join_operator) else {
@@ -95,7 +107,7 @@ fn joined(from: TableWithJoins, context: &mut dyn RelationPlannerContext) -> Res
                     _ => plan_err!("USING takes names of columns, not {name}"),
                 });
                 let names = names.collect::<Result<Vec<_>>>()?;
-                merge(left, right, kind, &names)?
+                merge(left, right, kind, &names, name)?
             }
             ast::JoinConstraint::Natural => {
                 let there = visible(&right)?;
@@ -103,7 +115,7 @@ fn joined(from: TableWithJoins, context: &mut dyn RelationPlannerContext) -> Res
                     |column: &Column| there.iter().any(|other| other.name == column.name);
                 let common = visible(&left)?.into_iter().filter(is_common);
                 let names: Vec<String> = common.map(|column| column.name).collect();
-                merge(left, right, kind, &names)?
+                merge(left, right, kind, &names, name)?
             }
             ast::JoinConstraint::On(condition) => {
                 let schema = left.schema().join(right.schema())?;
@@ -143,6 +155,7 @@ fn merge(
     right: LogicalPlan,
     kind: JoinType,
     names: &[String],
+    relation: &TableReference,
 ) -> Result<LogicalPlan> {
     if names.is_empty() {
         return LogicalPlanBuilder::from(left).join_on(right, kind, [])?.build();
@@ -165,10 +178,6 @@ fn merge(
     let merging: Vec<Column> = (joined.schema().columns().into_iter())
         .filter(|column| names.contains(&column.name) && !is_merged(column))
         .collect();
-    let mut relations: Vec<&str> =
-        merging.iter().filter_map(|column| Some(column.relation.as_ref()?.table())).collect();
-    relations.dedup();
-    let relation = TableReference::bare(format!("{MERGED}{}", relations.join(",")));
     let mut columns = Vec::with_capacity(joined.schema().fields().len());
     for ((name, here), there) in names.iter().zip(here).zip(there) {
         let merged = match kind {
