@@ -62,7 +62,7 @@ static ARRIVED: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 fn instant(name: &str) -> Field {
-    Field::new(name, DataType::Timestamp(TimeUnit::Nanosecond, None), false)
+    Field::new(name, DataType::Timestamp(TimeUnit::Microsecond, None), false)
 }
 
 impl Stream {

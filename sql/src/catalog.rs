@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::plan::Fingerprint;
+use crate::planner::Extent;
 
 /// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
@@ -49,6 +50,8 @@ pub enum Relation {
         schema: SchemaRef,
         /// Its query: [`PlannedView::logical`](crate::planner::PlannedView::logical).
         plan: Arc<LogicalPlan>,
+        /// The size of the plan.
+        extent: Extent,
         /// Whether it has no dataflow of its own: then the views that name it report its errors.
         local: bool,
     },

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use alluvium_dataflow::without_notice;
 use datafusion_common::utils::datafusion_strsim::levenshtein;
 use datafusion_common::{DataFusionError, SchemaError};
 use sqlparser::ast::Spanned;
@@ -58,7 +59,7 @@ impl std::error::Error for Error {}
 impl Error {
     /// An error at a position, if one is known.
     pub fn new(message: impl Into<String>, position: impl Into<Option<Position>>) -> Error {
-        Error { message: message.into(), position: position.into() }
+        Error { message: without_notice(message.into()), position: position.into() }
     }
 
     /// The error for valid SQL that is not supported yet.

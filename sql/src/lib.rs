@@ -8,7 +8,8 @@
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
 //! - [`physical`]: the operators that maintain it, and their dataflow;
-//! - [`error`]: errors with positions.
+//! - [`error`]: errors with positions;
+//! - [`stack`]: the stack that deep trees need.
 
 pub mod catalog;
 pub mod error;
@@ -16,6 +17,7 @@ pub mod fault;
 pub mod physical;
 pub mod plan;
 pub mod planner;
+pub mod stack;
 pub mod statement;
 mod syntax;
 mod walk;

@@ -18,7 +18,7 @@ use crate::size;
 #[derive(Debug, Parser)]
 #[command(name = "alluvium", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Exit status: 0 success, 1 error in SQL or data, 2 error in the command \
-    line, 130 interrupted.")]
+    line, 128 and the signal's number if one ended it (Ctrl-C: 130).")]
 struct Line {
     #[command(subcommand)]
     command: Option<Command>,

@@ -1,51 +1,168 @@
-//! Ctrl-C: the current statement is completed first.
+//! Ctrl-C and other signals that end a program.
+//!
+//! A thread waits for SIGINT, SIGTERM and SIGHUP. The first one ends the statement that runs, as soon as nothing of it is
+//! half done, and then the program, or at a prompt only the statement. A program that has not ended [soon](GRACE), one that
+//! only waits for input, or that receives a second signal, ends at once. In any case temporary files are removed.
 
-use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use signal_hook::consts::SIGINT;
-use signal_hook::flag;
+use alluvium::Engine;
+use libc::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
 
-/// The exit status after an interrupt.
-pub(crate) const STATUS: u8 = 130;
+use crate::terminal::Terminal;
 
-/// Whether the user asked to stop.
-///
-/// The first interrupt sets a flag. A second one, or one while the program is idle, ends the process immediately.
+/// How long a program may take to end by itself.
+const GRACE: Duration = Duration::from_millis(600);
+
+/// What the user has asked for. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Interrupt {
-    asked: Arc<AtomicBool>,
-    at_once: Arc<AtomicBool>,
+pub(crate) struct Interrupt(Arc<State>);
+
+struct State {
+    /// The last signal; 0 before the first.
+    signal: Arc<AtomicUsize>,
+    /// Whether a signal has come since the last statement that was abandoned.
+    asked: AtomicBool,
+    /// Whether a signal ends the process at once: it waits for input, or nothing has to be completed.
+    at_once: AtomicBool,
+    /// Whether SIGINT ends statements only.
+    is_prompt: AtomicBool,
+    /// Ends what the engine does.
+    engine: Mutex<Option<alluvium::Interrupt>>,
+    terminal: Terminal,
 }
 
 impl Interrupt {
-    /// Installs the signal handlers; to be called once per process.
+    /// Listens for signals; the first call of a process installs the handlers.
     pub(crate) fn listen() -> io::Result<Self> {
-        let this = Self { asked: Arc::default(), at_once: Arc::default() };
-        // Handlers run in this order, so that only a second interrupt finds the flag of the first one set.
-        flag::register_conditional_shutdown(SIGINT, STATUS.into(), this.at_once.clone())?;
-        flag::register(SIGINT, this.at_once.clone())?;
-        flag::register(SIGINT, this.asked.clone())?;
-        Ok(this)
+        static LISTENING: OnceLock<Interrupt> = OnceLock::new();
+        if let Some(this) = LISTENING.get() {
+            return Ok(this.clone());
+        }
+        let this = Self(Arc::new(State {
+            signal: Arc::default(),
+            asked: AtomicBool::new(false),
+            at_once: AtomicBool::new(true),
+            is_prompt: AtomicBool::new(false),
+            engine: Mutex::default(),
+            terminal: Terminal::now(),
+        }));
+        let (received, woken) = UnixStream::pair()?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // A program started by `nohup` does not end with its terminal.
+            if signal != SIGHUP || !is_ignored(signal) {
+                // Handlers run in this order: the thread finds the number of the signal that has woken it.
+                flag::register_usize(signal, this.0.signal.clone(), signal as usize)?;
+                low_level::pipe::register(signal, woken.try_clone()?)?;
+            }
+        }
+        let state = this.0.clone();
+        thread::Builder::new().name("signals".to_owned()).spawn(move || state.receive(received))?;
+        Ok(LISTENING.get_or_init(|| this).clone())
     }
 
-    /// Whether an interrupt was received.
+    /// From now on a signal first ends what this engine does.
+    pub(crate) fn attach(&self, engine: alluvium::Interrupt) {
+        *self.0.engine.lock().unwrap_or_else(PoisonError::into_inner) = Some(engine);
+        self.0.at_once.store(false, Ordering::SeqCst);
+    }
+
+    /// From now on SIGINT ends statements, not the program.
+    pub(crate) fn at_prompt(&self) {
+        self.0.is_prompt.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a signal has come.
     pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::SeqCst)
+        self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// Clears the interrupt, after the current statement was abandoned.
-    pub(crate) fn forget(&self) {
-        self.asked.store(false, Ordering::SeqCst);
-        self.at_once.store(false, Ordering::SeqCst);
+    /// Forgets Ctrl-C at a prompt, after the statement was abandoned. Returns whether the program goes on.
+    pub(crate) fn forget(&self) -> bool {
+        if self.0.signal() != SIGINT {
+            return false;
+        }
+        self.0.asked.store(false, Ordering::SeqCst);
+        self.0.end_statement(false);
+        true
     }
 
-    /// Waits for input; meanwhile an interrupt ends the process immediately.
+    /// The exit status after a signal.
+    pub(crate) fn status(&self) -> u8 {
+        self.0.status() as u8
+    }
+
+    /// Waits for input; meanwhile a signal ends the process at once.
     pub(crate) fn while_idle<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.at_once.store(true, Ordering::SeqCst);
+        self.0.at_once.store(true, Ordering::SeqCst);
         let result = wait();
-        self.at_once.store(self.is_asked(), Ordering::SeqCst);
+        self.0.at_once.store(false, Ordering::SeqCst);
         result
+    }
+}
+
+impl State {
+    /// Waits for signals.
+    fn receive(&self, mut signals: UnixStream) {
+        let mut buffer = [0; 1];
+        loop {
+            match signals.read(&mut buffer) {
+                Ok(1..) => {
+                    let is_second = self.asked.swap(true, Ordering::SeqCst);
+                    if is_second || self.at_once.load(Ordering::SeqCst) {
+                        self.end();
+                    }
+                    self.end_statement(true);
+                    if self.signal() != SIGINT || !self.is_prompt.load(Ordering::SeqCst) {
+                        // The next read fails after this time.
+                        let _ = signals.set_read_timeout(Some(GRACE));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                _ => self.end(),
+            }
+        }
+    }
+
+    fn signal(&self) -> i32 {
+        self.signal.load(Ordering::SeqCst) as i32
+    }
+
+    fn status(&self) -> i32 {
+        128 + self.signal()
+    }
+
+    /// Makes the engine end what it does, or lets it go on.
+    fn end_statement(&self, ends: bool) {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*engine {
+            Some(engine) if ends => engine.request(),
+            Some(engine) => engine.clear(),
+            None => {}
+        }
+    }
+
+    /// Ends the process, whatever its other threads do.
+    fn end(&self) -> ! {
+        Engine::remove_temporary_files();
+        alluvium_connect::remove_unfinished();
+        self.terminal.restore();
+        low_level::exit(self.status())
+    }
+}
+
+/// Whether the process was started with a signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: the call changes no action, and initialises the one it is given if it returns 0.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }

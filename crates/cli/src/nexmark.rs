@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -12,7 +13,7 @@ use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
 use clap::ValueEnum;
 
-use crate::{allocator, size};
+use crate::{allocator, console, size};
 
 /// The arguments of `alluvium nexmark`.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
@@ -84,7 +85,7 @@ pub(crate) fn run(arguments: NexmarkArgs) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(message) => {
-            eprintln!("error: {message}");
+            console::report(format_args!("error: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -101,7 +102,7 @@ fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
     }
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     if !to_stdout {
-        println!("{Header}");
+        print(&Header)?;
     }
     let Queries(queries) = &arguments.queries;
     let mut measured = Vec::with_capacity(queries.len());
@@ -116,24 +117,31 @@ fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
         match result {
             Ok(measurement) => {
                 if !to_stdout {
-                    println!("{measurement}");
+                    print(&measurement)?;
                 }
                 measured.push(measurement);
             }
             // The process has printed the reason.
             Err(Failure::Separate) => {}
-            Err(Failure::Here(message)) => eprintln!("error: {}: {message}", query.name),
+            Err(Failure::Here(message)) => {
+                console::report(format_args!("error: {}: {message}", query.name));
+            }
         }
     }
     if let Some(path) = &arguments.json {
-        let text = format!("{:#}\n", report(&measured));
+        let text = format!("{:#}", report(&measured));
         if to_stdout {
-            print!("{text}");
+            print(&text)?;
         } else {
-            fs::write(path, text).map_err(|error| at(path, error))?;
+            fs::write(path, format!("{text}\n")).map_err(|error| at(path, error))?;
         }
     }
     Ok(measured.len() == queries.len())
+}
+
+/// Writes a line to standard output.
+fn print(line: &dyn Display) -> Result<(), String> {
+    writeln!(io::stdout(), "{line}").map_err(|error| format!("<stdout>: {error}"))
 }
 
 impl NexmarkArgs {

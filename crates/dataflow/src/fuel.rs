@@ -122,7 +122,9 @@ where
                     continue;
                 };
                 fuel.consume(rows.bytes());
-                rows_output.session_with_builder(&*for_rows).give_container(&mut rows);
+                if !rows.is_empty() {
+                    rows_output.session_with_builder(&*for_rows).give_container(&mut rows);
+                }
                 if let Some(mut errors) = errors {
                     errors_output.session_with_builder(&*for_errors).give_container(&mut errors);
                 }

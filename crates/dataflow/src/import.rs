@@ -111,13 +111,13 @@ impl Imports {
                     }
                 }
                 if reached == Epoch::MAX {
-                    return capabilities.downgrade(&[]);
+                    return capabilities.downgrade::<Epoch, _>([]);
                 }
                 complete = complete.max(reached);
                 if reached >= promised.get() {
                     complete = complete.max(limit.get());
                 }
-                capabilities.downgrade(&[complete]);
+                capabilities.downgrade([complete]);
             }
         });
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }

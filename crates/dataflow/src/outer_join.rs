@@ -167,7 +167,7 @@ pub fn outer_join<'scope>(
         let both = join(&spec.pairs, left.clone(), right.clone(), context);
         let passed = match spec.residual.clone() {
             Some(residual) if !fault::armed(Fault::DropResidual) => {
-                let (passed, failed) = filter(both, residual, spec);
+                let (passed, failed) = filter(both, residual, spec, context);
                 errors = Some(failed);
                 passed
             }
@@ -220,6 +220,7 @@ fn filter<'scope>(
     pairs: DeltaStream<'scope, Epoch>,
     residual: Arc<dyn PhysicalExpr>,
     spec: &Spec,
+    context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let mut fields: Vec<_> = spec.left.schema.fields().iter().cloned().collect();
     if spec.kind.has_pairs() {
@@ -229,7 +230,7 @@ fn filter<'scope>(
         Arc::new(Column::new(field.name(), number)) as Arc<dyn PhysicalExpr>
     });
     let columns = columns.collect();
-    map(pairs, Some(residual), columns, Arc::new(Schema::new(fields)))
+    map(pairs, Some(residual), columns, Arc::new(Schema::new(fields)), context)
 }
 
 /// The columns `columns` of the rows.

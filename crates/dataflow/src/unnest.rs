@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use crate::delta::{Delta, DeltaStream, batch};
 use crate::fault::{self, Fault};
+use crate::fuel::fueled;
+use crate::widths::{average, widths};
 
-/// The most rows of an output delta, unless a single row has more elements.
+/// The most rows of an output delta.
 const LONGEST: usize = 65_536;
 
 /// Each row of `stream` once for each element of its lists, with the element in the list's place and all
@@ -29,29 +28,88 @@ pub fn unnest<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     lists: Vec<usize>,
     schema: SchemaRef,
+    context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     assert!(!lists.is_empty(), "there is a list to unnest");
-    let mut builder = OperatorBuilder::new("Unnest".to_owned(), stream.scope());
-    let mut input = builder.new_input(stream, Pipeline);
-    let (output, rows) = builder.new_output();
-    let mut output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(output);
-    builder.build(move |_capabilities| {
-        move |_frontiers| {
-            let mut output = output.activate();
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                let capability = capability.retain(0);
-                let delta = std::mem::take(delta);
-                let lengths = lengths(&delta, &lists);
-                for (start, length) in cuts(&lengths) {
-                    let part = delta.slice(start, length);
-                    let lengths = &lengths[start..start + length];
-                    let mut unnested = expand(&part, lengths, &lists, &schema);
-                    output.session_with_builder(&capability).give_container(&mut unnested);
-                }
-            });
-        }
-    });
+    let most = context.budget().policy().activation;
+    let (rows, _) = fueled(
+        stream,
+        "Unnest",
+        context,
+        {
+            let lists = lists.clone();
+            move |delta: &mut Delta<Epoch>, open| open(Work::new(std::mem::take(delta), &lists))
+        },
+        move |work| Some(expand(&work.next(most)?, &lists, &schema).into()),
+    );
     rows
+}
+
+/// A delta whose elements are unnested piece by piece.
+struct Work<T> {
+    delta: Delta<T>,
+    /// How many rows each row becomes.
+    lengths: Vec<u32>,
+    /// How many bytes each of these has.
+    widths: Vec<usize>,
+    /// The next row, and how many of its elements are done.
+    row: usize,
+    done: u32,
+}
+
+/// Rows of a delta, and the elements of them that come next.
+struct Piece<T> {
+    rows: Delta<T>,
+    /// How many elements of the first row come before.
+    skipped: u32,
+    /// How many elements of each row there are.
+    lengths: Vec<u32>,
+}
+
+impl<T: Clone> Work<T> {
+    fn new(delta: Delta<T>, lists: &[usize]) -> Self {
+        let mut bytes = vec![0; delta.len()];
+        for (number, column) in delta.rows.columns().iter().enumerate() {
+            match lists.contains(&number) {
+                true => bytes
+                    .iter_mut()
+                    .for_each(|bytes| *bytes += average(column.as_list::<i32>().values())),
+                false => {
+                    bytes.iter_mut().zip(widths(column)).for_each(|(bytes, width)| *bytes += width)
+                }
+            }
+        }
+        let lengths = lengths(&delta, lists);
+        Self { delta, lengths, widths: bytes, row: 0, done: 0 }
+    }
+
+    /// The next elements: some rows' worth, of `most` bytes or one element. `None` if there are no more.
+    fn next(&mut self, most: usize) -> Option<Piece<T>> {
+        while self.lengths.get(self.row) == Some(&0) {
+            self.row += 1;
+        }
+        let (start, skipped) = (self.row, self.done);
+        let (mut rows, mut bytes) = (0, 0);
+        let mut lengths = Vec::new();
+        while let Some(&length) = self.lengths.get(self.row)
+            && rows < LONGEST
+            && (bytes < most || rows == 0)
+        {
+            let width = self.widths[self.row].max(1);
+            let room = (most.saturating_sub(bytes) / width).max(1).min(LONGEST - rows);
+            let taken = (length - self.done).min(u32::try_from(room).unwrap_or(u32::MAX));
+            lengths.push(taken);
+            rows += taken as usize;
+            bytes += taken as usize * width;
+            self.done += taken;
+            if self.done < length {
+                break;
+            }
+            (self.row, self.done) = (self.row + 1, 0);
+        }
+        let rows = self.delta.slice(start.min(self.delta.len()), lengths.len());
+        (!lengths.is_empty()).then_some(Piece { rows, skipped, lengths })
+    }
 }
 
 /// The number of rows that each row becomes.
@@ -72,32 +130,9 @@ fn lengths<T: Clone>(delta: &Delta<T>, lists: &[usize]) -> Vec<u32> {
     lengths
 }
 
-/// Runs of rows, as starts and lengths, that become at most [`LONGEST`] rows or are a single row. Rows without elements are
-/// dropped at the ends of runs.
-fn cuts(lengths: &[u32]) -> Vec<(usize, usize)> {
-    let mut cuts = Vec::new();
-    let (mut start, mut rows) = (0, 0);
-    for (row, &length) in lengths.iter().enumerate() {
-        let length = length as usize;
-        if rows > 0 && rows + length > LONGEST {
-            cuts.push((start, row - start));
-            (start, rows) = (row, 0);
-        }
-        rows += length;
-    }
-    if rows > 0 {
-        cuts.push((start, lengths.len() - start));
-    }
-    cuts
-}
-
-/// The rows of `delta`, each repeated by its length, with the elements of the lists.
-fn expand<T: Clone>(
-    delta: &Delta<T>,
-    lengths: &[u32],
-    lists: &[usize],
-    schema: &SchemaRef,
-) -> Delta<T> {
+/// The rows of a piece, each repeated by its length, with the elements of the lists.
+fn expand<T: Clone>(piece: &Piece<T>, lists: &[usize], schema: &SchemaRef) -> Delta<T> {
+    let Piece { rows: delta, lengths, .. } = piece;
     let total = lengths.iter().map(|&length| length as usize).sum();
     let mut rows = Vec::with_capacity(total);
     for (row, &length) in lengths.iter().enumerate() {
@@ -108,30 +143,40 @@ fn expand<T: Clone>(
     let repeated = delta.project(&others).take(&UInt32Array::from(rows));
     let mut kept = repeated.rows.columns().iter();
     let columns = (0..delta.rows.num_columns()).map(|column| match lists.contains(&column) {
-        true => elements(delta.rows.column(column).as_list(), lengths, total),
+        true => elements(delta.rows.column(column).as_list(), piece, total),
         false => Arc::clone(kept.next().expect("each other column is among the repeated ones")),
     });
     let rows = batch(schema.clone(), columns.collect(), total);
     Delta::new(rows, repeated.times, repeated.weights)
 }
 
-/// The elements of every list, followed by NULLs up to its row's length.
-fn elements(list: &ListArray, lengths: &[u32], total: usize) -> ArrayRef {
+/// The elements of every list in the piece, followed by NULLs up to its row's length.
+fn elements<T>(list: &ListArray, piece: &Piece<T>, total: usize) -> ArrayRef {
     let offsets = list.value_offsets();
-    let (first, last) = (offsets[0] as usize, offsets[list.len()] as usize);
+    let skipped = |row: usize| if row == 0 { piece.skipped } else { 0 };
+    // Where the elements of a row begin, and how many there are.
+    let own = |row: usize, length: u32| {
+        let all = if list.is_valid(row) { list.value_length(row) as u32 } else { 0 };
+        (offsets[row] as u32 + skipped(row), all.saturating_sub(skipped(row)).min(length))
+    };
+    let lengths = || piece.lengths.iter().copied().enumerate();
     let is_whole = list.nulls().is_none_or(|nulls| {
         nulls.null_count() == 0
             || (0..list.len()).all(|row| nulls.is_valid(row) || list.value_length(row) == 0)
     });
-    if is_whole && last - first == total {
+    // Of the last row there may be more.
+    let is_all = |(row, length): (usize, u32)| match own(row, u32::MAX).1 {
+        all if row + 1 == piece.lengths.len() => all >= length,
+        all => all == length,
+    };
+    if is_whole && lengths().all(is_all) {
         // No other list is longer than this one anywhere: its elements are the column.
-        return list.values().slice(first, total);
+        return list.values().slice(own(0, 0).0 as usize, total);
     }
     let mut places: Vec<Option<u32>> = Vec::with_capacity(total);
-    for (row, &length) in lengths.iter().enumerate() {
-        let own = if list.is_valid(row) { list.value_length(row) as u32 } else { 0 };
-        let start = offsets[row] as u32;
-        places.extend((0..length).map(|place| (place < own).then_some(start + place)));
+    for (row, length) in lengths() {
+        let (start, count) = own(row, length);
+        places.extend((0..length).map(|place| (place < count).then_some(start + place)));
     }
     take(list.values(), &UInt32Array::from(places), None).expect("each place is an element's")
 }
@@ -165,14 +210,14 @@ mod tests {
         )
     }
 
-    fn unnested(delta: &Delta<u64>) -> Vec<Unnested> {
+    /// All rows, made in pieces of `most` bytes.
+    fn unnested(delta: &Delta<u64>, most: usize) -> Vec<Unnested> {
         let field = |name| Field::new(name, DataType::Int64, true);
         let schema = Arc::new(Schema::new(vec![field("a"), field("n"), field("b")]));
-        let lengths = lengths(delta, &[0, 2]);
+        let mut work = Work::new(delta.clone(), &[0, 2]);
         let mut rows = Vec::new();
-        for (start, length) in cuts(&lengths) {
-            let part = delta.slice(start, length);
-            let part = expand(&part, &lengths[start..start + length], &[0, 2], &schema);
+        while let Some(piece) = work.next(most) {
+            let part = expand(&piece, &[0, 2], &schema);
             let column =
                 |column: usize| part.rows.column(column).as_primitive::<Int64Type>().clone();
             let value = |column: &Int64Array, row| column.is_valid(row).then(|| column.value(row));
@@ -200,19 +245,29 @@ mod tests {
             (Some(3), 13, Some(8), 3, 4),
             (None, 13, Some(9), 3, 4),
         ];
-        assert_eq!(unnested(&delta(&rows)), expected);
-        // A part of a batch has offsets of its own.
-        assert_eq!(unnested(&delta(&rows).slice(2, 2)), expected[2..]);
+        for most in [1, 30, 60, 90, 1 << 20] {
+            assert_eq!(unnested(&delta(&rows), most), expected);
+            // A part of a batch has offsets of its own.
+            assert_eq!(unnested(&delta(&rows).slice(2, 2), most), expected[2..]);
+        }
     }
 
     #[test]
-    fn long_outputs_are_split_into_several_deltas() {
+    fn long_lists_and_long_rows_are_unnested_in_pieces() {
         let long = |length: usize| Some(vec![Some(0); length]);
         let rows: Vec<(List, i64, List)> =
             [LONGEST - 1, 0, 2, 2 * LONGEST, 1].map(|length| (long(length), 0, None)).to_vec();
         let delta = delta(&rows);
-        let lengths = lengths(&delta, &[0, 2]);
-        assert_eq!(cuts(&lengths), [(0, 2), (2, 1), (3, 1), (4, 1)]);
-        assert_eq!(unnested(&delta).len(), 3 * LONGEST + 2);
+        let pieces = |most: usize| {
+            let mut work = Work::new(delta.clone(), &[0, 2]);
+            std::iter::from_fn(move || work.next(most))
+                .map(|piece| piece.lengths.iter().sum::<u32>() as usize)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(pieces(usize::MAX), [LONGEST, LONGEST, LONGEST, 2]);
+        let small = pieces(16 << 10);
+        assert_eq!(small.iter().sum::<usize>(), 3 * LONGEST + 2);
+        assert!(small.iter().all(|rows| *rows <= 1 << 10), "{small:?}");
+        assert_eq!(unnested(&delta, 1 << 20).len(), 3 * LONGEST + 2);
     }
 }

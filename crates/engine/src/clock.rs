@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::{Error, Result};
 
-/// A time as `TIMESTAMP` has it: nanoseconds since 1970 in UTC.
+/// A time as `TIMESTAMP` has it: microseconds since 1970 in UTC.
 pub(crate) type Moment = i64;
 
 /// Reads the time.
@@ -26,12 +26,12 @@ impl Default for Clock {
     }
 }
 
-/// Fails if the time is not one of a `TIMESTAMP`: before 1677 or after 2262.
+/// Fails if the time is not one of a `TIMESTAMP`, some 290,000 years from now.
 pub(crate) fn moment(time: SystemTime) -> Result<Moment> {
-    let nanoseconds = |length: Duration| Moment::try_from(length.as_nanos()).ok();
+    let microseconds = |length: Duration| Moment::try_from(length.as_micros()).ok();
     let moment = match time.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(after) => nanoseconds(after),
-        Err(before) => nanoseconds(before.duration()).map(|length| -length),
+        Ok(after) => microseconds(after),
+        Err(before) => microseconds(before.duration()).map(|length| -length),
     };
     moment.ok_or_else(|| Error::data("the time is outside of what TIMESTAMP can hold"))
 }

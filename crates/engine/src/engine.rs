@@ -1,9 +1,10 @@
 //! The engine as a program holds it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use alluvium_storage::Scratch;
 use arrow::array::RecordBatch;
 use datafusion::scalar::ScalarValue;
 
@@ -11,6 +12,7 @@ use crate::builder::Builder;
 use crate::catalog::RelationInfo;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt::Interrupt;
 use crate::session::{Outcome, Session};
 use crate::sink::{Output, OutputMode};
 use crate::source::Progress;
@@ -144,6 +146,12 @@ impl Engine {
         self.instance.context.disk_full().reason()
     }
 
+    /// A pipe or device that an input, a COPY or a query has waited for longer than `time`: another program has to write
+    /// to it.
+    pub fn waits_for_input(&self, time: Duration) -> Option<PathBuf> {
+        self.instance.connectors.formats.waiting.longer_than(time)
+    }
+
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or its contents when
     /// the engine finishes. Without a `format` the file's name decides. Does nothing if the relation is written to this
     /// path already.
@@ -166,6 +174,23 @@ impl Engine {
     /// completes the outputs of changes, which end with it.
     pub fn finish(&self) -> Result<()> {
         self.instance.poison.guard(|| self.instance.finish())
+    }
+
+    /// A number that changes when views gain or lose rows of `alluvium.errors`: as long as it is the same there is nothing
+    /// new in them. Does not block.
+    pub fn error_updates(&self) -> Result<u64> {
+        self.instance.reader.error_updates()
+    }
+
+    /// A request that ends calls on this engine before they are done.
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt::new(self.instance.poison.clone())
+    }
+
+    /// Removes the temporary files of all engines of this process, which cannot write state any more. For a process that
+    /// is about to end without dropping them, because of a signal.
+    pub fn remove_temporary_files() {
+        Scratch::remove_all();
     }
 
     /// All tables and views, by name.

@@ -45,6 +45,9 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
+    /// The call was ended by an [`Interrupt`](crate::Interrupt).
+    #[error("interrupted")]
+    Interrupted,
     /// The engine could not be started.
     #[error("the engine cannot start: {message}")]
     Start {

@@ -79,6 +79,7 @@ impl Instance {
                 sequencer.clone(),
                 progress.clone(),
                 poison.clone(),
+                context.clone(),
             ),
             reader: Reader {
                 progress,

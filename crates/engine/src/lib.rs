@@ -52,6 +52,7 @@ mod definitions;
 mod engine;
 mod error;
 mod instance;
+mod interrupt;
 mod poison;
 mod query;
 mod sequencer;
@@ -74,6 +75,7 @@ pub use crate::builder::Builder;
 pub use crate::catalog::{RelationInfo, RelationKind};
 pub use crate::engine::Engine;
 pub use crate::error::{Error, Result};
+pub use crate::interrupt::Interrupt;
 pub use crate::session::{Outcome, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{

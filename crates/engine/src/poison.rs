@@ -57,6 +57,11 @@ impl Poison {
         if self.message.set(message).is_err() {
             return;
         }
+        self.wake();
+    }
+
+    /// Wakes all threads that wait, so that they look at the poison and at what may [interrupt](crate::interrupt) them.
+    pub(crate) fn wake(&self) {
         let waited = self.waited.lock().clone();
         for waited in waited.iter().filter_map(Weak::upgrade) {
             waited.wake();

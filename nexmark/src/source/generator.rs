@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Int64Array, RecordBatch, StringBuilder, TimestampNanosecondArray,
+    Array, ArrayRef, Int64Array, RecordBatch, StringBuilder, TimestampMicrosecondArray,
 };
 use arrow::datatypes::DataType;
 use nexmark::EventGenerator;
@@ -138,7 +138,7 @@ impl Columns {
 
     fn times<const N: usize>(&mut self, milliseconds: [u64; N]) {
         for (column, milliseconds) in self.times.iter_mut().zip(milliseconds) {
-            column.push(milliseconds as i64 * 1_000_000);
+            column.push(milliseconds as i64 * 1_000);
         }
     }
 
@@ -154,7 +154,7 @@ impl Columns {
         sizes.clear();
         sizes.extend(texts.iter().map(|text| text.values_slice().len()));
         let mut numbers = numbers.into_iter().map(Int64Array::from);
-        let mut times = times.into_iter().map(TimestampNanosecondArray::from);
+        let mut times = times.into_iter().map(TimestampMicrosecondArray::from);
         let mut texts = texts.iter_mut().map(StringBuilder::finish);
         let schema = stream.schema();
         let columns = schema.fields().iter().filter_map(|field| match field.data_type() {

@@ -9,8 +9,8 @@ mod generator;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampNanosecondArray};
-use arrow::datatypes::TimestampNanosecondType;
+use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampMicrosecondArray};
+use arrow::datatypes::TimestampMicrosecondType;
 
 use self::files::Files;
 pub use self::generator::{Generator, RATE};
@@ -35,11 +35,11 @@ impl Events {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// The time of the last event in nanoseconds since 1970; zero without events.
+    /// The time of the last event in microseconds since 1970; zero without events.
     pub fn last(&self) -> i64 {
         let last = |stream: &Stream| {
             let times = self.of(*stream).column_by_name("date_time")?;
-            let times = times.as_primitive::<TimestampNanosecondType>();
+            let times = times.as_primitive::<TimestampMicrosecondType>();
             times.values().last().copied()
         };
         Stream::ALL.iter().filter_map(last).max().unwrap_or(0)
@@ -52,7 +52,7 @@ impl Events {
     pub fn arrive(&self) -> Result<[RecordBatch; 3]> {
         let [person, auction, bid] = self.batches.clone();
         let arrival: ArrayRef =
-            Arc::new(TimestampNanosecondArray::from_value(self.last(), bid.num_rows()));
+            Arc::new(TimestampMicrosecondArray::from_value(self.last(), bid.num_rows()));
         let columns = bid.columns().iter().cloned().chain([arrival]).collect();
         let bid = RecordBatch::try_new(Stream::Bid.table_schema(), columns)?;
         Ok([person, auction, bid])

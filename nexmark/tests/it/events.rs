@@ -7,7 +7,7 @@ use alluvium_nexmark::Stream;
 use alluvium_nexmark::source::{Events, Extent, Input, RATE, Source};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Int64Type, TimestampNanosecondType};
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 
 const EVENTS: u64 = 3_030;
 
@@ -118,7 +118,7 @@ fn columns_have_plausible_values() {
     }
     let times = |name: &str| {
         let column = auction.column_by_name(name).unwrap();
-        column.as_primitive::<TimestampNanosecondType>().values().to_vec()
+        column.as_primitive::<TimestampMicrosecondType>().values().to_vec()
     };
     assert!(times("date_time").iter().zip(times("expires")).all(|(start, end)| *start < end));
     let url = text(&bid, "url", 0);
@@ -132,7 +132,7 @@ fn bids_arrive_when_the_last_event_of_their_epoch_happens() {
         assert_eq!(bid.schema(), Stream::Bid.table_schema());
         let column = |name: &str| {
             let column = bid.column_by_name(name).unwrap();
-            column.as_primitive::<TimestampNanosecondType>().values().to_vec()
+            column.as_primitive::<TimestampMicrosecondType>().values().to_vec()
         };
         assert!(column("p_time").iter().all(|time| *time == events.last()));
         assert!(column("date_time").iter().all(|time| *time <= events.last()));

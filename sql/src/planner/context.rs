@@ -13,11 +13,17 @@ use datafusion_expr::{
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
 
+use super::corrections;
+use super::extent::Extent;
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
+<<<<<<< HEAD
 use super::merged::{self, MergingPlanner};
 use super::numbers;
+=======
+use super::microseconds::in_microseconds;
+>>>>>>> main
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
@@ -25,6 +31,7 @@ use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
+use crate::syntax::check_type;
 
 /// Planning options: one string type everywhere, numbers with a point are DECIMAL, and time zone UTC.
 pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
@@ -40,10 +47,19 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     Arc::new(options)
 });
 
+<<<<<<< HEAD
 /// Table functions, and joins that merge columns.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
     vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner), Arc::new(MergingPlanner)]
 });
+=======
+/// The largest number of levels of a DEFAULT, which every INSERT evaluates.
+const DEEPEST_DEFAULT: usize = 100;
+
+/// Table functions.
+static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
+    LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
+>>>>>>> main
 
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
@@ -61,6 +77,7 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
+<<<<<<< HEAD
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
     /// [`frame_bounds`](super::frame_bounds).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
@@ -69,6 +86,16 @@ impl<'a> Context<'a> {
         let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
         let plan = lateral::unnest_in_place(plan)?;
         numbers::meet(plan, into_table).and_then(frame_bounds::corrected)
+=======
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
+    /// [`frame_bounds`](super::frame_bounds) and some expressions by [`corrections`](super::corrections).
+    pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
+        corrections::in_syntax(&mut statement);
+        let plan = self.planner().sql_statement_to_plan(statement)?;
+        lateral::unnest_in_place(plan)
+            .and_then(frame_bounds::corrected)
+            .and_then(corrections::in_plan)
+>>>>>>> main
     }
 }
 
@@ -173,11 +200,12 @@ fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
     let name = ast::Ident::new("column");
     let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
     let schema = Context::new(&Nothing).planner().build_schema(vec![column])?;
-    Ok(schema.field(0).data_type().clone())
+    Ok(in_microseconds(schema.field(0).data_type()))
 }
 
 /// The type of a table's column, if tables can store it.
 pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
+    check_type(&column.data_type)?;
     let data_type = data_type(&column.data_type).map_err(|error| Error::from_datafusion(&error))?;
     if !is_column_type(&data_type) {
         return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
@@ -196,7 +224,15 @@ pub(crate) fn column_default(
     context
         .planner()
         .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
+        .and_then(|default| Ok(corrections::in_expression(default)?.data))
         .and_then(|default| default.cast_to(data_type, &nothing))
         .and_then(numbers::exact)
         .map_err(|error| Error::from_datafusion(&error))
+        .and_then(|default| match Extent::default().expression(&default, 0)? > DEEPEST_DEFAULT {
+            true => {
+                let message = format!("a DEFAULT nests at most {DEEPEST_DEFAULT} levels deep");
+                Err(Error::new(message, None))
+            }
+            false => Ok(default),
+        })
 }

@@ -37,7 +37,7 @@ enum Change {
     /// Another call with the same result.
     Call(Expr),
     /// The value of one call where the order is NULL, and of another one elsewhere.
-    Either { order: Expr, null: Expr, otherwise: Expr },
+    Either { order: Box<Expr>, null: Box<Expr>, otherwise: Box<Expr> },
 }
 
 fn window(window: Window) -> Result<Transformed<LogicalPlan>> {
@@ -64,7 +64,7 @@ fn window(window: Window) -> Result<Transformed<LogicalPlan>> {
             Change::None => column_of(call.clone()),
             Change::Call(call) => column_of(call),
             Change::Either { order, null, otherwise } => {
-                let (null, otherwise) = (column_of(null), column_of(otherwise));
+                let (null, otherwise) = (column_of(*null), column_of(*otherwise));
                 when(order.is_null(), null).otherwise(otherwise)?
             }
         };
@@ -107,9 +107,9 @@ fn change(call: &Expr, below: &DFSchema) -> Result<Change> {
             let here = WindowFrameBound::CurrentRow;
             let peers = WindowFrame::new_bounds(WindowFrameUnits::Range, here.clone(), here);
             Ok(Change::Either {
-                order: order.expr.clone(),
-                null: with_frame(call, peers),
-                otherwise,
+                order: Box::new(order.expr.clone()),
+                null: Box::new(with_frame(call, peers)),
+                otherwise: Box::new(otherwise),
             })
         }
         Some(false) => Ok(match exact_order(&kind, offsets.iter().map(|(_, offset)| offset)) {

@@ -7,29 +7,44 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
+<<<<<<< HEAD
 //! - `frame_bounds` corrects window frames.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
 //! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow.
+=======
+//! - `frame_bounds` corrects window frames, `corrections` other expressions.
+//! - `operators` plans `^` and numbers.
+//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow, and
+//!   `extent` plans that are too large.
+>>>>>>> main
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
-//!   `in_lists` and `named_casts` are ours.
-mod arg_extremes;
+//!   `in_lists`, `microseconds` and `named_casts` are ours.
 mod constant;
 mod context;
+mod corrections;
 mod cross_join;
 mod distinct_on;
+mod extent;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
+<<<<<<< HEAD
 mod hopeless;
 mod in_lists;
 mod lateral;
 mod merged;
+=======
+mod growth;
+mod in_lists;
+mod lateral;
+mod microseconds;
+>>>>>>> main
 mod named_casts;
 mod now;
 mod numbers;
@@ -44,7 +59,6 @@ mod set_operation;
 mod short_time;
 mod single_row;
 mod subquery;
-mod sum;
 mod time_window;
 mod validate;
 mod view;
@@ -54,10 +68,14 @@ use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
 pub(crate) use self::context::{OPTIONS, column_default, column_type};
+pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
+pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::{FunctionKind, function_kind, function_names};
+pub(crate) use self::functions::{FunctionKind, function_kind, function_names, scalar_name};
 pub use self::in_lists::DisjointLists;
+pub use self::microseconds::Microseconds;
+pub(crate) use self::microseconds::in_microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub(crate) use self::operators::DOUBLE;
@@ -110,9 +128,11 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
-        context
+        let plan = context
             .plan(ast::Statement::Query(Box::new(query.clone())))
-            .and_then(set_operation::plan)
+            .map_err(|error| Error::from_datafusion(&error).at(start))?;
+        Extent::of(&plan).map_err(|error| error.at(start))?;
+        set_operation::plan(plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)
             .and_then(selected_names::apart)

@@ -30,7 +30,7 @@ pub static CLOCK_SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("now()", moment(), false)])));
 
 fn moment() -> DataType {
-    DataType::Timestamp(TimeUnit::Nanosecond, Some("+00:00".into()))
+    DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()))
 }
 
 /// The functions that return the time of the epoch.
@@ -45,7 +45,7 @@ pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
     };
     [
         function("now", &["current_timestamp"], moment()),
-        function("localtimestamp", &[], DataType::Timestamp(TimeUnit::Nanosecond, None)),
+        function("localtimestamp", &[], DataType::Timestamp(TimeUnit::Microsecond, None)),
         function("current_date", &["today"], DataType::Date32),
         function("current_time", &["localtime"], DataType::Time64(TimeUnit::Nanosecond)),
     ]
@@ -104,9 +104,9 @@ fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The plan as it runs at `time`, in nanoseconds since 1970.
+/// The plan as it runs at `time`, in microseconds since 1970.
 pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
-    let time = lit(ScalarValue::TimestampNanosecond(Some(time), Some("+00:00".into())));
+    let time = lit(ScalarValue::TimestampMicrosecond(Some(time), Some("+00:00".into())));
     let replaced = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         let node = node.map_expressions(|expression| {

@@ -30,11 +30,16 @@ use datafusion_optimizer::{Optimizer, OptimizerContext};
 
 use super::constant;
 use super::context::OPTIONS;
+use super::corrections::TextToInterval;
 use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
+<<<<<<< HEAD
 use super::numbers::ExactNumbers;
+=======
+use super::microseconds::Microseconds;
+>>>>>>> main
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -50,7 +55,12 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
+<<<<<<< HEAD
             Arc::new(ExactNumbers),
+=======
+            Arc::new(Microseconds),
+            Arc::new(TextToInterval),
+>>>>>>> main
             Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));

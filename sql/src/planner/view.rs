@@ -9,6 +9,7 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast;
 
 use super::context::Context;
+use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{hopeless, now, refusal, selected_names, set_operation, subquery, validate};
@@ -22,6 +23,8 @@ use crate::statement::ViewDefinition;
 pub struct PlannedView {
     /// Its query, which replaces its name in statements and views if it is not materialized.
     pub logical: Arc<LogicalPlan>,
+    /// The size of that plan.
+    pub extent: Extent,
     /// Its columns.
     pub schema: SchemaRef,
     /// How it is maintained.
@@ -45,6 +48,7 @@ pub(super) fn plan(
     let context = Context::new(catalog);
     let query = view.query.clone();
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
+    Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 
@@ -57,6 +61,7 @@ pub(super) fn plan(
     let logical = optimizer.optimize(logical).map_err(in_query)?;
     hopeless::check(&logical).map_err(|error| error.at(landmarks.start))?;
     validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
     let plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let mut reads = BTreeSet::new();
@@ -65,6 +70,7 @@ pub(super) fn plan(
     });
     Ok(PlannedView {
         logical: Arc::new(logical),
+        extent,
         schema: Arc::clone(&plan.schema),
         plan,
         reads: reads.into_iter().collect(),

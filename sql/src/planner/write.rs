@@ -11,6 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::context::{Context, no_relation};
+use super::extent::Extent;
 use super::{constant, relation, set_operation};
 use crate::catalog::{Catalog, KEEPING, Relation};
 use crate::error::{Error, Position, Result, no_column};
@@ -178,6 +179,7 @@ impl Target {
             Error::from_datafusion(&error).at(Some(self.position))
         };
         let plan = context.plan(statement).map_err(at)?;
+        Extent::of(&plan).map_err(|error| error.at(Some(self.position)))?;
         let LogicalPlan::Dml(change) = plan else {
             return Err(Error::new("the statement does not change a table", self.position));
         };

@@ -63,7 +63,8 @@ fn select(table: &str, columns: &[Ident], span: Span) -> Result<Box<Query>, Pars
         columns => columns.iter().map(Ident::to_string).collect::<Vec<_>>().join(", "),
     };
     let text = format!("SELECT {columns} FROM {table}");
-    let mut parser = Parser::new(&Alluvium).try_with_sql(&text)?;
+    let dialect = Alluvium::new(columns.len());
+    let mut parser = Parser::new(&dialect).try_with_sql(&text)?;
     let mut tokens = Vec::new();
     loop {
         let token = parser.next_token();
@@ -72,7 +73,7 @@ fn select(table: &str, columns: &[Ident], span: Span) -> Result<Box<Query>, Pars
         }
         tokens.push(TokenWithSpan::new(token.token, span));
     }
-    Parser::new(&Alluvium).with_tokens_with_locations(tokens).parse_query()
+    Parser::new(&dialect).with_tokens_with_locations(tokens).parse_query()
 }
 
 fn place(span: Span) -> Position {

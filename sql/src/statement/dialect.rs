@@ -1,21 +1,49 @@
 //! How Alluvium's SQL differs from sqlparser's generic SQL.
 
 use std::any::TypeId;
+use std::cell::Cell;
 
 use sqlparser::ast::{BinaryOperator, ColumnOption, Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Location, Token};
 
-/// DataFusion's SQL with Feldera's table definitions.
+use crate::error::Position;
+
+/// DataFusion's SQL with Feldera's table definitions, for the parser of one statement.
 #[derive(Debug)]
-pub(crate) struct Alluvium;
+pub(crate) struct Alluvium {
+    /// How many more expressions the parser may begin.
+    steps: Cell<usize>,
+    /// The last place at which it has begun one.
+    reached: Cell<Location>,
+}
 
 const GENERIC: GenericDialect = GenericDialect;
 
 /// The precedence of `^`: above `*`, below `::`.
 const POWER: u8 = 45;
+
+/// How often the parser may begin an expression, per token. Where one reading of the text fails it tries another, and
+/// nested readings that fail would take exponential time.
+const STEPS: usize = 100;
+
+/// How many `IS DISTINCT FROM` may follow each other: each copies what is before it.
+const DISTINCT_CHAIN: usize = 100;
+
+impl Alluvium {
+    /// The dialect for the parser of a statement of `tokens` tokens.
+    pub(crate) fn new(tokens: usize) -> Alluvium {
+        let steps = Cell::new(STEPS * (100 + tokens));
+        Alluvium { steps, reached: Cell::new(Location::empty()) }
+    }
+
+    /// The last place in the text at which the parser has begun an expression.
+    pub(super) fn reached(&self) -> Option<Position> {
+        Position::of_location(self.reached.get())
+    }
+}
 
 impl Dialect for Alluvium {
     /// Enables grammar that sqlparser enables by the generic dialect's name.
@@ -127,6 +155,15 @@ impl Dialect for Alluvium {
         true
     }
 
+    /// Whether a word that begins a special expression cannot be a name instead. Trying both readings takes exponential
+    /// time where such expressions nest.
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        let reserved = [Keyword::CASE, Keyword::CAST, Keyword::NOT, Keyword::TRY_CAST];
+        self.steps.get() == 0
+            || reserved.contains(&keyword)
+            || GENERIC.is_reserved_for_identifier(keyword)
+    }
+
     /// `^` is the power. `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
     /// right side.
     fn parse_infix(
@@ -155,6 +192,16 @@ impl Dialect for Alluvium {
         } else {
             return None;
         };
+        let mut inner = left;
+        for _ in 0..DISTINCT_CHAIN {
+            match inner {
+                Expr::IsDistinctFrom(left, _) | Expr::IsNotDistinctFrom(left, _) => inner = left,
+                _ => break,
+            }
+        }
+        if matches!(inner, Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..)) {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
         let left = Box::new(left.clone());
         Some(parser.parse_subexpr(precedence).map(|right| match negated {
             false => Expr::IsDistinctFrom(left, Box::new(right)),
@@ -168,7 +215,19 @@ impl Dialect for Alluvium {
     }
 
     /// `-2 ^ 2` is the square of -2, as in Postgres; and `TABLE bid` is an argument of a function of relations.
+    /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
+        self.steps.set(self.steps.get().saturating_sub(1));
+        if self.steps.get() == 0 {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        // The parser follows nested intervals without a limit.
+        if parser.peek_keyword(Keyword::INTERVAL)
+            && is_keyword(&parser.peek_nth_token_ref(1).token, Keyword::INTERVAL)
+        {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
         if parser.consume_token(&Token::Minus) {
             return Some(
                 parser
@@ -210,4 +269,8 @@ impl Dialect for Alluvium {
         }
         Ok(None)
     }
+}
+
+fn is_keyword(token: &Token, keyword: Keyword) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
 }

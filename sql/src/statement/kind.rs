@@ -6,7 +6,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::statements::syntax_error;
+use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, nested_types,
@@ -63,12 +63,20 @@ const REFUSED: &[&str] = &[
 
 /// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
+    let tokens = nested_types::respell(tokens);
+    let dialect = Alluvium::new(tokens.len());
+    parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
+        true => error.at(dialect.reached()),
+        false => error,
+    })
+}
+
+fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<StatementKind> {
     let words: Vec<String> =
         tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
     let word = |number: usize| words.get(number).map_or("", String::as_str);
     let start = tokens.first().and_then(|token| Position::of_span(token.span));
-    let tokens = nested_types::respell(tokens);
-    let mut parser = Parser::new(&Alluvium).with_tokens_with_locations(tokens.clone());
+    let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
     let kind = match word(0) {
         "CREATE" if word(1) == "TABLE" && word(3) == "FROM" => {
             copy::create_table(&mut parser).map_err(syntax_error)?
@@ -76,7 +84,7 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
         "CREATE" => {
             let created = create(&mut parser, &words, start, text)?;
             if let StatementKind::CreateView(view) = &created {
-                file::refuse(&view.query, &tokens)?;
+                file::refuse(&view.query, tokens)?;
             }
             created
         }

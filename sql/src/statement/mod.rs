@@ -4,7 +4,7 @@
 //! to the original text. Parsing does not look at the catalog: the [planner](crate::planner) resolves names.
 //!
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
-//! - `dialect` lists the differences from sqlparser's generic SQL;
+//! - `dialect` lists the differences from sqlparser's generic SQL, and `room` bounds the depth of its trees;
 //! - `table` and `view` read definitions, `nested_types` their types, `connector` and `json` their connectors;
 //! - `copy` reads COPY, `file` finds the files that queries name.
 mod connector;
@@ -14,6 +14,7 @@ mod file;
 mod json;
 mod kind;
 mod nested_types;
+mod room;
 mod statements;
 mod table;
 mod view;
@@ -37,6 +38,8 @@ pub struct Statement {
     pub text: String,
     /// Where it starts.
     pub position: Position,
+    /// A bound of the number of levels of its syntax tree, for [`with_room`](crate::stack::with_room).
+    pub depth: usize,
 }
 
 /// What a definition does if a relation of its kind has its name.

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn respelled(sql: &str) -> String {
-        let tokens = Tokenizer::new(&Alluvium, sql).tokenize_with_location();
+        let tokens = Tokenizer::new(&Alluvium::new(0), sql).tokenize_with_location();
         let tokens = tokens.expect("tokens").into_iter();
         let tokens = tokens.filter(|token| !matches!(token.token, Token::Whitespace(_)));
         let respelled = respell(tokens.collect());

@@ -5,8 +5,12 @@ use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use super::dialect::Alluvium;
-use super::{Statement, kind};
+use super::{Statement, kind, room};
 use crate::error::{Error, Position, Result};
+
+/// The message where the parser does not follow any further.
+pub(super) const TOO_DEEP: &str =
+    "expressions are nested too deeply: brackets, functions and subqueries nest some 50 levels";
 
 /// Reads a text statement by statement.
 ///
@@ -14,7 +18,7 @@ use crate::error::{Error, Position, Result};
 pub fn parse(text: &str) -> Statements {
     let mut tokens = Vec::new();
     let failure =
-        Tokenizer::new(&Alluvium, text).tokenize_with_location_into_buf(&mut tokens).err();
+        Tokenizer::new(&Alluvium::new(0), text).tokenize_with_location_into_buf(&mut tokens).err();
     Statements {
         text: text.to_string(),
         tokens: tokens.into_iter(),
@@ -76,10 +80,11 @@ impl Iterator for Statements {
             let to = self.offset(end);
             let text = self.text[from..to].to_string();
             let position = Position { line: start.line, column: start.column };
-            let kind = kind::read(tokens, &text)
+            let read = room::with_room(tokens, |tokens| kind::read(tokens, &text));
+            let read = read
                 .map_err(|error| error.at(Some(Position { line: end.line, column: end.column })));
-            self.ended |= kind.is_err();
-            return Some(kind.map(|kind| Statement { kind, text, position }));
+            self.ended |= read.is_err();
+            return Some(read.map(|(kind, depth)| Statement { kind, text, position, depth }));
         }
         None
     }
@@ -121,7 +126,7 @@ pub(super) fn syntax_error(error: ParserError) -> Error {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         ParserError::RecursionLimitExceeded => {
-            return Error::new("expressions are nested too deeply", None);
+            return Error::new(TOO_DEEP, None);
         }
     };
     let (message, position) = match text.rsplit_once(" at Line: ") {

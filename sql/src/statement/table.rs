@@ -1,5 +1,6 @@
 //! `CREATE TABLE`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -10,7 +11,7 @@ use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
-use crate::planner::{column_default, column_type};
+use crate::planner::{column_default, column_type, in_microseconds};
 
 /// A table as it was written.
 #[derive(Clone, Debug)]
@@ -61,6 +62,7 @@ impl TableDefinition {
             return Err(Error::new(format!("table \"{name}\" has no columns"), position));
         }
 
+        check_count(create.columns.len(), position)?;
         let columns = Columns::read(&create, position)?;
         let (options, connectors) = options(&create.table_options, position)?;
         let is_discarded =
@@ -85,6 +87,18 @@ impl TableDefinition {
     }
 }
 
+/// Refuses more columns than tables can have: planning takes time that grows with their square.
+fn check_count(columns: usize, position: impl Into<Option<Position>>) -> Result<()> {
+    if columns <= MOST_COLUMNS {
+        return Ok(());
+    }
+    let message = format!("a table has at most {MOST_COLUMNS} columns, and not {columns}");
+    Err(Error::new(message, position))
+}
+
+/// The largest number of columns of a table.
+const MOST_COLUMNS: usize = 4_096;
+
 /// The columns of a CREATE TABLE.
 struct Columns {
     fields: Vec<Field>,
@@ -95,12 +109,13 @@ struct Columns {
 impl Columns {
     fn read(create: &ast::CreateTable, position: Position) -> Result<Columns> {
         let mut fields: Vec<Field> = Vec::with_capacity(create.columns.len());
+        let mut names = HashSet::with_capacity(create.columns.len());
         let mut defaults = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Vec<usize>> = None;
         for (number, column) in create.columns.iter().enumerate() {
             let at = Position::of_span(column.name.span);
             let column_name = fold(&column.name);
-            if fields.iter().any(|field| *field.name() == column_name) {
+            if !names.insert(column_name.clone()) {
                 return Err(Error::new(format!("column \"{column_name}\" appears twice"), at));
             }
             let data_type = column_type(column).map_err(|error| error.at(at))?;
@@ -185,10 +200,12 @@ impl TableDefinition {
 
     /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
+        check_count(schema.fields().len(), None)?;
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
+        let mut names = HashSet::with_capacity(schema.fields().len());
         for field in schema.fields() {
             let name = field.name();
-            if columns.iter().any(|column| column.name() == name) {
+            if !names.insert(name) {
                 return Err(Error::new(format!("column \"{name}\" appears twice"), None));
             }
             let data_type = nearest(field.data_type()).ok_or_else(|| {
@@ -217,7 +234,10 @@ fn nearest(data_type: &DataType) -> Option<DataType> {
         }
         DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
         DataType::Time32(_) => DataType::Time64(TimeUnit::Microsecond),
-        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => in_microseconds(data_type),
+        DataType::Timestamp(unit, Some(_)) => {
+            in_microseconds(&DataType::Timestamp(*unit, Some("+00:00".into())))
+        }
         DataType::Dictionary(_, values) => nearest(values)?,
         DataType::LargeList(item) | DataType::ListView(item) | DataType::FixedSizeList(item, _) => {
             nearest(&DataType::List(Arc::clone(item)))?

@@ -6,7 +6,7 @@
 //!
 //! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
 //! - `expression`, `function` and `data_type`: what they are made of;
-//! - `normalize` rewrites what DataFusion does not understand, before the check;
+//! - `normalize` rewrites what DataFusion does not understand, before the check, and `shape` what is too deep for it;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod change;
 mod data_type;
@@ -16,6 +16,7 @@ mod normalize;
 mod query;
 mod relation;
 mod select;
+mod shape;
 mod table;
 mod view;
 
@@ -27,6 +28,7 @@ use sqlparser::tokenizer::Span;
 
 pub(crate) use self::change::{check_delete, check_insert, check_update};
 pub(crate) use self::normalize::normalize;
+pub(crate) use self::shape::check_type;
 pub(crate) use self::table::check_table;
 pub(crate) use self::view::check_view;
 use crate::error::{Error, Position, Result};

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Interval, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr,
-    Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound, WindowSpec,
-    WindowType,
+    TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
+    WindowSpec, WindowType,
 };
 
+use super::shape::Shape;
 use crate::error::{Error, Position, Result};
 use crate::planner::DOUBLE;
 use crate::statement::fold;
@@ -18,18 +19,20 @@ use crate::statement::fold;
 /// - `OVER w` to the window that the SELECT defines as `w`: DataFusion looks for it among the selected columns only, and
 ///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
+/// - long chains of OR, AND and UNION to trees of little depth;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
 /// # Errors
-/// If a window that is named is not defined.
+/// If a window that is named is not defined, or if the tree is too deep.
 pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
-    match part.visit(&mut Normalize { windows: Vec::new() }) {
+    match part.visit(&mut Normalize { shape: Shape::default(), windows: Vec::new() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
 struct Normalize {
+    shape: Shape,
     /// The windows of each query and SELECT around an expression, by name.
     windows: Vec<HashMap<String, WindowSpec>>,
 }
@@ -56,6 +59,7 @@ impl VisitorMut for Normalize {
 
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.shape.enter_query(query)?;
         match query.body.as_ref() {
             SetExpr::Select(select) => self.enter(Some(select)),
             _ => self.enter(None),
@@ -63,20 +67,38 @@ impl VisitorMut for Normalize {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.shape.leave_query(query);
         self.leave()
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.shape.enter_select(select)?;
         self.enter(Some(select));
         ControlFlow::Continue(())
     }
 
-    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Error> {
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.shape.leave_select(select);
         self.leave()
     }
 
+    fn pre_visit_table_factor(&mut self, _: &mut TableFactor) -> ControlFlow<Error> {
+        self.shape.enter_table_factor()
+    }
+
+    fn post_visit_table_factor(&mut self, _: &mut TableFactor) -> ControlFlow<Error> {
+        self.shape.leave_table_factor();
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        self.shape.leave_expr(expression);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        self.shape.enter_expr(expression)?;
         match expression {
             Expr::Function(function) => {
                 if let Some(WindowType::NamedWindow(name)) = &function.over {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alluvium_sql::catalog::{Catalog, Relation};
 use alluvium_sql::error::Error;
 use alluvium_sql::planner::{PlannedView, Planner};
+use alluvium_sql::stack::with_room;
 use alluvium_sql::statement::{Statement, StatementKind, ViewDefinition, ViewKind, parse};
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -69,6 +70,7 @@ impl Definitions {
                         kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
                             schema: planned.schema,
                             plan: planned.logical,
+                            extent: planned.extent,
                             local: kind == ViewKind::Local,
                         },
                     };
@@ -81,7 +83,11 @@ impl Definitions {
 
     /// The plan of `CREATE VIEW v AS query`.
     pub fn view(&self, query: &str) -> Result<PlannedView, Error> {
-        self.planner.view(&view(&format!("CREATE VIEW v AS\n{query}"))?, self)
+        let statement = statement(&format!("CREATE VIEW v AS\n{query}"))?;
+        let StatementKind::CreateView(view) = &statement.kind else {
+            panic!("not a view: {query}");
+        };
+        with_room(statement.depth, || self.planner.view(view, self))
     }
 
     /// The plan of a query in a view, as EXPLAIN VIEW prints it.

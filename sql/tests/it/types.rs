@@ -7,7 +7,7 @@ use crate::fixture::statement;
 
 #[test]
 fn types_are_those_of_datafusion_with_one_string_type() {
-    let nanoseconds = TimeUnit::Nanosecond;
+    let (nanoseconds, microseconds) = (TimeUnit::Nanosecond, TimeUnit::Microsecond);
     for (sql, expected) in [
         ("BOOLEAN", DataType::Boolean),
         ("TINYINT", DataType::Int8),
@@ -29,9 +29,9 @@ fn types_are_those_of_datafusion_with_one_string_type() {
         ("BYTEA", DataType::Binary),
         ("DATE", DataType::Date32),
         ("TIME", DataType::Time64(nanoseconds)),
-        ("TIMESTAMP", DataType::Timestamp(nanoseconds, None)),
-        ("TIMESTAMPTZ", DataType::Timestamp(nanoseconds, Some("+00:00".into()))),
-        ("TIMESTAMP WITH TIME ZONE", DataType::Timestamp(nanoseconds, Some("+00:00".into()))),
+        ("TIMESTAMP", DataType::Timestamp(microseconds, None)),
+        ("TIMESTAMPTZ", DataType::Timestamp(microseconds, Some("+00:00".into()))),
+        ("TIMESTAMP WITH TIME ZONE", DataType::Timestamp(microseconds, Some("+00:00".into()))),
     ] {
         let text = format!("CREATE TABLE t (a {sql})");
         let StatementKind::CreateTable(table) = statement(&text).unwrap().kind else {

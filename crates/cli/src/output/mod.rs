@@ -11,6 +11,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
+use crate::console::{LINES, escaped};
+
 /// The format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
@@ -81,7 +83,7 @@ impl<W: Write> Output<W> {
         batches: &[RecordBatch],
     ) -> io::Result<()> {
         if self.format == Format::Table {
-            writeln!(self.to, "{name}")?;
+            writeln!(self.to, "{}", escaped(name, &[]))?;
         }
         self.rows(schema, batches)
     }
@@ -93,7 +95,7 @@ impl<W: Write> Output<W> {
 
     /// Writes text, such as a plan, and a newline.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.to, "{}", text.trim_end())?;
+        writeln!(self.to, "{}", escaped(text.trim_end(), LINES))?;
         self.to.flush()
     }
 }
@@ -165,6 +167,24 @@ mod tests {
         let first = r#"{"n":1,"text, quoted":"plain","x":0.5,"at":"1970-01-01T00:00:00"}"#;
         assert_eq!(text.lines().next(), Some(first));
         assert_eq!(text.lines().count(), 4);
+    }
+
+    #[test]
+    fn tables_escape_control_characters_of_values_and_columns() {
+        let text = StringArray::from(vec![Some("a\x1B]0;b\x07\tc"), None]);
+        let batch = RecordBatch::try_from_iter([("x\x1B[2J", Arc::new(text) as _)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut output = Output::new(&mut bytes, Format::Table, None);
+        output.named("v\r", &batch.schema(), &[batch]).unwrap();
+        let lines = "v\\r
++------------------+
+| x\\x1B[2J         |
++------------------+
+| a\\x1B]0;b\\x07\\tc |
+| NULL             |
++------------------+
+";
+        assert_eq!(String::from_utf8(bytes).unwrap(), lines);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct Program {
     text: String,
     /// The number of the first line in `text`, counted from one.
     line: u64,
+    /// The byte of `text` at which the last piece begins.
+    started: usize,
     /// The byte of `text` at which the next piece begins.
     taken: usize,
 }
@@ -75,7 +77,15 @@ impl Program {
 
     fn new(name: String, lines: impl BufRead + 'static) -> Self {
         let base = PathBuf::new();
-        Self { name, base, lines: Box::new(lines), text: String::new(), line: 1, taken: 0 }
+        Self {
+            name,
+            base,
+            lines: Box::new(lines),
+            text: String::new(),
+            line: 1,
+            started: 0,
+            taken: 0,
+        }
     }
 
     /// The next piece; waits only for the line on which it ends. `None` at the end of the text.
@@ -124,10 +134,13 @@ impl Program {
 
     /// Drops the lines before the one on which the next piece begins.
     fn drop_lines(&mut self) {
-        let start = self.text[..self.taken].rfind('\n').map_or(0, |end| end + 1);
+        // There is no line's end before the last piece: lines before it are dropped already.
+        let last = &self.text[self.started..self.taken];
+        let start = last.rfind('\n').map_or(0, |end| self.started + end + 1);
         self.line += self.text[..start].matches('\n').count() as u64;
         self.text.drain(..start);
         self.taken -= start;
+        self.started = self.taken;
     }
 
     /// Reads one more line; `false` at the end.

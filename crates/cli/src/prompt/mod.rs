@@ -14,6 +14,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use crate::console;
 use crate::program::{Program, is_complete};
 use crate::shell::{Shell, Stop, failed};
 use completion::Names;
@@ -44,10 +45,11 @@ impl<'a, W: Write> Prompt<'a, W> {
 
     /// Runs until the input ends or the user quits.
     pub(crate) fn run(mut self) -> Result<(), Stop> {
-        println!(
-            "Alluvium {}. Statements end with a semicolon; .help lists commands, Ctrl-D exits.",
-            env!("CARGO_PKG_VERSION")
-        );
+        self.shell.say(concat!(
+            "Alluvium ",
+            env!("CARGO_PKG_VERSION"),
+            ". Statements end with a semicolon; .help lists commands, Ctrl-D exits."
+        ))?;
         loop {
             let interrupt = self.shell.interrupt.clone();
             let text = match interrupt.while_idle(|| self.editor.readline(PROMPT)) {
@@ -64,9 +66,11 @@ impl<'a, W: Write> Prompt<'a, W> {
             let stop = self.shell.run_program(&mut Program::from_prompt(text));
             self.shell.warn();
             match stop {
+                // Ctrl-C may have come when the statement was done.
+                Ok(()) | Err(Stop::Failed) if interrupt.is_asked() => drop(interrupt.forget()),
                 Ok(()) | Err(Stop::Failed) => {}
-                // The current statement is abandoned.
-                Err(Stop::Interrupted) => interrupt.forget(),
+                Err(Stop::Interrupted) if interrupt.forget() => console::report("interrupted"),
+                Err(Stop::Interrupted) => return Err(Stop::Interrupted),
                 Err(Stop::Closed) => return Err(Stop::Closed),
             }
         }

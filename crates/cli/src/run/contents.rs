@@ -6,7 +6,7 @@ use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::{Int64Type, Schema};
 use alluvium::{RelationInfo, RelationKind};
 
-use crate::shell::{Shell, Stop, failed};
+use crate::shell::{Shell, Stop, stopped};
 
 /// The number of rows shown per view.
 const ROWS: usize = 40;
@@ -34,7 +34,7 @@ pub(crate) fn show<W: Write>(shell: &mut Shell<W>) -> Result<(), Stop> {
 
 /// The materialized views, by name.
 pub(crate) fn materialized<W: Write>(shell: &Shell<W>) -> Result<Vec<RelationInfo>, Stop> {
-    let mut relations = shell.engine().relations().map_err(|error| failed(None, error))?;
+    let mut relations = shell.engine().relations().map_err(stopped)?;
     relations.retain(|relation| relation.kind == RelationKind::MaterializedView);
     Ok(relations)
 }
@@ -48,7 +48,7 @@ pub(crate) fn count<W: Write>(shell: &Shell<W>, relation: &str) -> Result<u64, S
 
 /// The result of a query.
 pub(crate) fn query<W: Write>(shell: &Shell<W>, sql: &str) -> Result<Vec<RecordBatch>, Stop> {
-    shell.engine().query(sql).map_err(|error| failed(None, error))
+    shell.engine().query(sql).map_err(stopped)
 }
 
 fn sortable(schema: &Schema) -> Vec<String> {

@@ -6,29 +6,24 @@
 //! reports the cost.
 
 mod contents;
-mod errors;
 mod outputs;
 mod statistics;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use alluvium::{Outcome, StatementKind};
+use alluvium::{Engine, Outcome, StatementKind};
 
 use crate::args::RunArgs;
-use crate::disk_full;
 use crate::output::{Format, Output};
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
 use crate::shell::{self, Shell, Stop, failed};
+use crate::waits;
 use outputs::Outputs;
 use statistics::Statistics;
-
-/// The polling interval for the end of sources.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a program. The exit status is that of the shell.
 pub(crate) fn run(args: RunArgs) -> ExitCode {
@@ -46,7 +41,16 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
         .strict(args.strict)
         .open_in_memory()
         .map_err(|error| failed(None, error))?;
+    shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))
+}
 
+/// Runs a program on an engine.
+fn run_on(
+    engine: &Engine,
+    args: &RunArgs,
+    program: &mut Program,
+    start: Instant,
+) -> Result<(), Stop> {
     let line = ProgressLine::on_terminal();
     let to = Aside { to: io::stdout(), line: line.clone() };
     let format = args.format.and_then(|format| format.of_results()).unwrap_or(Format::Table);
@@ -54,19 +58,19 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     shell.set_run(args.set.iter().cloned().collect(), line.clone());
 
     let drawing = line.draw(engine.clone());
-    let watch = disk_full::watch(engine.clone(), line.clone());
+    let watch = waits::watch(engine.clone(), line.clone());
     let outputs = args
         .output
         .as_ref()
         .map(|folder| Outputs { folder: folder.clone(), format: args.format.unwrap_or_default() });
-    let ended = run_statements(&mut shell, &mut program, outputs.as_ref())
-        .and_then(|shown| end(&mut shell, &program, outputs.as_ref()).map(|()| shown));
+    let ended = run_statements(&mut shell, program, outputs.as_ref())
+        .and_then(|shown| end(&mut shell, program, outputs.as_ref()).map(|()| shown));
     let elapsed = start.elapsed();
     drop(drawing);
     drop(watch);
     shell.warn();
     let shown = ended?;
-    errors::warn(&shell)?;
+    shell.warn_of_errors(true)?;
 
     if outputs.is_none() && !shown {
         contents::show(&mut shell)?;
@@ -113,12 +117,5 @@ fn end<W: Write>(
         outputs.add_contents(&engine).map_err(&fail)?;
     }
     engine.start().map_err(&fail)?;
-    // Polling, because waiting in the engine could not be interrupted.
-    while !shell.is_all_read() {
-        if shell.interrupt.is_asked() {
-            return Err(Stop::Interrupted);
-        }
-        thread::sleep(PAUSE);
-    }
     engine.finish().map_err(&fail)
 }

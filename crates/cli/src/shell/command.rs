@@ -23,10 +23,13 @@ impl<W: Write> Shell<W> {
         let name = words.next().unwrap_or_default();
         let rest: Vec<_> = words.collect();
         match (name, &rest[..]) {
-            (".help", []) => self.say(&help()),
+            (".help", []) => self.say(&help()).map_err(Ok),
             (".tables", []) => {
                 let tables = self.tables().map_err(|error| Err(error.to_string()))?;
-                self.say(&tables)
+                match tables.is_empty() {
+                    true => Ok(()),
+                    false => self.say(&tables).map_err(Ok),
+                }
             }
             (".timer", [setting @ ("on" | "off")]) => {
                 self.timer = *setting == "on";
@@ -45,11 +48,9 @@ impl<W: Write> Shell<W> {
         }
     }
 
-    fn say(&mut self, text: &str) -> Result<(), Result<Stop, String>> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.output.text(text).map_err(|error| Ok(unwritten(error)))
+    /// Writes a text beside the results.
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), Stop> {
+        self.output.text(text).map_err(unwritten)
     }
 
     /// A line for each relation, such as `table t (a, b)`.

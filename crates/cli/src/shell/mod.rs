@@ -5,11 +5,12 @@
 //! [`subscription`] prints the changes of a view.
 
 mod command;
+mod errors;
 mod subscription;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -20,14 +21,18 @@ use alluvium::{Builder, Engine, Error, Outcome, Session, SourceState, Statement}
 
 pub(crate) use command::COMMANDS;
 
+use errors::ErrorRows;
+
 use crate::allocator;
 use crate::args::{Origin, ShellArgs};
+use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
-use crate::interrupt::{self, Interrupt};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::program::{Filled, Piece, PieceKind, Program, Variables, offset};
 use crate::progress::ProgressLine;
 use crate::prompt::Prompt;
+use crate::waits;
 
 /// Why the shell stops.
 #[derive(Debug)]
@@ -40,22 +45,38 @@ pub(crate) enum Stop {
     Closed,
 }
 
-/// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, 130
-/// after an interrupt.
+/// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, and after a
+/// signal 128 and its number.
 pub(crate) fn run(args: ShellArgs) -> ExitCode {
-    status(start(args).and_then(|(mut shell, origins)| {
-        let stop = shell.run_all(&origins);
-        shell.warn();
-        stop
-    }))
+    status(run_origins(args))
 }
 
-fn start(args: ShellArgs) -> Result<(Shell<BufWriter<Stdout>>, Vec<Origin>), Stop> {
+fn run_origins(args: ShellArgs) -> Result<(), Stop> {
     let engine = engine(args.workers.get(), args.memory)
         .open_in_memory()
         .map_err(|error| failed(None, error))?;
-    let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);
-    Ok((Shell::new(engine, output)?, args.origins))
+    interruptible(&engine, || {
+        let _watch = waits::watch(engine.clone(), ProgressLine::hidden());
+        let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);
+        let mut shell = Shell::new(engine.clone(), output)?;
+        let stop = shell.run_all(&args.origins);
+        shell.warn();
+        match stop {
+            Ok(()) | Err(Stop::Closed) => shell.warn_of_errors(true).and(stop),
+            stop => stop,
+        }
+    })
+}
+
+/// Runs `act`, whose calls on an engine end when the user asks for it.
+pub(crate) fn interruptible<R>(
+    engine: &Engine,
+    act: impl FnOnce() -> Result<R, Stop>,
+) -> Result<R, Stop> {
+    let interrupt = Interrupt::listen().map_err(|error| failed(Some(&"signals"), error))?;
+    let watched = engine.interrupt();
+    interrupt.attach(watched.clone());
+    watched.watch(act)
 }
 
 /// Writes text to standard output.
@@ -75,7 +96,9 @@ pub(crate) fn status(stop: Result<(), Stop>) -> ExitCode {
     match stop {
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
         Err(Stop::Failed) => ExitCode::FAILURE,
-        Err(Stop::Interrupted) => ExitCode::from(interrupt::STATUS),
+        Err(Stop::Interrupted) => {
+            Interrupt::listen().map_or(ExitCode::FAILURE, |interrupt| interrupt.status().into())
+        }
     }
 }
 
@@ -90,6 +113,8 @@ pub(crate) struct Shell<W> {
     reported: BTreeMap<(String, PathBuf), u64>,
     /// The numbers of rows that COPY has inserted and refused.
     copied: (u64, u64),
+    /// The errors of views that were reported.
+    errors: ErrorRows,
     /// The progress line, which messages must not overwrite.
     line: ProgressLine,
     /// The variables of a program started by `alluvium run`.
@@ -103,7 +128,7 @@ pub(crate) struct Shell<W> {
 impl<W: Write> Shell<W> {
     /// A shell with a new session.
     pub(crate) fn new(engine: Engine, output: Output<W>) -> Result<Self, Stop> {
-        let interrupt = Interrupt::listen().map_err(|error| failed(None, error))?;
+        let interrupt = Interrupt::listen().map_err(|error| failed(Some(&"signals"), error))?;
         let mut session = engine.session();
         session.set_awaits_sources(true);
         Ok(Self {
@@ -114,6 +139,7 @@ impl<W: Write> Shell<W> {
             refused: Refused::default(),
             reported: BTreeMap::new(),
             copied: (0, 0),
+            errors: ErrorRows::default(),
             line: ProgressLine::hidden(),
             variables: None,
             is_prompt: false,
@@ -151,6 +177,7 @@ impl<W: Write> Shell<W> {
         }
         if io::stdin().is_terminal() {
             self.is_prompt = true;
+            self.interrupt.at_prompt();
             // The user can repeat a query.
             self.session.set_awaits_sources(false);
             return Prompt::new(self)?.run();
@@ -217,10 +244,16 @@ impl<W: Write> Shell<W> {
             });
             match outcome {
                 Ok(outcome) => self.show(outcome)?,
-                Err(error) => return Err(self.report(program, piece, at(&error), &error)),
+                Err(error) => {
+                    return Err(self.report_statement(program, piece, at(&error), &error));
+                }
+            }
+            if self.variables.is_none() {
+                // In a program later statements do not wait for this one.
+                self.warn_of_errors(self.is_prompt)?;
             }
             if self.timer {
-                eprintln!("time: {:.3} s", start.elapsed().as_secs_f64());
+                console::report(format_args!("time: {:.3} s", start.elapsed().as_secs_f64()));
             }
             if self.interrupt.is_asked() {
                 return Err(Stop::Interrupted);
@@ -278,7 +311,21 @@ impl<W: Write> Shell<W> {
             refused.add(source.refused.saturating_sub(before), new);
         }
         if !refused.is_empty() {
-            self.line.aside(|| eprint!("{refused}"));
+            self.line.aside(|| console::report(&refused));
+        }
+    }
+
+    /// Reports an error of a statement, unless the user has ended it.
+    fn report_statement(
+        &self,
+        program: &Program,
+        piece: &Piece,
+        at: Option<usize>,
+        error: &Error,
+    ) -> Stop {
+        match error {
+            Error::Interrupted => Stop::Interrupted,
+            error => self.report(program, piece, at, error),
         }
     }
 
@@ -291,13 +338,16 @@ impl<W: Write> Shell<W> {
         message: &dyn Display,
     ) -> Stop {
         let position = at.map(|at| program.position(piece, at));
-        self.line.aside(|| eprint!("{}", Diagnostic { program, position, message }));
+        self.line.aside(|| console::report(Diagnostic { program, position, message }));
         Stop::Failed
     }
 
     /// Reports an error of a whole program.
     pub(crate) fn report_program(&self, program: &str, error: &Error) -> Stop {
-        self.line.aside(|| failed(Some(&program), error))
+        match error {
+            Error::Interrupted => Stop::Interrupted,
+            error => self.line.aside(|| failed(Some(&program), error)),
+        }
     }
 }
 
@@ -309,11 +359,20 @@ fn unwritten(error: io::Error) -> Stop {
     }
 }
 
+/// Reports an error of the engine, unless the user has ended the call.
+pub(crate) fn stopped(error: Error) -> Stop {
+    match error {
+        Error::Interrupted => Stop::Interrupted,
+        error => failed(None, error),
+    }
+}
+
 /// Reports an error without a position in a program.
 pub(crate) fn failed(what: Option<&dyn Display>, error: impl Display) -> Stop {
+    let error = console::shortened(&error);
     match what {
-        Some(what) => eprintln!("error: {what}: {error}"),
-        None => eprintln!("error: {error}"),
+        Some(what) => console::report(format_args!("error: {what}: {error}")),
+        None => console::report(format_args!("error: {error}")),
     }
     Stop::Failed
 }

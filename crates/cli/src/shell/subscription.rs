@@ -10,7 +10,7 @@ use alluvium::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use alluvium::arrow::error::ArrowError;
 use alluvium::{Change, Subscription};
 
-use super::{Shell, Stop, failed, unwritten};
+use super::{Shell, Stop, failed, stopped, unwritten};
 
 /// The polling interval.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -21,7 +21,7 @@ impl<W: Write> Shell<W> {
     pub(super) fn follow(&mut self, mut changes: Subscription) -> Result<(), Stop> {
         let schema = changes_schema(changes.schema());
         // The first change is a snapshot of the view.
-        let mut next = changes.next().transpose().map_err(|error| failed(None, error))?;
+        let mut next = changes.next().transpose().map_err(stopped)?;
         let mut first = true;
         loop {
             let all = !self.is_prompt && self.is_all_read();
@@ -32,13 +32,13 @@ impl<W: Write> Shell<W> {
                 if self.interrupt.is_asked() {
                     break;
                 }
-                next = changes.try_next().map_err(|error| failed(None, error))?;
+                next = changes.try_next().map_err(stopped)?;
             }
             if self.interrupt.is_asked() || all {
                 return Ok(());
             }
             thread::sleep(PAUSE);
-            next = changes.try_next().map_err(|error| failed(None, error))?;
+            next = changes.try_next().map_err(stopped)?;
         }
     }
 }

@@ -2,8 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod binary;
+mod endings;
+mod failures;
 mod flights;
 mod run;
 mod shell;
+mod signals;
 mod sqlite;
 mod tutorial;

@@ -96,7 +96,7 @@ fn kind(texts: &ArrayRef) -> DataType {
     if all(|text| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) {
         return DataType::Boolean;
     }
-    let timestamp = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
     let dates = all(|text| text.len() <= 10);
     for (candidate, fits) in [
         (DataType::Int64, true),

@@ -1,5 +1,6 @@
 //! JSON objects, decoded into typed arrays.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,16 +32,17 @@ impl Decoder {
     /// For the columns that are requested, and members spelt as in the first objects of a file.
     pub fn new(request: &SourceRequest, first: &Batch) -> Result<Self, ArrowError> {
         let mut names: Vec<String> = Vec::new();
+        let mut known = HashSet::new();
         for object in 0..first.len().min(SAMPLE) {
             for key in keys(first.text(object..object + 1)) {
-                if !names.contains(&key) {
+                if known.insert(key.clone()) {
                     names.push(key);
                 }
             }
         }
         let member = |field: &Arc<Field>| {
             let same = |name: &&String| name.eq_ignore_ascii_case(field.name());
-            let name = match names.contains(field.name()) {
+            let name = match known.contains(field.name()) {
                 true => field.name(),
                 false => names.iter().find(same).unwrap_or(field.name()),
             };

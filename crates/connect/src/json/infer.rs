@@ -1,5 +1,6 @@
 //! What columns a JSON file has.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let mut records =
         Records::new(input::open(path, read.compression).map_err(failed)?.bytes).map_err(failed)?;
     let mut names: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     let mut values: Vec<Value> = Vec::new();
     if let Some((objects, _)) = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)? {
         for object in 0..objects.len() {
@@ -29,7 +31,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
             let Ok(value) = serde_json::from_slice(text) else { continue };
             values.push(value);
             for key in keys(text) {
-                if !names.contains(&key) {
+                if known.insert(key.clone()) {
                     names.push(key);
                 }
             }

@@ -13,6 +13,9 @@ use alluvium::Refusal;
 /// The longest object that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
+/// How deep objects may nest, brackets in brackets: the decoder recurses.
+const DEEPEST: usize = 128;
+
 /// Objects of a file, with their brackets in balance.
 #[derive(Default)]
 pub struct Batch {
@@ -128,10 +131,7 @@ impl Records {
         self.at = self.raw.len();
         let mut brackets = Brackets::default();
         Ok(match brackets.pass(text) {
-            Some(end) if end == text.len() => {
-                batch.push(text, self.line);
-                Found::Object
-            }
+            Some(end) if end == text.len() => found(&brackets, text, self.line, batch),
             _ => Found::Malformed(self.line, "the line is not one JSON object"),
         })
     }
@@ -177,8 +177,7 @@ impl Records {
                 object.extend_from_slice(&text[..end]);
                 self.at += end;
                 self.array = Some(Place::Separator);
-                batch.push(&object, line);
-                return Ok(Found::Object);
+                return Ok(found(&brackets, &object, line, batch));
             }
             object.extend_from_slice(text);
             if object.len() as u64 > LONGEST || !self.read_line()? {
@@ -216,6 +215,15 @@ impl Records {
     }
 }
 
+/// Adds an object to a batch, unless it nests too deeply.
+fn found(brackets: &Brackets, object: &[u8], line: u64, batch: &mut Batch) -> Found {
+    if brackets.deepest > DEEPEST {
+        return Found::Malformed(line, "the JSON nests more than 128 levels deep");
+    }
+    batch.push(object, line);
+    Found::Object
+}
+
 /// What follows in a file.
 enum Found {
     Object,
@@ -228,6 +236,7 @@ enum Found {
 #[derive(Default)]
 struct Brackets {
     depth: usize,
+    deepest: usize,
     in_string: bool,
     escaped: bool,
 }
@@ -247,7 +256,10 @@ impl Brackets {
                 continue;
             }
             match byte {
-                b'{' | b'[' if self.depth > 0 || byte == b'{' => self.depth += 1,
+                b'{' | b'[' if self.depth > 0 || byte == b'{' => {
+                    self.depth += 1;
+                    self.deepest = self.deepest.max(self.depth);
+                }
                 b'}' | b']' if self.depth > 1 => self.depth -= 1,
                 b'}' if self.depth == 1 => return Some(at + 1),
                 b'"' if self.depth > 0 => self.in_string = true,
@@ -305,6 +317,25 @@ mod tests {
         let mut read = read(text);
         read.sort();
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn an_object_that_nests_too_deeply_is_refused_and_reaches_no_further() {
+        let nested = |depth: usize| {
+            let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
+            format!("{{\"a\": {open}{close}}}")
+        };
+        let refusal = (2, "the JSON nests more than 128 levels deep".to_owned());
+        for depth in [129, 100_000] {
+            let lines = format!("{}\n{}\n{{}}\n", nested(128), nested(depth));
+            let array = format!("[{},\n{},\n{{}}]", nested(128), nested(depth));
+            for text in [lines, array] {
+                let mut read = read(text.leak());
+                read.sort();
+                let expected = [(1, nested(128)), refusal.clone(), (3, "{}".to_owned())];
+                assert_eq!(read, expected, "{depth}");
+            }
+        }
     }
 
     #[test]

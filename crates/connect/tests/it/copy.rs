@@ -240,7 +240,7 @@ fn a_table_can_be_made_of_a_file() {
         "id Int64",
         "price Float64",
         "day Date32",
-        "at Timestamp(ns)",
+        "at Timestamp(µs)",
         "ok Boolean",
         "name Utf8",
         "Zip Int64",

@@ -55,6 +55,13 @@ impl Encoded {
         }
     }
 
+    /// Removes the rows from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        let end = if rows == 0 { 0 } else { self.ends[rows - 1] };
+        self.ends.truncate(rows);
+        self.bytes.truncate(end);
+    }
+
     /// Row `row`; panics unless it is below [`Encoded::len`].
     #[inline]
     pub fn get(&self, row: usize) -> &[u8] {

@@ -9,6 +9,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion_common::DataFusionError;
 
 use crate::delta::{Delta, Times, batch};
+use crate::notice::without_notice;
 use crate::shorten::{print, shorten};
 
 /// The characters after which a printed row is cut off.
@@ -115,7 +116,7 @@ fn print_row(rows: &RecordBatch, row: usize) -> String {
 
 /// The message of an error for users, [shortened](crate::shorten), without the internal context that DataFusion adds.
 pub fn message(error: &DataFusionError) -> String {
-    shorten(whole_message(error))
+    shorten(without_notice(whole_message(error)))
 }
 
 fn whole_message(error: &DataFusionError) -> String {

@@ -4,15 +4,18 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DataFusionError, exec_err, internal_err};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{Column, LambdaExpr};
 
+use super::bounded::{check_copies, check_values, in_pieces, is_too_much_together};
 use super::errors::{ErrorRows, message};
+use super::fallible::can_fail;
 use crate::delta::{Delta, batch};
+use crate::fuel::Produced;
 use crate::panic_text::panic_text;
 
 type Expression = Arc<dyn PhysicalExpr>;
@@ -27,12 +30,32 @@ pub(super) struct Evaluation {
     schema: SchemaRef,
 }
 
-/// The result of mapping a delta.
-pub(super) struct Mapped<T> {
-    /// The rows that are kept; more than one delta only if they cannot be evaluated together.
-    pub(super) rows: Vec<Delta<T>>,
-    /// The errors, if there are any.
-    pub(super) errors: Option<Delta<T>>,
+/// Rows of one delta that are not mapped yet. The last part comes first.
+pub(super) struct Work<T> {
+    parts: Vec<Part<T>>,
+}
+
+/// Rows to be evaluated at once.
+struct Part<T> {
+    rows: Delta<T>,
+    /// How long the runs are that are known to succeed, if all rows together do not.
+    runs: Option<Vec<usize>>,
+}
+
+impl<T: Clone> Work<T> {
+    /// All rows of `delta`.
+    pub(super) fn new(delta: Delta<T>) -> Self {
+        Self { parts: vec![Part { rows: delta, runs: None }] }
+    }
+
+    /// Does `rows` again, in runs of these lengths.
+    fn divide(&mut self, rows: &Delta<T>, runs: &[usize]) {
+        let mut end = rows.len();
+        for length in runs.iter().rev() {
+            end -= length;
+            self.parts.push(Part { rows: rows.slice(end, *length), runs: None });
+        }
+    }
 }
 
 /// The expression that failed, and the message.
@@ -47,6 +70,8 @@ impl Evaluation {
         project: Vec<Expression>,
         schema: SchemaRef,
     ) -> Self {
+        let filter = filter.map(in_pieces);
+        let project: Vec<Expression> = project.into_iter().map(in_pieces).collect();
         let (needed, project) = match filter.as_ref().and_then(|_| prune(&project)) {
             Some((needed, pruned)) => (Some(needed), pruned),
             None => (None, project),
@@ -54,31 +79,45 @@ impl Evaluation {
         Self { filter, needed, project, schema }
     }
 
-    /// Maps all rows of `delta`.
-    pub(super) fn map<T: Clone>(&self, delta: &Delta<T>) -> Mapped<T> {
-        if delta.is_empty() {
-            return Mapped { rows: Vec::new(), errors: None };
+    /// Maps some rows of `work`: all that are left, unless they become too much at once or cannot be evaluated together.
+    /// `None` if none are left.
+    pub(super) fn advance<T: Clone>(&self, work: &mut Work<T>) -> Option<Produced<T>> {
+        loop {
+            let Part { rows, runs } = work.parts.pop()?;
+            if rows.is_empty() {
+                continue;
+            }
+            let failure = match self.evaluate(&rows) {
+                Ok(mapped) if mapped.is_empty() => continue,
+                Ok(mapped) => return Some(mapped.into()),
+                Err(failure) => failure,
+            };
+            if let Some(runs) = runs {
+                work.divide(&rows, &runs);
+                continue;
+            }
+            if rows.len() > 1 && is_too_much_together(&failure.error) {
+                let half = rows.len() / 2;
+                work.divide(&rows, &[half, rows.len() - half]);
+                continue;
+            }
+            let mut search = Search::default();
+            self.search(&rows, 0, failure, &mut search);
+            let good = rows.take(&UInt32Array::from(search.good));
+            work.parts.push(Part { rows: good, runs: Some(search.runs) });
+            if !search.errors.is_empty() {
+                let rows = Delta::insertions(
+                    RecordBatch::new_empty(self.schema.clone()),
+                    rows.time(0).clone(),
+                );
+                return Some(Produced { rows, errors: Some(search.errors.finish()) });
+            }
         }
-        let failure = match self.evaluate(delta) {
-            Ok(rows) => return Mapped { rows: not_empty(rows).collect(), errors: None },
-            Err(failure) => failure,
-        };
-        let mut search =
-            Search { pieces: Vec::new(), good: Vec::new(), errors: ErrorRows::default() };
-        self.divide(delta, 0, failure, &mut search);
-        // All good rows at once, unless they fail only together.
-        let good = delta.take(&UInt32Array::from(search.good));
-        let rows = match self.evaluate(&good) {
-            Ok(rows) => not_empty(rows).collect(),
-            Err(_) => search.pieces,
-        };
-        let errors = (!search.errors.is_empty()).then(|| search.errors.finish());
-        Mapped { rows, errors }
     }
 
     /// Finds the rows of `delta`, which fails as a whole, that fail alone. `first` is the number of its first row in the
     /// delta where the search began.
-    fn divide<T: Clone>(
+    fn search<T: Clone>(
         &self,
         delta: &Delta<T>,
         first: usize,
@@ -96,12 +135,12 @@ impl Evaluation {
         for (start, length) in [(0, half), (half, delta.len() - half)] {
             let part = delta.slice(start, length);
             match self.evaluate(&part) {
-                Ok(rows) => {
+                Ok(_) => {
                     let numbers = first + start..first + start + length;
                     found.good.extend(numbers.map(|row| row as u32));
-                    found.pieces.extend(not_empty(rows));
+                    found.runs.push(length);
                 }
-                Err(failure) => self.divide(&part, first + start, failure, found),
+                Err(failure) => self.search(&part, first + start, failure, found),
             }
         }
     }
@@ -132,7 +171,13 @@ impl Evaluation {
                 .zip(fields)
                 .map(|(expression, field)| {
                     let column = evaluate(expression, &kept)?;
-                    check(&column, field).map_err(|error| Failure { expression, error })?;
+                    check(&column, field)
+                        .and_then(|()| match can_fail(expression) {
+                            true => check_values(&column),
+                            // Its errors would be lost, and it makes nothing larger.
+                            false => Ok(()),
+                        })
+                        .map_err(|error| Failure { expression, error })?;
                     Ok(column)
                 })
                 .collect::<Result<Vec<_>, _>>()?
@@ -144,15 +189,17 @@ impl Evaluation {
 
 /// The result of a search for failing rows.
 struct Search<T> {
-    /// The results of the good rows.
-    pieces: Vec<Delta<T>>,
-    /// The numbers of the good rows.
+    /// The numbers of the good rows, in order.
     good: Vec<u32>,
+    /// The lengths of the runs of them that were evaluated together.
+    runs: Vec<usize>,
     errors: ErrorRows<T>,
 }
 
-fn not_empty<T: Clone>(delta: Delta<T>) -> impl Iterator<Item = Delta<T>> {
-    Some(delta).filter(|delta| !delta.is_empty()).into_iter()
+impl<T> Default for Search<T> {
+    fn default() -> Self {
+        Self { good: Vec::new(), runs: Vec::new(), errors: ErrorRows::default() }
+    }
 }
 
 fn evaluate<'a, T: Clone>(
@@ -160,7 +207,11 @@ fn evaluate<'a, T: Clone>(
     delta: &Delta<T>,
 ) -> Result<ArrayRef, Failure<'a>> {
     // Functions may panic, for example if the results of all rows together exceed what one array can hold.
-    let evaluate = AssertUnwindSafe(|| expression.evaluate(&delta.rows)?.into_array(delta.len()));
+    let evaluate = AssertUnwindSafe(|| {
+        let value = expression.evaluate(&delta.rows)?;
+        check_copies(&value, delta.len())?;
+        value.into_array(delta.len())
+    });
     let evaluated = catch_unwind(evaluate).unwrap_or_else(|panic| {
         exec_err!("{}", panic_text(&*panic).unwrap_or("a function failed"))
     });

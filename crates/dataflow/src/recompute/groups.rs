@@ -15,17 +15,24 @@ pub(crate) struct Groups {
     weights: Vec<i64>,
     /// Where the rows of each group end.
     ends: Vec<usize>,
+    /// The bytes of all rows, with their copies.
+    bytes: usize,
 }
 
 impl Groups {
     pub(super) fn new(context: &StateContext) -> Self {
         let (keys, values) = (Encoded::counted(context), Encoded::counted(context));
-        Self { keys, values, weights: Vec::new(), ends: Vec::new() }
+        Self { keys, values, weights: Vec::new(), ends: Vec::new(), bytes: 0 }
     }
 
     /// The number of groups.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The bytes of all rows, with their copies.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The number of rows of all groups.
@@ -55,9 +62,20 @@ impl Groups {
         self.values.iter()
     }
 
+    /// Adds a row to the group that [`end`](Self::end) ends.
     pub(super) fn push(&mut self, value: &[u8], weight: i64) {
         self.values.push(value);
         self.weights.push(weight);
+        let copies = usize::try_from(weight).unwrap_or(usize::MAX);
+        self.bytes = self.bytes.saturating_add(copies.saturating_mul(value.len() + ROW_BYTES));
+    }
+
+    /// Removes the rows of the group that has not ended; there were `bytes` before.
+    pub(super) fn abandon(&mut self, bytes: usize) {
+        let rows = self.ends.last().copied().unwrap_or(0);
+        self.values.truncate(rows);
+        self.weights.truncate(rows);
+        self.bytes = bytes;
     }
 
     /// Ends a group, unless no rows were pushed; its number.
@@ -75,8 +93,12 @@ impl Groups {
         self.values.clear();
         self.weights.clear();
         self.ends.clear();
+        self.bytes = 0;
     }
 }
+
+/// What a row takes beside its value: its end, its weight, and a place in an order.
+const ROW_BYTES: usize = 24;
 
 /// The results of groups: rows, or one error.
 pub(crate) struct Results {
@@ -104,6 +126,26 @@ impl Results {
     pub(super) fn new(context: &StateContext) -> Self {
         let values = Encoded::counted(context);
         Self { values, items: Vec::new(), ends: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// The one result of every group that is too large to be evaluated: an error.
+    pub(super) fn of_too_large_groups(context: &StateContext) -> Self {
+        let mut results = Self::new(context);
+        let most = context.budget().policy().group >> 20;
+        results.error(
+            0,
+            &format!(
+                "the rows of the group are more than {most} MiB, too many to recompute together; \
+                 a larger memory budget allows more"
+            ),
+        );
+        results.end();
+        results
+    }
+
+    /// The number of results of all groups.
+    pub(super) fn rows(&self) -> usize {
+        self.items.len()
     }
 
     /// Adds a row to the current group.
@@ -154,17 +196,21 @@ impl Results {
     }
 
     /// The results of a group, in order, each once.
-    pub(super) fn of(&self, group: Option<usize>) -> impl Iterator<Item = (&[u8], i64)> {
-        let range = group.map_or(0..0, |group| {
-            let start = if group == 0 { 0 } else { self.ends[group - 1] };
-            start..self.ends[group]
-        });
-        self.items[range].iter().map(|&(value, weight)| (self.values.get(value), weight))
+    pub(super) fn of(&self, group: usize) -> impl Iterator<Item = (&[u8], i64)> {
+        let start = if group == 0 { 0 } else { self.ends[group - 1] };
+        self.items[start..self.ends[group]]
+            .iter()
+            .map(|&(value, weight)| (self.values.get(value), weight))
     }
 
     /// The number of groups.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The bytes of all results.
+    pub(super) fn bytes(&self) -> usize {
+        self.values.bytes().len() + self.items.len() * ROW_BYTES
     }
 
     pub(super) fn clear(&mut self) {

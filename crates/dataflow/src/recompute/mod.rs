@@ -5,14 +5,20 @@
 //! output's trace if it keeps them, which is cheap where a group has one result; otherwise the previous rows are evaluated
 //! as well.
 //!
+//! A group is in memory as a whole: its rows, encoded and decoded, and its results. The budget counts it, and a group of more
+//! than [`MemoryPolicy::group`] bytes is an error instead of results. Of several groups, as of several times, little more
+//! than one is in memory at a time.
+//!
+//! [`MemoryPolicy::group`]: alluvium_trace::memory::MemoryPolicy::group
+//!
 //! An evaluator returns the same results for the same rows in the same order. So results do not depend on the history of the
 //! rows.
 
 mod groups;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use alluvium_trace::memory::StateContext;
+use alluvium_trace::memory::{Charge, StateContext};
 use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take;
@@ -56,10 +62,15 @@ pub(crate) fn recompute<'scope>(
         remember,
         overlay: Overlay::default(),
         groups: Groups::new(context),
-        results: Results::new(context),
-        kept: Results::new(context),
+        known: Known {
+            computed: Results::new(context),
+            kept: Results::new(context),
+            too_large: Results::of_too_large_groups(context),
+        },
+        carried: Results::new(context),
         pending: Vec::new(),
         slices: Vec::new(),
+        charge: context.budget().charge(0),
     };
     let key = layout.key_names();
     let stream = if remember {
@@ -76,22 +87,58 @@ struct Recompute<E> {
     evaluator: E,
     remember: bool,
     overlay: Overlay,
+    /// Groups that are not evaluated yet.
     groups: Groups,
-    results: Results,
-    /// The results that the output's trace keeps for the pending keys.
-    kept: Results,
+    known: Known,
+    /// Results on their way from one part of a key's time slices to the next.
+    carried: Results,
     pending: Vec<Pending>,
-    /// The time slices of the pending keys: a time, and the group's number if it has rows at that time.
-    slices: Vec<(Epoch, Option<usize>)>,
+    /// The time slices of the pending keys, and the group at each time.
+    slices: Vec<(Epoch, Place)>,
+    /// Counts what evaluation decodes.
+    charge: Charge,
 }
 
-/// A key whose groups are not evaluated yet.
+/// The results of groups.
+struct Known {
+    computed: Results,
+    /// Results that the output's trace keeps, or that were computed for the time before.
+    kept: Results,
+    /// The one result of groups that are too large.
+    too_large: Results,
+}
+
+impl Known {
+    /// The results of a group, in order.
+    fn of(&self, place: Place) -> impl Iterator<Item = (&[u8], i64)> {
+        let (results, group) = match place {
+            Place::Nowhere => (None, 0),
+            Place::Kept(group) => (Some(&self.kept), group),
+            Place::Computed(group) => (Some(&self.computed), group),
+            Place::TooLarge => (Some(&self.too_large), 0),
+        };
+        results.into_iter().flat_map(move |results| results.of(group))
+    }
+}
+
+/// Where the results of a group are, or will be.
+#[derive(Clone, Copy)]
+enum Place {
+    /// There are no rows.
+    Nowhere,
+    Kept(usize),
+    Computed(usize),
+    TooLarge,
+}
+
+/// A key whose changes are not emitted yet.
 struct Pending {
     key: usize,
-    /// The previous group, or its kept results.
-    before: Option<usize>,
+    before: Place,
     /// The end of its time slices.
     end: usize,
+    /// Whether there are no later time slices.
+    is_whole: bool,
 }
 
 impl<E: Evaluator> Reduction for Recompute<E> {
@@ -99,83 +146,150 @@ impl<E: Evaluator> Reduction for Recompute<E> {
         for number in 0..changes.len() {
             let key = changes.key(number);
             self.overlay.clear();
-            let mut of_before = None;
+            let mut before = Place::Nowhere;
             if self.remember {
-                if let Some(held) = prior.output(key) {
-                    while let Some(result) = held.val() {
-                        let weight = weight_of(held);
-                        if weight != 0 {
-                            self.kept.kept(result, weight);
-                        }
-                        held.step_val();
-                    }
-                }
-                self.kept.end();
-                of_before = Some(self.kept.len() - 1);
+                before = self.keep(prior.output(key));
             }
             let mut history = prior.input(key);
             if !self.remember {
-                of_before = self.gather(changes, key, history.as_deref_mut());
+                before = self.gather(changes, key, history.as_deref_mut());
             }
             for slice in changes.time_slices(number) {
+                if self.is_full() {
+                    before = self.emit_part(number, before, changes, output);
+                }
                 let time = changes.change(slice.start).time;
                 self.overlay.apply(changes, slice);
                 let group = self.gather(changes, key, history.as_deref_mut());
                 self.slices.push((time, group));
             }
             let end = self.slices.len();
-            self.pending.push(Pending { key: number, before: of_before, end });
-            if self.groups.rows() >= TOGETHER {
+            self.pending.push(Pending { key: number, before, end, is_whole: true });
+            if self.is_full() {
                 self.emit(changes, output);
+                self.clear();
             }
         }
         self.emit(changes, output);
+        self.clear();
     }
 }
 
 impl<E: Evaluator> Recompute<E> {
-    /// Makes the rows of a key, with the overlay applied, a group.
+    /// Takes in the results of a key that the output's trace keeps.
+    fn keep(&mut self, held: Option<&mut Cursors<Epoch>>) -> Place {
+        if let Some(held) = held {
+            while let Some(result) = held.val() {
+                let weight = weight_of(held);
+                if weight != 0 {
+                    self.known.kept.kept(result, weight);
+                }
+                held.step_val();
+            }
+        }
+        self.known.kept.end();
+        Place::Kept(self.known.kept.len() - 1)
+    }
+
+    /// Makes the rows of a key, with the overlay applied, a group. Evaluates all groups if they are many or large.
     fn gather(
         &mut self,
         changes: &Changes,
         key: &[u8],
         history: Option<&mut Cursors<Epoch>>,
-    ) -> Option<usize> {
+    ) -> Place {
+        let policy = *self.charge.budget().policy();
         let groups = &mut self.groups;
+        let start = groups.bytes();
         self.overlay.visit(changes, history, &[], |value, weight| {
             groups.push(value, weight);
-            std::ops::ControlFlow::Continue(())
+            match groups.bytes() - start > policy.group {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
         });
-        groups.end(key)
+        if groups.bytes() - start > policy.group {
+            groups.abandon(start);
+            return Place::TooLarge;
+        }
+        let Some(group) = groups.end(key) else { return Place::Nowhere };
+        let place = Place::Computed(self.known.computed.len() + group);
+        if groups.rows() >= TOGETHER || groups.bytes() >= policy.large_buffer {
+            self.evaluate();
+        }
+        place
+    }
+
+    /// Computes the results of all groups that have none yet.
+    fn evaluate(&mut self) {
+        if self.groups.len() > 0 {
+            // Decoded rows, and encoded results.
+            self.charge.set(self.groups.bytes().saturating_mul(2));
+            self.evaluator.evaluate(&self.groups, &mut self.known.computed);
+            self.groups.clear();
+            self.charge.set(0);
+        }
+    }
+
+    /// Whether there are so many results that they should be emitted.
+    fn is_full(&self) -> bool {
+        let bytes = self.known.computed.bytes() + self.known.kept.bytes();
+        self.known.computed.rows() >= TOGETHER
+            || bytes >= self.charge.budget().policy().large_buffer
+    }
+
+    /// Emits the changes of the pending keys, and those of the key `number` up to now. Returns the place of its results.
+    fn emit_part(
+        &mut self,
+        number: usize,
+        before: Place,
+        changes: &Changes,
+        output: &mut Output,
+    ) -> Place {
+        let end = self.slices.len();
+        let begun = self.pending.last().map_or(0, |pending| pending.end);
+        let last = self.slices[begun..].last().map_or(before, |(_, place)| *place);
+        self.pending.push(Pending { key: number, before, end, is_whole: false });
+        self.emit(changes, output);
+        self.carried.clear();
+        for (result, weight) in self.known.of(last) {
+            self.carried.kept(result, weight);
+        }
+        self.carried.end();
+        self.clear();
+        std::mem::swap(&mut self.known.kept, &mut self.carried);
+        Place::Kept(0)
     }
 
     /// Evaluates all groups, and emits the changes of the pending keys.
     fn emit(&mut self, changes: &Changes, output: &mut Output) {
-        if self.groups.len() > 0 {
-            self.evaluator.evaluate(&self.groups, &mut self.results);
-        }
-        debug_assert_eq!(self.groups.len(), self.results.len(), "a result for each group");
+        self.evaluate();
         let mut start = 0;
-        for pending in self.pending.drain(..) {
+        for pending in &self.pending {
             let mut last = pending.before;
-            let mut in_kept = self.remember;
             for &(time, group) in &self.slices[start..pending.end] {
-                let old = if in_kept { &self.kept } else { &self.results };
-                let skipped = fault::armed(Fault::ForgetOldResults);
-                difference(
-                    old.of(last.filter(|_| !skipped)),
-                    self.results.of(group),
-                    |result, weight| output.push(result, time, weight),
-                );
-                (last, in_kept) = (group, false);
+                let old = match fault::armed(Fault::ForgetOldResults) {
+                    true => Place::Nowhere,
+                    false => last,
+                };
+                difference(self.known.of(old), self.known.of(group), |result, weight| {
+                    output.push(result, time, weight)
+                });
+                last = group;
             }
             start = pending.end;
-            output.finish_key(changes.key(pending.key));
+            if pending.is_whole {
+                output.finish_key(changes.key(pending.key));
+            }
         }
+    }
+
+    /// Forgets all results.
+    fn clear(&mut self) {
+        self.pending.clear();
         self.slices.clear();
-        self.groups.clear();
-        self.results.clear();
-        self.kept.clear();
+        self.known.computed.clear();
+        self.known.kept.clear();
     }
 }
 

@@ -19,6 +19,7 @@ use alluvium_dataflow::map::map;
 use alluvium_dataflow::outer_join::{self, OuterJoinKind, outer_join};
 use alluvium_dataflow::sets::{self, SetOperation, set_operation};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::memory::context;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
@@ -129,7 +130,14 @@ fn with_null_keys<'scope>(
     let null = Arc::new(Literal::new(ScalarValue::Int64(None))) as Expression;
     let is_zero = binary(Arc::clone(&key), Operator::Eq, number(0));
     let case = datafusion_physical_expr::expressions::case(None, vec![(is_zero, null)], Some(key));
-    map(stream, None, vec![case.unwrap(), column("value", 1)], schema.clone()).0
+    map(
+        stream,
+        None,
+        vec![case.unwrap(), column("value", 1)],
+        schema.clone(),
+        &StateContext::default(),
+    )
+    .0
 }
 
 fn null_key(rows: &Rows) -> Rows {
@@ -147,7 +155,7 @@ fn with_numbers<'scope>(
     }
     let mark = Arc::new(CastExpr::new(column("mark", 2), DataType::Int64, None)) as Expression;
     let columns = vec![column("key", 0), column("value", 1), mark];
-    map(stream, None, columns, numbers(&["key", "value", "mark"])).0
+    map(stream, None, columns, numbers(&["key", "value", "mark"]), &StateContext::default()).0
 }
 
 /// Runs the dataflow of all views and returns their changes.
@@ -184,12 +192,12 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
                         (kind, residual, joined.errors)
                     {
                         let one = vec![number(1)];
-                        watch(View::Errors, map(errors, None, one, numbers(&["one"])).0);
+                        watch(View::Errors, map(errors, None, one, numbers(&["one"]), &context).0);
                     }
                 }
             }
             // One row or none, broadcast.
-            let some = map(right.clone(), None, vec![number(1)], numbers(&["one"])).0;
+            let some = map(right.clone(), None, vec![number(1)], numbers(&["one"]), &context).0;
             let spec = distinct::Spec::compile(numbers(&["one"])).unwrap();
             let some = distinct(&spec, some, &context);
             let none = &[];

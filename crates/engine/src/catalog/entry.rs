@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium_sql::catalog::{KEEPING, Relation};
 use alluvium_sql::plan::IncrementalPlan;
+use alluvium_sql::planner::Extent;
 use alluvium_sql::statement::ViewKind;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -74,6 +75,8 @@ pub(crate) struct View {
     pub(crate) kind: ViewKind,
     /// What stands in its place in queries and views that name it.
     pub(crate) logical: Arc<LogicalPlan>,
+    /// The size of that plan.
+    pub(crate) extent: Extent,
     pub(crate) plan: Arc<IncrementalPlan>,
     pub(crate) uses: Uses,
 }
@@ -209,6 +212,7 @@ impl Entry {
             Definition::View(view) => Relation::View {
                 schema,
                 plan: view.logical.clone(),
+                extent: view.extent,
                 local: view.kind == ViewKind::Local,
             },
         }

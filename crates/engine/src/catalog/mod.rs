@@ -7,9 +7,11 @@ mod entry;
 mod indexes;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use alluvium_sql::catalog::Relation;
+use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::RwLock;
 
@@ -72,6 +74,15 @@ pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<Arc<Entries>>,
+    /// The number of levels of the deepest view so far.
+    deepest: AtomicUsize,
+}
+
+impl Drop for Catalog {
+    /// The last entry of a view may drop those of all views below it.
+    fn drop(&mut self) {
+        stack::with_room(self.deepest(), || drop(std::mem::take(self.entries.get_mut())));
+    }
 }
 
 impl Catalog {
@@ -122,7 +133,15 @@ impl Catalog {
         )))
     }
 
+    /// The number of levels of the deepest view so far, for [`stack::with_room`].
+    pub(crate) fn deepest(&self) -> usize {
+        self.deepest.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn insert(&self, entry: Entry) {
+        if let Definition::View(view) = &entry.definition {
+            self.deepest.fetch_max(view.extent.levels, Ordering::Relaxed);
+        }
         let mut entries = self.entries.write();
         Arc::make_mut(&mut entries).insert(entry.name.clone(), Arc::new(entry));
     }

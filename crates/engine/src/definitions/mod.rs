@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::planner::Planner;
+use alluvium_trace::memory::StateContext;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Indexes};
@@ -30,6 +31,8 @@ pub(crate) struct Definitions {
     sequencer: Arc<Sequencer>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
+    /// What changes that wait for subscribers are counted in.
+    context: StateContext,
     /// Held while relations or subscriptions come and go.
     lock: Mutex<()>,
 }
@@ -41,6 +44,7 @@ impl Definitions {
         sequencer: Arc<Sequencer>,
         progress: Arc<Progress>,
         poison: Arc<Poison>,
+        context: StateContext,
     ) -> Self {
         Self {
             catalog,
@@ -50,6 +54,7 @@ impl Definitions {
             sequencer,
             progress,
             poison,
+            context,
             lock: Mutex::new(()),
         }
     }

@@ -11,6 +11,7 @@ use super::Definitions;
 use crate::catalog::{Definition, Entry, Scope, Table, Uses, View};
 use crate::connectors::Connectors;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::worker::Dataflow;
 use crate::writer::Writer;
 
@@ -38,6 +39,15 @@ impl Definitions {
             IfTaken::Replace => Some(writer.lock()?),
             IfTaken::Fail | IfTaken::Keep => None,
         };
+        interrupt::deferred(|| self.add_table(definition, base, connectors))
+    }
+
+    fn add_table(
+        &self,
+        definition: &TableDefinition,
+        base: &Path,
+        connectors: &Connectors,
+    ) -> Result<()> {
         let _lock = self.lock();
         let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
         let table = Arc::new(table);
@@ -94,7 +104,8 @@ impl Definitions {
         };
         let compiled = compile(&planned.plan, output)?;
         if planned.reads.iter().any(|relation| relation == CLOCK) {
-            self.sequencer.start_clock(writer.now()?)?;
+            let now = writer.now()?;
+            interrupt::deferred(|| self.sequencer.start_clock(now))?;
         }
         let plan = Arc::new(planned.plan);
         let (id, uses) = match kind {
@@ -117,7 +128,14 @@ impl Definitions {
             name: name.clone(),
             schema: planned.schema,
             depends: planned.depends,
-            definition: Definition::View(View { id, kind, logical: planned.logical, plan, uses }),
+            definition: Definition::View(View {
+                id,
+                kind,
+                logical: planned.logical,
+                extent: planned.extent,
+                plan,
+                uses,
+            }),
         });
         removed.map(|()| true)
     }
@@ -152,7 +170,7 @@ impl Definitions {
 
     /// Drops a relation whose creation has failed halfway.
     pub(crate) fn undo(&self, name: &str, writer: &Writer, connectors: &Connectors) -> Result<()> {
-        let _writing = writer.lock()?;
+        let _writing = interrupt::deferred(|| writer.lock())?;
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
         self.drop_relation(&entry, false, connectors)

@@ -25,7 +25,8 @@ impl Definitions {
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes)?;
-        let feed = Feed::new(self.sequencer.workers(), self.progress.clone(), self.poison.clone());
+        let (progress, poison) = (self.progress.clone(), self.poison.clone());
+        let feed = Feed::new(self.sequencer.workers(), progress, poison, &self.context);
         let (id, uses) = self.install_plan(&compiled, |view| Dataflow::View {
             name: format!("subscription {} to {name}", view.id.0),
             plan: view.plan.clone(),

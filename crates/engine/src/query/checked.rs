@@ -59,7 +59,11 @@ impl AnalyzerRule for CheckedArithmetic {
 
 /// The expression, checked if it is integer arithmetic.
 fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let is_integer = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind.is_integer());
+    // The type of a function is found by way of its name, which takes as long as the function is deep.
+    let is_integer = |expr: &Expr| match expr {
+        Expr::ScalarFunction(call) if call.func.inner().is::<Checked>() => true,
+        expr => expr.get_type(schema).is_ok_and(|kind| kind.is_integer()),
+    };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let function = match op {

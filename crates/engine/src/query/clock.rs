@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_sql::planner::CLOCK_SCHEMA;
-use arrow::array::{RecordBatch, TimestampNanosecondArray};
+use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use datafusion::datasource::{MemTable, TableProvider};
 
 use crate::clock::Moment;
@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// The one row of the clock.
 pub(super) fn table(time: Moment) -> Result<Arc<dyn TableProvider>> {
-    let time = TimestampNanosecondArray::from_iter_values([time]).with_timezone("+00:00");
+    let time = TimestampMicrosecondArray::from_iter_values([time]).with_timezone("+00:00");
     let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(time)])?;
     Ok(Arc::new(MemTable::try_new(CLOCK_SCHEMA.clone(), vec![vec![rows]])?))
 }

@@ -2,8 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
+<<<<<<< HEAD
 use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown};
+=======
+use alluvium_sql::planner::{
+    CrossJoinElimination, DisjointLists, FilterPushDown, Microseconds, TextToInterval,
+};
+>>>>>>> main
 use arrow::array::RecordBatch;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
@@ -12,7 +19,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::{collect, displayable, execute_stream};
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
@@ -22,8 +30,10 @@ use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
+use super::one_nan::OneNanRule;
 use super::sequence::Sequences;
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// Optimises and runs plans whose scans can be read.
 #[derive(Default)]
@@ -36,7 +46,7 @@ impl QueryEngine {
     pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
         let state = self.state();
         block_on(async {
-            let plan = state.create_physical_plan(&plan).await?;
+            let plan = yielding(state.create_physical_plan(&plan).await?)?;
             let schema = plan.schema();
             let batches = collect(plan, Arc::new(TaskContext::from(state))).await?;
             Ok(Answer { schema, batches })
@@ -51,7 +61,7 @@ impl QueryEngine {
     ) -> Result<()> {
         let state = self.state();
         block_on(async {
-            let plan = state.create_physical_plan(&plan).await?;
+            let plan = yielding(state.create_physical_plan(&plan).await?)?;
             let mut batches = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
             while let Some(rows) = batches.next().await {
                 if let Err(error) = take(rows?) {
@@ -80,13 +90,33 @@ impl QueryEngine {
                 .with_default_features()
                 .with_optimizer_rules(rules())
                 .with_physical_optimizer_rules(physical_rules())
+<<<<<<< HEAD
                 .with_analyzer_rule(Arc::new(ExactNumbers))
+=======
+                .with_analyzer_rule(Arc::new(Microseconds))
+                .with_analyzer_rule(Arc::new(TextToInterval))
+>>>>>>> main
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
+                .with_analyzer_rule(Arc::new(OneNanRule))
                 .build()
         })
     }
+}
+
+/// The plan with joins that yield now and then, as scans do: a query is [interrupted](interrupt) where it yields.
+fn yielding(
+    plan: Arc<dyn ExecutionPlan>,
+) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    let yielding = plan.transform_up(|node| {
+        if node.children().len() < 2 {
+            return Ok(Transformed::no(node));
+        }
+        let node: Arc<dyn ExecutionPlan> = Arc::new(CooperativeExec::new(node));
+        Ok(Transformed::yes(node))
+    })?;
+    Ok(yielding.data)
 }
 
 /// DataFusion's own rules, with joins and filters as views have them, and rules that correct its errors.
@@ -118,15 +148,17 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 fn block_on<R: Send>(
     future: impl Future<Output = std::result::Result<R, DataFusionError>> + Send,
 ) -> Result<R> {
+    let future = interrupt::until_requested(future);
     let run = || -> Result<R> {
         let runtime = Builder::new_current_thread().build();
         let runtime =
             runtime.map_err(|error| Error::data(format!("the query cannot be run: {error}")))?;
-        Ok(runtime.block_on(future)?)
+        Ok(runtime.block_on(future)??)
     };
     if Handle::try_current().is_err() {
         return run();
     }
+    let run = interrupt::inherited(run);
     let ran = std::thread::scope(|scope| scope.spawn(run).join());
     ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

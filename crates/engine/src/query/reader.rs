@@ -119,6 +119,16 @@ impl Reader {
         Ok(RelationInfo { name, kind, schema, primary_key, refused })
     }
 
+    /// How many updates the errors of all views have, as of the last complete epoch. Does not block.
+    pub(crate) fn error_updates(&self) -> Result<u64> {
+        let entries = self.catalog.entries();
+        let views = entries.values().filter(|entry| !entry.is_table());
+        let ids: Vec<_> = views.filter_map(|view| view.dataflow()).collect();
+        let pinned = self.progress.pin(&ids)?;
+        let parts = pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten();
+        Ok(parts.filter_map(|part| part.errors).map(|errors| errors.updates() as u64).sum())
+    }
+
     /// The plan with its relations pinned.
     fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
         let names = relations(&plan)?;

@@ -15,7 +15,7 @@ use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
-use arrow::array::{RecordBatch, TimestampNanosecondArray};
+use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use parking_lot::Mutex;
 
 use crate::clock::Moment;
@@ -183,7 +183,8 @@ impl Sequencer {
             }
             self.install_now(&mut state, dataflow)?
         };
-        self.progress.wait_ready(id)?;
+        // It is of no use to a caller that no longer waits for it.
+        self.progress.wait_ready(id).inspect_err(|_| self.remove(id))?;
         Ok(id)
     }
 
@@ -232,7 +233,7 @@ impl RunningClock {
     /// Changes of the row by weights.
     fn row(changes: &[(Moment, i64)]) -> Result<TableChange> {
         let times = changes.iter().map(|(time, _)| *time);
-        let times = TimestampNanosecondArray::from_iter_values(times).with_timezone("+00:00");
+        let times = TimestampMicrosecondArray::from_iter_values(times).with_timezone("+00:00");
         let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])?;
         let weights = changes.iter().map(|(_, weight)| *weight).collect();
         TableChange::weighted(&rows, weights)

@@ -12,6 +12,7 @@ use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt;
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
 use crate::writer::column_names;
@@ -92,6 +93,7 @@ impl Session {
         let mut writer = self.instance().connectors.formats.create(&*sink, &request)?;
         let mut rows = 0;
         for batch in &answer.batches {
+            interrupt::check()?;
             writer.write(batch)?;
             rows += batch.num_rows() as u64;
         }
@@ -134,6 +136,7 @@ impl Session {
             let mut refusing = Refusing::new(instance.context.budget());
             let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
             while let Some(portion) = reader.next()? {
+                interrupt::check()?;
                 check_left_out(entry, columns, &exist)?;
                 let Portion { rows, absent, .. } = &portion;
                 staging.insert(&defaults.complete(&column_names(rows), rows, absent)?)?;

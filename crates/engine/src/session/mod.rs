@@ -11,6 +11,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use alluvium_sql::planner::{bind, check_parameters};
+use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
@@ -22,6 +23,7 @@ use crate::definitions::Definitions;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt;
 use crate::query::{Answer, File, Files, Reading, relations};
 use crate::transaction::Transaction;
 
@@ -37,11 +39,13 @@ pub struct Session {
     transaction: Option<Transaction>,
     base: PathBuf,
     awaits_sources: bool,
+    reads_stale: bool,
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, transaction: None, base: PathBuf::new(), awaits_sources: false }
+        let base = PathBuf::new();
+        Self { engine, transaction: None, base, awaits_sources: false, reads_stale: false }
     }
 
     /// Counts relative paths in SQL from this directory; at first, from the process's own.
@@ -55,6 +59,13 @@ impl Session {
     /// In any case the first statement that reads a table or a view starts all inputs there are.
     pub fn set_awaits_sources(&mut self, awaits: bool) {
         self.awaits_sources = awaits;
+    }
+
+    /// Makes queries outside of transactions answer as of the last complete epoch at once, instead of waiting until all that
+    /// was committed before them is complete. So they may miss the newest commits, also those of this session. Statements
+    /// that write, and queries inside a transaction, read as before.
+    pub fn set_reads_stale(&mut self, stale: bool) {
+        self.reads_stale = stale;
     }
 
     /// Whether a transaction is open.
@@ -90,12 +101,20 @@ impl Session {
     ) -> Result<Outcome> {
         let poison = self.instance().poison.clone();
         poison.check()?;
+        let depth = statement.depth + self.instance().definitions.catalog.deepest();
         let ran = poison.guard(|| {
-            check_parameters(&statement.kind, parameters.len())?;
-            let outcome = self.dispatch(&statement.kind, parameters)?;
-            self.instance().reader.check_views().map(|()| outcome)
+            stack::with_room(depth, || {
+                check_parameters(&statement.kind, parameters.len())?;
+                let outcome = self.dispatch(&statement.kind, parameters)?;
+                self.instance().reader.check_views().map(|()| outcome)
+            })
         });
-        ran.map_err(|error| error.at(statement.position))
+        ran.map_err(|error| match error {
+            Error::Poisoned { .. } => error,
+            // Whatever the interrupted part of it made of that.
+            _ if interrupt::is_requested() => Error::Interrupted,
+            _ => error.at(statement.position),
+        })
     }
 
     fn dispatch(
@@ -228,7 +247,11 @@ impl Session {
         let plan = bind(plan, parameters)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
-        self.instance().reader.evaluate(plan, self.reading(&entries, &files))
+        let mut reading = self.reading(&entries, &files);
+        if self.reads_stale && self.transaction.is_none() {
+            reading.at_least = 0;
+        }
+        self.instance().reader.evaluate(plan, reading)
     }
 
     /// The files that a part of a statement reads, with their columns.

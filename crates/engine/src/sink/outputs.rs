@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 
+use alluvium_sql::stack;
 use parking_lot::Mutex;
 
 use super::{Sink, SinkRequest, Visibility, changes};
@@ -134,6 +135,7 @@ impl Instance {
         let id = subscription.id();
         let thread = thread::Builder::new()
             .name(format!("sink-{relation}"))
+            .stack_size(stack::THREAD)
             .spawn(move || {
                 let written = write(&mut subscription, &mut writer, &schema);
                 drop(subscription);

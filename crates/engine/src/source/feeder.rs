@@ -9,6 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
 
+use alluvium_sql::stack;
+
 use super::inputs::Input;
 use super::{InputReader, Refusing, SourceRequest};
 use crate::error::{Error, Result};
@@ -45,6 +47,7 @@ impl Instance {
             let instance = Arc::downgrade(self);
             let spawned = thread::Builder::new()
                 .name(format!("source-{table}"))
+                .stack_size(stack::THREAD)
                 .spawn(move || run(&instance, inputs));
             if let Err(error) = spawned {
                 // They have ended, with an error that `wait_for_sources` returns.

@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use super::progress::Counters;
 use super::{Refusal, Source, SourceProgress, SourceState};
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::poison::{Poison, Waited};
 
 /// How many refused rows an input lists in its progress.
@@ -135,6 +136,7 @@ impl Inputs {
         let mut inputs = self.state.lock();
         loop {
             self.poison.check()?;
+            interrupt::check()?;
             let failed = inputs.iter().find_map(|(_, state)| match state {
                 State::Failed(error) => Some(error.clone()),
                 _ => None,

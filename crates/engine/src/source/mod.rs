@@ -16,6 +16,7 @@ mod inputs;
 mod progress;
 mod refusals;
 mod registry;
+mod waiting;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use alluvium_dataflow::shorten::shorten;
 use arrow::array::RecordBatch;
 
+use super::waiting::Waiting;
 use super::{Inferred, Portion, Source, SourceReader, SourceRequest};
 use crate::error::{Error, Result};
 use crate::poison::Poison;
@@ -17,6 +18,8 @@ pub(crate) struct Registry {
     sources: Vec<Arc<dyn Source>>,
     sinks: Vec<Arc<dyn Sink>>,
     poison: Arc<Poison>,
+    /// The reads that may wait for another program.
+    pub(crate) waiting: Arc<Waiting>,
 }
 
 impl Registry {
@@ -25,7 +28,7 @@ impl Registry {
         sinks: Vec<Arc<dyn Sink>>,
         poison: Arc<Poison>,
     ) -> Self {
-        Self { sources, sinks, poison }
+        Self { sources, sinks, poison, waiting: Arc::default() }
     }
 
     /// The source of this format or, if none is named, the first one that handles the path.
@@ -53,8 +56,10 @@ impl Registry {
     /// Begins to read.
     pub(crate) fn open(&self, source: &dyn Source, request: &SourceRequest) -> Result<InputReader> {
         let guard = self.guard("source", source.name());
-        let reader = guard.call(|| source.open(request))?;
-        Ok(InputReader { reader, guard })
+        let (waiting, path) = (self.waiting.clone(), Waiting::of(&request.path));
+        let open = || guard.call(|| source.open(request));
+        let reader = waiting.during(path.as_deref(), open)?;
+        Ok(InputReader { reader, guard, waiting, path })
     }
 
     /// The columns that a path has.
@@ -64,7 +69,8 @@ impl Registry {
         path: &Path,
         options: &[(String, String)],
     ) -> Result<Inferred> {
-        self.guard("source", source.name()).call(|| source.infer(path, options))
+        let infer = || self.guard("source", source.name()).call(|| source.infer(path, options));
+        self.waiting.during(Waiting::of(path).as_deref(), infer)
     }
 
     /// Begins to write.
@@ -116,12 +122,16 @@ impl Guard {
 pub(crate) struct InputReader {
     reader: Box<dyn SourceReader>,
     guard: Guard,
+    waiting: Arc<Waiting>,
+    /// The path, if reading it may wait.
+    path: Option<Arc<Path>>,
 }
 
 impl InputReader {
     /// The next rows, as [`SourceReader::next`], with messages that are not longer than anyone reads.
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
-        let mut portion = self.guard.call(|| self.reader.next())?;
+        let next = || self.guard.call(|| self.reader.next());
+        let mut portion = self.waiting.during(self.path.as_deref(), next)?;
         if let Some(portion) = &mut portion {
             for refusal in &mut portion.refused {
                 refusal.message = shorten(std::mem::take(&mut refusal.message));

@@ -1,31 +1,22 @@
 //! The queue between the workers and a subscriber.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, Failure};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use parking_lot::{Condvar, Mutex};
 
+use super::waiting::{Delivery, Waiting};
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
+use crate::transaction::TableChange;
 use crate::worker::Progress;
 
 /// How many deliveries may wait before commits are held up.
 const BOUND: usize = 1024;
-
-/// Rows and weights of one epoch from one worker.
-pub(super) type Part = (RecordBatch, ScalarBuffer<i64>);
-
-/// The changes of one epoch, from all workers.
-pub(super) struct Delivery {
-    pub(super) epoch: Epoch,
-    pub(super) parts: Vec<Part>,
-    /// Whether it is the first one, which is delivered even if it is empty.
-    pub(super) first: bool,
-}
 
 /// Merges the changes of the workers into deliveries, one per epoch that all of them have passed.
 pub(crate) struct Feed {
@@ -38,9 +29,7 @@ pub(crate) struct Feed {
 struct State {
     /// Per worker, the first epoch that is not complete there; `None` when there will be no more.
     frontiers: Vec<Option<Epoch>>,
-    /// Epochs that some worker has not passed yet.
-    pending: BTreeMap<Epoch, Vec<Part>>,
-    deliveries: VecDeque<Delivery>,
+    waiting: Waiting,
     /// Whether the first delivery is still to be made.
     first: bool,
     congested: bool,
@@ -49,11 +38,15 @@ struct State {
 }
 
 impl Feed {
-    pub(crate) fn new(workers: usize, progress: Arc<Progress>, poison: Arc<Poison>) -> Arc<Self> {
+    pub(crate) fn new(
+        workers: usize,
+        progress: Arc<Progress>,
+        poison: Arc<Poison>,
+        context: &StateContext,
+    ) -> Arc<Self> {
         let state = State {
             frontiers: vec![Some(0); workers],
-            pending: BTreeMap::new(),
-            deliveries: VecDeque::new(),
+            waiting: Waiting::new(context),
             first: true,
             congested: false,
             closed: false,
@@ -69,7 +62,7 @@ impl Feed {
         let mut state = self.state.lock();
         loop {
             self.poison.check()?;
-            if let Some(delivery) = state.deliveries.pop_front() {
+            if let Some(delivery) = state.waiting.take() {
                 self.relieve(&mut state);
                 return Ok(Some(delivery));
             }
@@ -84,15 +77,15 @@ impl Feed {
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        state.pending.clear();
-        state.deliveries.clear();
+        state.waiting.clear();
         self.relieve(&mut state);
     }
 
-    fn put(&self, epoch: Epoch, part: Part) {
+    fn put(&self, epoch: Epoch, change: TableChange) -> Result<()> {
         let mut state = self.state.lock();
-        if !state.closed {
-            state.pending.entry(epoch).or_default().push(part);
+        match state.closed {
+            true => Ok(()),
+            false => state.waiting.put(epoch, change),
         }
     }
 
@@ -107,17 +100,15 @@ impl Feed {
         let passed = |epoch: Epoch| all.is_none_or(|all| epoch < all);
         if state.first && passed(as_of) {
             state.first = false;
-            let parts = state.pending.remove(&as_of).unwrap_or_default();
-            state.deliveries.push_back(Delivery { epoch: as_of, parts, first: true });
+            state.waiting.deliver(as_of, true);
         }
-        while let Some(entry) = state.pending.first_entry()
-            && passed(*entry.key())
+        while let Some(epoch) = state.waiting.next()
+            && passed(epoch)
         {
-            let (epoch, parts) = entry.remove_entry();
-            state.deliveries.push_back(Delivery { epoch, parts, first: false });
+            state.waiting.deliver(epoch, false);
         }
         state.closed = all.is_none();
-        if state.deliveries.len() > BOUND && !state.congested {
+        if state.waiting.len() > BOUND && !state.congested {
             state.congested = true;
             self.progress.congest();
         }
@@ -128,12 +119,12 @@ impl Feed {
     pub(crate) fn cut(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        state.pending.clear();
+        state.waiting.cut();
         self.arrived.notify_all();
     }
 
     fn relieve(&self, state: &mut State) {
-        if state.congested && state.deliveries.len() <= BOUND {
+        if state.congested && state.waiting.len() <= BOUND {
             state.congested = false;
             self.progress.decongest();
         }
@@ -163,7 +154,9 @@ impl FeedSink {
 
 impl Sink for FeedSink {
     fn changes(&mut self, epoch: Epoch, rows: RecordBatch, weights: ScalarBuffer<i64>) {
-        self.feed.put(epoch, (rows, weights));
+        let put =
+            TableChange::weighted(&rows, weights).and_then(|change| self.feed.put(epoch, change));
+        put.unwrap_or_else(|error| Failure::raise(error));
     }
 
     fn frontier(&mut self, frontier: Option<Epoch>) {

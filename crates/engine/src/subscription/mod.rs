@@ -5,6 +5,7 @@
 
 mod consolidate;
 mod feed;
+mod waiting;
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -37,7 +38,7 @@ pub struct Change {
 /// As an iterator it waits for the next change, and ends when the view is dropped or the engine is closed.
 /// An error is its last item.
 ///
-/// Changes that have not been taken are kept, and a subscription that is more than 1,024 changes behind holds up
+/// Changes that have not been taken are kept, in files where they take much memory, and a subscription that is more than 1,024 changes behind holds up
 /// commits: a thread that both commits and subscribes has to take changes in between. A thread that panics while it owns
 /// a subscription poisons the engine, because changes would be lost.
 pub struct Subscription {

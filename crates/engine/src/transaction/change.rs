@@ -38,6 +38,21 @@ enum Weights {
     Column,
 }
 
+impl Weights {
+    /// Rows as they are kept, without their weights, and these.
+    fn split(self, mut rows: RecordBatch) -> (RecordBatch, Option<ScalarBuffer<i64>>) {
+        let weights = match self {
+            Self::Insert => None,
+            Self::Delete => Some(ScalarBuffer::from(vec![-1_i64; rows.num_rows()])),
+            Self::Column => {
+                let weights = rows.remove_column(rows.num_columns() - 1);
+                Some(weights.as_primitive::<Int64Type>().values().clone())
+            }
+        };
+        (rows, weights)
+    }
+}
+
 impl TableChange {
     /// Inserts every row once.
     pub(crate) fn insertions(rows: RecordBatch) -> Self {
@@ -70,12 +85,12 @@ impl TableChange {
         self.weights == Weights::Insert
     }
 
-    pub(super) fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &Rows {
         &self.rows
     }
 
     /// The same change of rows that are kept elsewhere.
-    pub(super) fn with_rows(&self, rows: Rows) -> Self {
+    pub(crate) fn with_rows(&self, rows: Rows) -> Self {
         Self { rows, ..*self }
     }
 
@@ -91,16 +106,12 @@ impl TableChange {
 
     /// The rows, read from a file if they are in one, and their weights; without weights every row is inserted once.
     pub(crate) fn load(&self) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
-        let mut rows = self.rows.load()?;
-        let weights = match self.weights {
-            Weights::Insert => None,
-            Weights::Delete => Some(ScalarBuffer::from(vec![-1_i64; rows.num_rows()])),
-            Weights::Column => {
-                let weights = rows.remove_column(rows.num_columns() - 1);
-                Some(weights.as_primitive::<Int64Type>().values().clone())
-            }
-        };
-        Ok((rows, weights))
+        Ok(self.weights.split(self.rows.load()?))
+    }
+
+    /// As [`load`](Self::load), for a program: what it keeps of the rows is not counted.
+    pub(crate) fn take(self) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
+        Ok(self.weights.split(self.rows.take()?))
     }
 
     /// The same change in parts of at most `length` rows. Rows in a file are a part already.

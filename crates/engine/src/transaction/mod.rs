@@ -19,6 +19,7 @@ use arrow::array::RecordBatch;
 
 pub(crate) use change::TableChange;
 pub(crate) use overlay::Overlay;
+pub(crate) use rows::Rows;
 pub(crate) use staged::{Staged, Staging};
 
 use crate::catalog::{Entry, Table};

@@ -1,6 +1,7 @@
 //! Rows of a transaction: in memory, or in a file until they are read.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::counted;
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// How many rows go into one piece of a file.
 const PIECE_ROWS: usize = 8192;
@@ -54,7 +56,7 @@ impl Rows {
     }
 
     /// How much memory they take, without that of a larger batch that they are sliced from.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let columns = self.in_memory().into_iter().flat_map(RecordBatch::columns);
         columns.map(|column| counted::bytes(column, &column.to_data())).sum()
     }
@@ -77,9 +79,28 @@ impl Rows {
 
     /// The rows. Rows in a file are read each time, and counted until they are dropped.
     pub(crate) fn load(&self) -> Result<RecordBatch> {
-        let (blob, range, checksum, budget) = match &self.place {
+        match &self.place {
+            Place::Memory(rows) => Ok(rows.clone()),
+            Place::File { range, budget, .. } => {
+                let charge = budget.charge((range.end - range.start) as usize);
+                self.read(|bytes| counted::buffer(bytes, &Arc::new(charge)))
+            }
+        }
+    }
+
+    /// The rows, for a program: what it keeps of them is not counted.
+    pub(crate) fn take(self) -> Result<RecordBatch> {
+        match self.place {
+            Place::Memory(rows) => Ok(rows),
+            Place::File { .. } => self.read(|bytes| bytes),
+        }
+    }
+
+    /// Reads rows that are in a file.
+    fn read(&self, wrap: impl FnOnce(Buffer) -> Buffer) -> Result<RecordBatch> {
+        let (blob, range, checksum) = match &self.place {
             Place::Memory(rows) => return Ok(rows.clone()),
-            Place::File { blob, range, checksum, budget } => (blob, range, checksum, budget),
+            Place::File { blob, range, checksum, .. } => (blob, range, checksum),
         };
         let damaged = |reason: &dyn Display| {
             let (place, start) = (blob.place(), range.start);
@@ -91,8 +112,7 @@ impl Rows {
         if xxh3_64(&bytes) != *checksum {
             return Err(damaged(&"their checksum is wrong"));
         }
-        let charge = Arc::new(budget.charge(bytes.len()));
-        let mut bytes = counted::buffer(Buffer::from(bytes), &charge);
+        let mut bytes = wrap(Buffer::from(bytes));
         let rows = StreamDecoder::new().decode(&mut bytes).map_err(|error| damaged(&error))?;
         rows.ok_or_else(|| damaged(&"there is nothing"))
     }
@@ -111,7 +131,7 @@ impl Rows {
 
     /// Moves those of the rows that are in memory to one new file. Returns the parts of each of `all`, in order. Waits while
     /// the disk is full.
-    pub(super) fn write(
+    pub(crate) fn write(
         all: Vec<Rows>,
         storage: &Arc<dyn Storage>,
         disk_full: &DiskFullGate,
@@ -122,8 +142,8 @@ impl Rows {
             Error::data(format!("rows of a transaction cannot be written to a file: {error}"))
         };
         let name = format!("rows-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut file =
-            disk_full.wait_for(|| storage.create(&name)).map_err(|error| failed(&error))?;
+        let mut file = when_there_is_room(disk_full, || storage.create(&name))
+            .map_err(|error| failed(&error))?;
         let mut written: Vec<std::result::Result<Vec<_>, Rows>> = Vec::with_capacity(all.len());
         for rows in all {
             let Some(batch) = rows.in_memory() else {
@@ -139,12 +159,13 @@ impl Rows {
                 stream.write(&part)?;
                 let bytes = stream.into_inner()?;
                 let start = file.len();
-                disk_full.wait_for(|| file.append(&bytes)).map_err(|error| failed(&error))?;
+                when_there_is_room(disk_full, || file.append(&bytes))
+                    .map_err(|error| failed(&error))?;
                 parts.push((part.num_rows(), start..file.len(), xxh3_64(&bytes)));
             }
             written.push(Ok(parts));
         }
-        let blob = disk_full.wait_for(|| file.seal()).map_err(|error| failed(&error))?;
+        let blob = when_there_is_room(disk_full, || file.seal()).map_err(|error| failed(&error))?;
         let blob = TemporaryBlob::new(storage.clone(), blob);
         let rows = |(count, range, checksum)| Rows {
             count,
@@ -220,4 +241,19 @@ mod tests {
         drop(name);
         assert_eq!(budget.used(), 0);
     }
+}
+
+/// Waits while the disk is full, until this thread should end what it does.
+fn when_there_is_room<R>(
+    disk_full: &DiskFullGate,
+    mut act: impl FnMut() -> alluvium_storage::Result<R>,
+) -> alluvium_storage::Result<R> {
+    disk_full.wait_for(|| match interrupt::is_requested() {
+        false => act(),
+        true => Err(alluvium_storage::Error::Io {
+            place: "it".to_owned(),
+            operation: "write",
+            cause: ErrorKind::Interrupted.into(),
+        }),
+    })
 }

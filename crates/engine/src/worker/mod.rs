@@ -21,6 +21,8 @@ mod installed;
 mod pool;
 mod progress;
 mod readers;
+#[cfg(test)]
+mod stale;
 mod thread;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId};

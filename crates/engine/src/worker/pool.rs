@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
+use alluvium_sql::stack;
 use alluvium_trace::memory::{DiskFullGate, StateContext};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
@@ -27,15 +28,18 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Wakes workers that sleep, or wait for room on the disk, when the engine is poisoned.
+/// Wakes workers that sleep, and those that wait for room on the disk when the engine is poisoned.
 struct Alarm {
     threads: Vec<Thread>,
     disk_full: DiskFullGate,
+    poison: Arc<Poison>,
 }
 
 impl Waited for Alarm {
     fn wake(&self) {
-        self.disk_full.give_up();
+        if self.poison.is_spread() {
+            self.disk_full.give_up();
+        }
         self.threads.iter().for_each(Thread::unpark);
     }
 }
@@ -54,9 +58,11 @@ impl Pool {
             workers => CommunicationConfig::Process(workers),
         };
         let (allocators, _) = communication.try_build().map_err(start)?;
-        let disk_full = context.disk_full().clone();
-        let alarm = Arc::new(Alarm { threads: Vec::new(), disk_full: disk_full.clone() });
-        let mut pool = Self { workers: Vec::with_capacity(workers), alarm };
+        let alarm = |threads| {
+            let (disk_full, poison) = (context.disk_full().clone(), poison.clone());
+            Arc::new(Alarm { threads, disk_full, poison })
+        };
+        let mut pool = Self { workers: Vec::with_capacity(workers), alarm: alarm(Vec::new()) };
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
@@ -72,11 +78,12 @@ impl Pool {
             };
             let thread = Builder::new()
                 .name(format!("alluvium-{index}"))
+                .stack_size(stack::THREAD)
                 .spawn(run)
                 .map_err(|error| start(format!("no thread for a worker: {error}")))?;
             pool.workers.push(Worker { commands, thread: Some(thread) });
         }
-        pool.alarm = Arc::new(Alarm { threads: pool.threads().cloned().collect(), disk_full });
+        pool.alarm = alarm(pool.threads().cloned().collect());
         poison.register(&pool.alarm);
         Ok(pool)
     }

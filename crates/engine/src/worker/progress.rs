@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::command::DataflowId;
 use crate::clock::Moment;
 use crate::error::Result;
+use crate::interrupt;
 use crate::poison::{Poison, Waited};
 
 /// What one worker publishes of one dataflow that has caught up.
@@ -169,6 +170,7 @@ impl Progress {
         let mut state = self.state.lock();
         loop {
             self.poison.check()?;
+            interrupt::check()?;
             if condition(&state) {
                 return Ok(state);
             }

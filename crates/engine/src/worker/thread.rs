@@ -7,8 +7,8 @@ use std::sync::Arc;
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, Failure};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use crossbeam_channel::Receiver;
@@ -297,5 +297,5 @@ impl Worker {
 
 /// The rows and weights of a committed change; ends the worker, with the reason, if they cannot be read.
 fn loaded(change: &TableChange) -> (RecordBatch, Option<ScalarBuffer<i64>>) {
-    change.load().unwrap_or_else(|error| panic!("{error}"))
+    change.load().unwrap_or_else(|error| Failure::raise(error))
 }

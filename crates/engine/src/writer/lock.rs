@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::Result;
+use crate::interrupt;
 use crate::poison::{Poison, Waited};
 
 /// Serialises writers. A transaction holds the lock from its first statement to its last, and it may be released on
@@ -30,6 +31,7 @@ impl WriteLock {
         let mut held = self.held.lock();
         loop {
             self.poison.check()?;
+            interrupt::check()?;
             if !*held {
                 *held = true;
                 return Ok(WriteGuard(self.clone()));

@@ -1,8 +1,11 @@
 //! The engine as its users meet it.
 
 mod copy;
+mod deep;
 mod definitions;
+mod explosions;
 mod failures;
+mod interrupts;
 mod large;
 mod memory;
 mod now;

@@ -15,6 +15,7 @@
 //! | [`queued`](MemoryPolicy::queued) | 1/16 | at least 64 KiB | above it producers wait: rows queue between workers |
 //! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time |
 //! | [`refused`](MemoryPolicy::refused) | 1/16 | 64 KiB to 16 MiB | refused rows that are kept to be queried |
+//! | [`group`](MemoryPolicy::group) | 1/8 | 4 MiB more, at most 1 GiB | the rows of a group that is recomputed as a whole |
 //! | [`prefetch`](MemoryPolicy::prefetch) | 1/16 | at most 8 MiB | the most that one prefetch asks a file for |
 //! | [`scan_windows`](MemoryPolicy::scan_windows) | 1/32 | | read-ahead of all files that are scanned together |
 //! | [`retained_buffer`](MemoryPolicy::retained_buffer) | 1/64 | | the most that an emptied buffer keeps allocated |
@@ -48,6 +49,8 @@ pub struct MemoryPolicy {
     pub portion: usize,
     /// Refused rows, with the reasons, that are kept to be queried.
     pub refused: usize,
+    /// The rows of a group that is recomputed as a whole; a larger one is an error.
+    pub group: usize,
     /// The most that is asked for in one prefetch.
     pub prefetch: usize,
     /// Read-ahead of all files that are scanned together.
@@ -66,6 +69,7 @@ pub struct MemoryPolicy {
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
+const GIB: usize = 1 << 30;
 
 impl MemoryPolicy {
     /// The thresholds for a limit of `limit` bytes.
@@ -81,6 +85,7 @@ impl MemoryPolicy {
             queued: (limit / 16).max(64 * KIB),
             portion: (limit / 16).clamp(256 * KIB, 16 * MIB),
             refused: (limit / 16).clamp(64 * KIB, 16 * MIB),
+            group: (limit / 8).saturating_add(4 * MIB).min(GIB),
             prefetch: (limit / 16).min(8 * MIB),
             scan_windows: limit / 32,
             retained_buffer: limit / 64,

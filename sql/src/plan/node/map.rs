@@ -242,7 +242,8 @@ impl Operator for RowMap {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let rows = rendering.rows(self.input);
         let (filter, project) = (self.filter.clone(), self.project.clone());
-        let (rows, errors) = map(rows, filter, project, self.schema.clone());
+        let context = rendering.context();
+        let (rows, errors) = map(rows, filter, project, self.schema.clone(), &context);
         if self.fallible {
             rendering.report(errors);
         }

@@ -103,6 +103,7 @@ struct UnnestRows {
 
 impl Operator for UnnestRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
-        unnest(rendering.rows(self.input), self.lists.clone(), self.schema.clone())
+        let (lists, schema) = (self.lists.clone(), self.schema.clone());
+        unnest(rendering.rows(self.input), lists, schema, &rendering.context())
     }
 }

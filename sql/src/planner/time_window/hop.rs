@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_dataflow::map::Bounded;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
@@ -17,7 +18,7 @@ use super::nanoseconds;
 /// `hop_starts(time, slide, size, offset)`: see [`HopStarts`].
 pub(super) static HOP_STARTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(4, Volatility::Immutable);
-    Arc::new(ScalarUDF::from(HopStarts { signature }))
+    Bounded::function(Arc::new(ScalarUDF::from(HopStarts { signature })), sizes)
 });
 
 /// The starts, in ascending order, of all windows of length `size` that contain `time` and start a multiple of `slide` away
@@ -61,6 +62,16 @@ impl ScalarUDFImpl for HopStarts {
         };
         Ok(ColumnarValue::Array(Arc::new(windows.starts(&times)?)))
     }
+}
+
+/// The bytes of each list.
+fn sizes(arguments: &ScalarFunctionArgs) -> Result<Vec<u64>> {
+    let [_, slide, size, _] = &arguments.args[..] else {
+        return internal_err!("hop_starts takes four arguments");
+    };
+    let unit = TimeUnit::Nanosecond;
+    let each = (length(size, unit)? / length(slide, unit)?.max(1)).unsigned_abs() + 1;
+    Ok(vec![each.saturating_mul(size_of::<i64>() as u64); arguments.number_rows])
 }
 
 fn element(time: &DataType) -> FieldRef {

@@ -9,6 +9,25 @@ use proptest::prelude::*;
 use super::*;
 use crate::delta::Times;
 
+/// All that becomes of a delta.
+struct Mapped {
+    rows: Vec<Delta<u64>>,
+    errors: Option<Delta<u64>>,
+}
+
+impl Evaluation {
+    fn map(&self, delta: &Delta<u64>) -> Mapped {
+        let mut work = Work::new(delta.clone());
+        let (mut rows, mut errors) = (Vec::new(), Vec::new());
+        while let Some(produced) = self.advance(&mut work) {
+            rows.extend(Some(produced.rows).filter(|rows| !rows.is_empty()));
+            errors.extend(produced.errors);
+        }
+        let errors = (!errors.is_empty()).then(|| Delta::concat(&errors));
+        Mapped { rows, errors }
+    }
+}
+
 fn column(name: &str, index: usize) -> Expression {
     Arc::new(Column::new(name, index))
 }

@@ -1,4 +1,19 @@
-//! The functions that SQL can call: DataFusion's, and ours in place of some or beside them.
+//! The functions that SQL can call: all of DataFusion's, and those that DataFusion lacks or gets wrong.
+//!
+//! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
+//! - `sum` does not wrap around; `percentile` interpolates exactly.
+//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out.
+//! - `similar_to` has the patterns of the standard.
+
+mod arg_extremes;
+mod date_bin;
+mod date_part;
+mod date_trunc;
+mod extremes;
+mod percentile;
+mod similar_to;
+mod sum;
+mod to_timestamp;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -6,11 +21,12 @@ use std::sync::{Arc, LazyLock};
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
-use super::arg_extremes;
+use super::growth;
 use super::named_casts::NamedCasts;
 use super::now;
 use super::operators::Operators;
-use super::sum;
+
+pub(super) use self::similar_to::as_regular_expression;
 
 /// Functions by name, aliases included.
 pub(crate) struct Functions {
@@ -27,13 +43,19 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let scalar = datafusion_functions::all_default_functions()
         .into_iter()
         .chain(datafusion_functions_nested::all_default_nested_functions());
+    // A later function replaces an earlier one of the same name.
+    let mut scalar = by_name(
+        scalar.chain(now::functions()).chain(to_timestamp::functions()).chain([
+            date_bin::function(),
+            date_trunc::function(),
+            date_part::function(),
+        ]),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    growth::bound(&mut scalar);
     Functions {
-        // A later function replaces an earlier one of the same name.
-        scalar: by_name(
-            scalar.chain(now::functions()),
-            |function| function.name(),
-            |function| function.aliases(),
-        ),
+        scalar,
         higher_order: by_name(
             datafusion_functions_nested::all_default_higher_order_functions(),
             |function| function.name(),
@@ -43,7 +65,8 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             datafusion_functions_aggregate::all_default_aggregate_functions()
                 .into_iter()
                 .chain(arg_extremes::functions())
-                .chain([sum::function()]),
+                .chain(extremes::functions())
+                .chain([sum::function(), percentile::function()]),
             |function| function.name(),
             |function| function.aliases(),
         ),
@@ -56,7 +79,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
             Arc::new(datafusion_functions_nested::planner::NestedFunctionPlanner),
             Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
-            Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
+            Arc::new(date_part::Extract),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
             Arc::new(NamedCasts),
             Arc::new(Operators),
@@ -98,6 +121,13 @@ pub(crate) fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind>
 /// The names of all functions that can be called without OVER.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys()).map(String::as_str)
+}
+
+/// The own name of the scalar function that has this name, which may be an alias.
+pub(crate) fn scalar_name(name: &str) -> Option<&'static str> {
+    let function = FUNCTIONS.scalar.get(name)?;
+    let own = FUNCTIONS.scalar.get(function.name())?;
+    Arc::ptr_eq(function, own).then(|| own.name())
 }
 
 fn by_name<F>(

@@ -68,27 +68,40 @@ impl AggregateUDFImpl for ArgExtreme {
         let [value, rank] = args.expr_fields else {
             return exec_err!("{} takes two arguments", self.name);
         };
-        let options = SortOptions { descending: self.descending, nulls_first: false };
-        let types = [rank, value].map(|field| (field.data_type().clone(), options));
-        let codec = KeyCodec::with_order(types.to_vec())
-            .map_err(|error| plan_datafusion_err!("{}: {error}", self.name))?;
-        Ok(Box::new(First {
-            codec,
-            key: None,
-            value: ScalarValue::try_from(value.data_type())?,
-            rank: ScalarValue::try_from(rank.data_type())?,
-        }))
+        let first = First::new(self.name, value.data_type(), rank.data_type(), self.descending)?;
+        Ok(Box::new(first))
     }
 }
 
 /// The first row in the order of rank and value.
 #[derive(Debug)]
-struct First {
+pub(super) struct First {
     codec: KeyCodec,
     /// The bytes of its rank and value, if there is a row.
     key: Option<Vec<u8>>,
     value: ScalarValue,
     rank: ScalarValue,
+}
+
+impl First {
+    /// For values and ranks of these types; `name` is that of the function.
+    pub(super) fn new(
+        name: &str,
+        value: &DataType,
+        rank: &DataType,
+        descending: bool,
+    ) -> Result<Self> {
+        let options = SortOptions { descending, nulls_first: false };
+        let types = [rank, value].map(|kind| (kind.clone(), options));
+        let codec = KeyCodec::with_order(types.to_vec())
+            .map_err(|error| plan_datafusion_err!("{name}: {error}"))?;
+        Ok(Self {
+            codec,
+            key: None,
+            value: ScalarValue::try_from(value)?,
+            rank: ScalarValue::try_from(rank)?,
+        })
+    }
 }
 
 impl Accumulator for First {

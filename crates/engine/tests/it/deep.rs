@@ -1,0 +1,126 @@
+//! Deep, wide and long statements, in one process and on threads with the usual stack: none aborts it.
+
+use alluvium::Engine;
+
+use crate::support::{engine_with, query};
+
+const TABLE: &str =
+    "CREATE TABLE t (a INT, b TEXT, c BOOLEAN); INSERT INTO t VALUES (1, 'x', true);";
+
+/// Executes `sql` as a query and as a view over `t`; whether it is refused, it is refused in both.
+fn both(engine: &Engine, select: &str) -> Result<Vec<String>, String> {
+    let view = engine.execute(&format!("CREATE MATERIALIZED VIEW v AS {select}"));
+    let query = engine.query(select).map(|rows| crate::support::lines(&rows));
+    match (view, query) {
+        (Ok(_), Ok(rows)) => {
+            assert_eq!(crate::support::query(engine, "SELECT * FROM v"), rows, "{}", start(select));
+            engine.execute("DROP VIEW v").expect("it is dropped");
+            Ok(rows)
+        }
+        (Err(view), Err(_)) => Err(view.to_string()),
+        (view, query) => panic!("{}: {view:?}, {query:?}", start(select)),
+    }
+}
+
+fn start(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+fn chain(operator: &str, length: usize, term: impl Fn(usize) -> String) -> String {
+    (0..length).map(term).collect::<Vec<_>>().join(operator)
+}
+
+#[test]
+fn a_condition_of_thousands_of_terms_has_its_answer() {
+    let engine = engine_with(1, TABLE);
+    for condition in [
+        chain(" OR ", 3_000, |number| format!("a = {}", 3_000 - number)),
+        chain(" AND ", 3_000, |number| format!("a <> {}", number + 2)),
+        chain(" OR ", 500, |number| format!("(a = {number} AND b = 'x')")),
+    ] {
+        let rows = both(&engine, &format!("SELECT a FROM t WHERE {condition}"));
+        assert_eq!(rows.expect("it is planned"), ["1"]);
+    }
+}
+
+#[test]
+fn chains_as_long_as_the_limit_work_and_longer_ones_are_refused() {
+    let engine = engine_with(1, TABLE);
+    let sum = |terms: usize| format!("SELECT {} AS x FROM t", vec!["a"; terms].join(" + "));
+    assert_eq!(both(&engine, &sum(400)).expect("it is planned"), ["400"]);
+    assert!(both(&engine, &sum(20_000)).expect_err("it is refused").contains("more than 1000"));
+    let text = |terms: usize| format!("SELECT {} AS x FROM t", vec!["b"; terms].join(" || "));
+    assert_eq!(both(&engine, &text(400)).expect("it is planned"), ["x".repeat(400)]);
+    assert!(both(&engine, &text(20_000)).is_err());
+    engine.execute(&format!("UPDATE t SET a = {}", vec!["a"; 400].join(" + "))).expect("it works");
+    assert_eq!(query(&engine, "SELECT a FROM t"), ["400"]);
+}
+
+#[test]
+fn set_operations_of_hundreds_of_terms_work() {
+    let engine = engine_with(1, TABLE);
+    let select = |number: usize| format!("SELECT a + {number} AS x FROM t");
+    for operator in [" UNION ", " UNION ALL "] {
+        let rows = both(&engine, &chain(operator, 150, select)).expect("it is planned");
+        assert_eq!(rows.len(), 150);
+    }
+    for operator in [" EXCEPT ", " INTERSECT "] {
+        both(&engine, &chain(operator, 20, select)).expect("it is planned");
+        both(&engine, &chain(operator, 20_000, select)).expect_err("it is refused");
+    }
+}
+
+#[test]
+fn nothing_that_nests_aborts_the_process() {
+    let engine = engine_with(2, TABLE);
+    let nested = |open: &str, inner: &str, close: &str, depth: usize| {
+        format!("SELECT {}{inner}{} AS x FROM t", open.repeat(depth), close.repeat(depth))
+    };
+    for (open, inner, close) in [
+        ("NOT ", "c", ""),
+        ("- ", "a", ""),
+        ("INTERVAL ", "'1' DAY", ""),
+        ("CASE WHEN c THEN 1 ELSE ", "0", " END"),
+        ("CAST(", "a", " AS INT)"),
+        ("ABS(", "a", ")"),
+        ("ROW(", "a", ")"),
+        ("POW(", "a", ", 1)"),
+        ("[", "a", "]"),
+        ("{'a': ", "a", "}"),
+        ("(SELECT ", "1", ")"),
+        ("a IN (SELECT a FROM t WHERE ", "c", ")"),
+        ("EXISTS (", "SELECT 1", ")"),
+    ] {
+        for depth in [2, 10, 45, 100, 10_000] {
+            let select = nested(open, inner, close, depth);
+            let view = engine.execute(&format!("CREATE OR REPLACE VIEW v AS {select}"));
+            let refused = (view.is_err(), engine.query(&select).is_err());
+            assert!(depth < 50 || refused == (true, true), "{open} {depth}: {refused:?}");
+        }
+    }
+    for (open, close) in [("(SELECT * FROM ", ")"), ("(", ")")] {
+        for depth in [10, 10_000] {
+            let from = format!("{}t{}", open.repeat(depth), close.repeat(depth));
+            let _ = both(&engine, &format!("SELECT a FROM {from}"));
+        }
+    }
+    assert_eq!(query(&engine, "SELECT a FROM t"), ["1"]);
+}
+
+#[test]
+fn plain_views_on_each_other_work_up_to_a_limit() {
+    let engine = engine_with(1, TABLE);
+    engine.execute("CREATE VIEW v0 AS SELECT a FROM t").expect("it is created");
+    let ones = " + 1".repeat(40);
+    let refused = (1..700).find_map(|number| {
+        let below = number - 1;
+        let view = format!("CREATE VIEW v{number} AS SELECT a{ones} AS a FROM v{below}");
+        engine.execute(&view).err().map(|error| (number, error.to_string()))
+    });
+    let (number, message) = refused.expect("it ends before 700");
+    assert!(message.contains("levels deep") && message.contains("materialize"), "{message}");
+    assert!(number > 10, "{number}");
+    let last = format!("SELECT a FROM v{}", number - 1);
+    assert_eq!(query(&engine, &last), [format!("{}", 1 + 40 * (number - 1))]);
+    engine.execute("DROP TABLE t CASCADE").expect("all are dropped");
+}

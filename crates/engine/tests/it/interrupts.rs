@@ -1,0 +1,95 @@
+//! An interrupt ends calls before they are done, and leaves nothing behind.
+
+use std::fmt::Debug;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use alluvium::{Engine, Error, Result};
+
+use crate::support::{engine_with, query, settled, without_hanging};
+
+/// A query that takes minutes.
+const LONG: &str = "SELECT COUNT(*) FROM t AS a, t AS b, t AS c";
+
+/// An engine with a table of 5,000 rows.
+fn engine() -> Engine {
+    engine_with(2, "CREATE TABLE t (id BIGINT); INSERT INTO t SELECT UNNEST(range(0, 5000))")
+}
+
+fn assert_interrupted<R: Debug>(result: Result<R>) {
+    assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
+}
+
+/// Runs `call` and interrupts it after a while, when it waits or works.
+fn interrupt<R: Debug + Send + 'static>(
+    engine: &Engine,
+    call: impl FnOnce(&Engine) -> Result<R> + Send + 'static,
+) {
+    let (engine, interrupt) = (engine.clone(), engine.interrupt());
+    let watched = interrupt.clone();
+    let (started, starts) = mpsc::channel();
+    let caller = thread::spawn(move || {
+        started.send(()).expect("the test waits");
+        watched.watch(|| call(&engine))
+    });
+    starts.recv().expect("the thread starts");
+    thread::sleep(Duration::from_millis(200));
+    interrupt.request();
+    assert_interrupted(without_hanging(move || caller.join().expect("the call returns")));
+}
+
+#[test]
+fn calls_that_wait_are_interrupted() {
+    let engine = engine();
+    interrupt(&engine, |engine| engine.wait(1_000_000));
+    let transaction = engine.begin().expect("nobody else writes");
+    interrupt(&engine, |engine| engine.begin().map(drop));
+    interrupt(&engine, |engine| engine.execute("DROP TABLE t"));
+    transaction.commit().expect("it holds the lock");
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5000"]);
+}
+
+#[test]
+fn queries_are_interrupted_and_what_they_would_have_written_is_not_there() {
+    let engine = engine();
+    interrupt(&engine, |engine| engine.query(LONG));
+    interrupt(&engine, |engine| engine.execute(&format!("INSERT INTO t {LONG}")));
+    interrupt(&engine, |engine| {
+        engine.execute(&format!("BEGIN; DELETE FROM t WHERE id < 10; INSERT INTO t {LONG}; COMMIT"))
+    });
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5000"]);
+}
+
+/// Its dataflow is removed while it is filled.
+#[test]
+fn a_view_whose_creation_is_interrupted_does_not_exist() {
+    let engine = engine();
+    for kind in ["VIEW", "MATERIALIZED VIEW"] {
+        let sql = format!(
+            "CREATE {kind} v AS SELECT a.id + b.id AS s, COUNT(*) AS n FROM t AS a, t AS b GROUP BY 1"
+        );
+        interrupt(&engine, move |engine| engine.execute(&sql));
+        assert!(engine.query("SELECT * FROM v").is_err());
+    }
+    let create = "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t";
+    without_hanging(move || {
+        engine.execute(create).expect("the name is free");
+        engine.execute("INSERT INTO t VALUES (1)").expect("the table is there");
+        assert_eq!(settled(&engine, "SELECT * FROM v"), ["5001"]);
+    });
+}
+
+#[test]
+fn a_request_lasts_until_it_is_cleared_and_only_for_those_who_watch_it() {
+    let engine = engine();
+    let interrupt = engine.interrupt();
+    interrupt.request();
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5000"]);
+    interrupt.watch(|| {
+        assert_interrupted(engine.query("SELECT COUNT(*) FROM t"));
+        assert_interrupted(engine.execute("INSERT INTO t VALUES (1)"));
+        interrupt.clear();
+        assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5000"]);
+    });
+}

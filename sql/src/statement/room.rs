@@ -1,0 +1,59 @@
+//! The stack that a statement needs, by its tokens.
+
+use std::mem;
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::{Error, Position, Result};
+use crate::stack;
+
+/// The largest number of tokens one after the other in one element of a list.
+const LONGEST_CHAIN: usize = 250_000;
+
+/// Reads a statement of these tokens on a stack on which the parser's tree can be walked and dropped. Also returns a bound
+/// of the depth of the tree.
+pub(super) fn with_room<R>(
+    tokens: Vec<TokenWithSpan>,
+    read: impl FnOnce(Vec<TokenWithSpan>) -> Result<R>,
+) -> Result<(R, usize)> {
+    let chain = chain(&tokens);
+    if chain > LONGEST_CHAIN {
+        let start = tokens.first().and_then(|token| Position::of_span(token.span));
+        return Err(Error::new("this statement is too long a chain of operators", start));
+    }
+    stack::with_bytes((512 << 10) + chain * (4 << 10), || read(tokens)).map(|read| (read, chain))
+}
+
+/// A bound of the depth of the syntax tree: the largest number of tokens one after the other, where a bracket counts with
+/// its contents, and of a list only its longest element.
+fn chain(tokens: &[TokenWithSpan]) -> usize {
+    /// The length of the element so far, and of the longest one.
+    #[derive(Default)]
+    struct List {
+        element: usize,
+        longest: usize,
+    }
+
+    impl List {
+        fn end(&self) -> usize {
+            self.longest.max(self.element)
+        }
+    }
+
+    let mut open = Vec::new();
+    let mut list = List::default();
+    for token in tokens {
+        list.element += 1;
+        match token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => open.push(mem::take(&mut list)),
+            Token::RParen | Token::RBracket | Token::RBrace => {
+                let inner = list.end();
+                list = open.pop().unwrap_or_default();
+                list.element += inner;
+            }
+            Token::Comma => list = List { element: 0, longest: list.end() },
+            _ => {}
+        }
+    }
+    open.iter().map(List::end).sum::<usize>() + list.end()
+}
