@@ -18,12 +18,9 @@ use super::extent::Extent;
 use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::lateral;
-<<<<<<< HEAD
 use super::merged::{self, MergingPlanner};
-use super::numbers;
-=======
 use super::microseconds::in_microseconds;
->>>>>>> main
+use super::numbers;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
@@ -47,19 +44,13 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     Arc::new(options)
 });
 
-<<<<<<< HEAD
+/// The largest number of levels of a DEFAULT, which every INSERT evaluates.
+const DEEPEST_DEFAULT: usize = 100;
+
 /// Table functions, and joins that merge columns.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
     vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner), Arc::new(MergingPlanner)]
 });
-=======
-/// The largest number of levels of a DEFAULT, which every INSERT evaluates.
-const DEEPEST_DEFAULT: usize = 100;
-
-/// Table functions.
-static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
-    LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
->>>>>>> main
 
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
@@ -77,25 +68,18 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
-<<<<<<< HEAD
-    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral) and frames by
-    /// [`frame_bounds`](super::frame_bounds).
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
+    /// [`frame_bounds`](super::frame_bounds), numbers by [`numbers`](super::numbers) and some expressions by
+    /// [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
+        corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
         merged::qualify(&mut statement, self.catalog);
         let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
-        let plan = lateral::unnest_in_place(plan)?;
-        numbers::meet(plan, into_table).and_then(frame_bounds::corrected)
-=======
-    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
-    /// [`frame_bounds`](super::frame_bounds) and some expressions by [`corrections`](super::corrections).
-    pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
-        corrections::in_syntax(&mut statement);
-        let plan = self.planner().sql_statement_to_plan(statement)?;
         lateral::unnest_in_place(plan)
+            .and_then(|plan| numbers::meet(plan, into_table))
             .and_then(frame_bounds::corrected)
             .and_then(corrections::in_plan)
->>>>>>> main
     }
 }
 

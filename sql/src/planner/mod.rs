@@ -7,19 +7,11 @@
 //!
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
-<<<<<<< HEAD
-//! - `frame_bounds` corrects window frames.
+//! - `frame_bounds` corrects window frames, `corrections` other expressions.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
-//! - `arg_extremes` has aggregates that DataFusion lacks, `sum` a sum that does not wrap around.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
-//!   refuses constants that overflow.
-=======
-//! - `frame_bounds` corrects window frames, `corrections` other expressions.
-//! - `operators` plans `^` and numbers.
-//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow, and
-//!   `extent` plans that are too large.
->>>>>>> main
+//!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
@@ -34,17 +26,12 @@ mod extent;
 mod filter_push_down;
 mod frame_bounds;
 mod functions;
-<<<<<<< HEAD
+mod growth;
 mod hopeless;
 mod in_lists;
 mod lateral;
 mod merged;
-=======
-mod growth;
-mod in_lists;
-mod lateral;
 mod microseconds;
->>>>>>> main
 mod named_casts;
 mod now;
 mod numbers;

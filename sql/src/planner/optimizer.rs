@@ -35,11 +35,8 @@ use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
-<<<<<<< HEAD
-use super::numbers::ExactNumbers;
-=======
 use super::microseconds::Microseconds;
->>>>>>> main
+use super::numbers::ExactNumbers;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -55,12 +52,9 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
-<<<<<<< HEAD
             Arc::new(ExactNumbers),
-=======
             Arc::new(Microseconds),
             Arc::new(TextToInterval),
->>>>>>> main
             Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));

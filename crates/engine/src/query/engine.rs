@@ -2,13 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-<<<<<<< HEAD
-use alluvium_sql::planner::{CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown};
-=======
 use alluvium_sql::planner::{
-    CrossJoinElimination, DisjointLists, FilterPushDown, Microseconds, TextToInterval,
+    CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, Microseconds, TextToInterval,
 };
->>>>>>> main
 use arrow::array::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::DataFusionError;
@@ -90,12 +86,9 @@ impl QueryEngine {
                 .with_default_features()
                 .with_optimizer_rules(rules())
                 .with_physical_optimizer_rules(physical_rules())
-<<<<<<< HEAD
                 .with_analyzer_rule(Arc::new(ExactNumbers))
-=======
                 .with_analyzer_rule(Arc::new(Microseconds))
                 .with_analyzer_rule(Arc::new(TextToInterval))
->>>>>>> main
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
