@@ -10,7 +10,7 @@ use arrow::compute::kernels::length::length;
 use arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
-use datafusion_common::Result;
+use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 /// The functions by name, and the sizes of their results.
@@ -82,6 +82,17 @@ fn measured(
     Ok(numbers.iter().map(|number| number.map(i128::from)).collect())
 }
 
+/// Results of fewer bytes together need no closer look.
+const SMALL: u64 = 1 << 20;
+
+/// The bytes of an argument for all results, or more.
+fn bytes(argument: &ColumnarValue, arguments: &ScalarFunctionArgs) -> u64 {
+    match argument {
+        ColumnarValue::Array(array) => array.get_buffer_memory_size() as u64,
+        ColumnarValue::Scalar(value) => (value.size() * results(arguments)) as u64,
+    }
+}
+
 /// The bytes of texts, or the elements of lists.
 fn lengths(argument: Option<&ColumnarValue>) -> Result<Numbers> {
     measured(argument, |array| Ok(length(array)?))
@@ -105,6 +116,10 @@ fn pad(arguments: &ScalarFunctionArgs) -> Result<Vec<u64>> {
 
 /// Texts one after the other; separators between them count once for each.
 fn joined(arguments: &ScalarFunctionArgs) -> Result<Vec<u64>> {
+    let all: u64 = arguments.args.iter().map(|argument| bytes(argument, arguments)).sum();
+    if all <= SMALL {
+        return Ok(vec![all]);
+    }
     let mut sizes = vec![0_u64; results(arguments)];
     for argument in &arguments.args {
         let is_text = matches!(
@@ -121,6 +136,13 @@ fn joined(arguments: &ScalarFunctionArgs) -> Result<Vec<u64>> {
 
 fn replace(arguments: &ScalarFunctionArgs) -> Result<Vec<u64>> {
     let args = &arguments.args;
+    if let [text, _, ColumnarValue::Scalar(ScalarValue::Utf8(Some(to)))] = &args[..] {
+        let text = bytes(text, arguments);
+        let most = (text + results(arguments) as u64).saturating_mul(1 + to.len() as u64);
+        if most <= SMALL {
+            return Ok(vec![most]);
+        }
+    }
     let [text, from, to] = [0, 1, 2].map(|place| args.get(place));
     let numbers = [lengths(text)?, lengths(from)?, lengths(to)?];
     let most = each(arguments, numbers, |[text, from, to]| text + (text / from.max(1) + 1) * to);

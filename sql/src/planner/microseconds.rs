@@ -25,6 +25,7 @@ pub(crate) fn in_microseconds(kind: &DataType) -> DataType {
         DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
             DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
         }
+        DataType::Duration(TimeUnit::Nanosecond) => DataType::Duration(TimeUnit::Microsecond),
         DataType::List(item) => DataType::List(field(item)),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
         DataType::Map(entries, sorted) => DataType::Map(field(entries), *sorted),
@@ -68,6 +69,10 @@ fn replaced(expression: Expr) -> Result<Transformed<Expr>> {
         Expr::Literal(ScalarValue::TimestampNanosecond(time, zone), metadata) => {
             let time = time.map(|time| time.div_euclid(1_000));
             Transformed::yes(Expr::Literal(ScalarValue::TimestampMicrosecond(time, zone), metadata))
+        }
+        Expr::Literal(ScalarValue::DurationNanosecond(length), metadata) => {
+            let length = length.map(|length| length.div_euclid(1_000));
+            Transformed::yes(Expr::Literal(ScalarValue::DurationMicrosecond(length), metadata))
         }
         expression => Transformed::no(expression),
     })

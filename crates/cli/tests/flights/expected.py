@@ -58,7 +58,9 @@ def field(value):
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (datetime.datetime, datetime.date)):
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, datetime.date):
         return value.isoformat()
     return repr(value) if isinstance(value, float) else str(value)
 

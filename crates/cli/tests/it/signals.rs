@@ -41,8 +41,10 @@ fn ended(mut child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
+/// Starts a program that does not ignore SIGHUP, though the tests may have been started by `nohup`.
 fn start(folder: &Path, arguments: &[&str]) -> Child {
-    let mut command = Command::new(binary());
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(binary());
     command.args(["--memory", "1", "--format", "csv"]).args(arguments).env("TMPDIR", folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

@@ -179,6 +179,21 @@ impl Rows {
     }
 }
 
+/// Waits while the disk is full, until this thread should end what it does.
+fn when_there_is_room<R>(
+    disk_full: &DiskFullGate,
+    mut act: impl FnMut() -> alluvium_storage::Result<R>,
+) -> alluvium_storage::Result<R> {
+    disk_full.wait_for(|| match interrupt::is_requested() {
+        false => act(),
+        true => Err(alluvium_storage::Error::Io {
+            place: "it".to_owned(),
+            operation: "write",
+            cause: ErrorKind::Interrupted.into(),
+        }),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use alluvium_storage::MemoryStorage;
@@ -241,19 +256,4 @@ mod tests {
         drop(name);
         assert_eq!(budget.used(), 0);
     }
-}
-
-/// Waits while the disk is full, until this thread should end what it does.
-fn when_there_is_room<R>(
-    disk_full: &DiskFullGate,
-    mut act: impl FnMut() -> alluvium_storage::Result<R>,
-) -> alluvium_storage::Result<R> {
-    disk_full.wait_for(|| match interrupt::is_requested() {
-        false => act(),
-        true => Err(alluvium_storage::Error::Io {
-            place: "it".to_owned(),
-            operation: "write",
-            cause: ErrorKind::Interrupted.into(),
-        }),
-    })
 }

@@ -7,8 +7,9 @@ use crate::support::{lines, query, settled};
 const MIB: usize = 1 << 20;
 
 fn engine(memory: usize, sql: &str) -> Engine {
-    let engine = Engine::builder().workers(2).memory(memory).open_in_memory().unwrap();
-    engine.execute(sql).unwrap();
+    let engine =
+        Engine::builder().workers(2).memory(memory).open_in_memory().expect("an engine starts");
+    engine.execute(sql).expect("the statements are right");
     engine
 }
 

@@ -288,3 +288,13 @@ impl SinkWriter for LinesWriter {
         Ok(())
     }
 }
+
+#[test]
+fn a_query_groups_by_whether_a_condition_is_true() {
+    let (_engine, mut session) = session(1);
+    session.execute("INSERT INTO part VALUES (1, 'a', 1), (2, 'b', 5)").expect("it inserts");
+    session
+        .execute("CREATE LOCAL VIEW dear AS SELECT DISTINCT (price > 2) IS TRUE AS c FROM part")
+        .expect("a view");
+    assert_eq!(rows(&mut session, "SELECT c FROM dear ORDER BY c"), ["false", "true"]);
+}

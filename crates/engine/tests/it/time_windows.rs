@@ -30,9 +30,9 @@ fn compare(view: &str, expected: impl Fn(&[(i64, i64)]) -> Vec<Windowed>) {
             let mut rows: Vec<(i64, i64)> = Vec::new();
             for step in 0..25 {
                 change(&engine, &mut random, &mut rows);
-                let read = "SELECT k, CAST(ts AS BIGINT) / 1000000000, \
-                            CAST(window_start AS BIGINT) / 1000000000, \
-                            CAST(window_end AS BIGINT) / 1000000000 FROM w";
+                let read = "SELECT k, CAST(ts AS BIGINT) / 1000000, \
+                            CAST(window_start AS BIGINT) / 1000000, \
+                            CAST(window_end AS BIGINT) / 1000000 FROM w";
                 let found = settled(&engine, read);
                 let windowed = expected(&rows).into_iter();
                 let mut lines: Vec<String> =

@@ -73,7 +73,12 @@ impl ScalarUDFImpl for Completed {
         let function = match (self.name(), arguments.args.first().map(ColumnarValue::data_type)) {
             // DataFusion's has the range of nanoseconds.
             ("to_timestamp", Some(kind)) if kind.is_integer() => &self.seconds,
-            ("to_timestamp", Some(kind)) if kind.is_string() => &self.microseconds,
+            ("to_timestamp", Some(kind)) if kind.is_string() => {
+                if let [text] = &arguments.args[..] {
+                    return text.cast_to(&result, None);
+                }
+                &self.microseconds
+            }
             _ => &self.function,
         };
         Self::completed(function, arguments)?.cast_to(&result, None)
@@ -83,6 +88,8 @@ impl ScalarUDFImpl for Completed {
 impl Completed {
     /// The result of a function, whose formats are completed.
     fn completed(function: &ScalarUDF, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        // Its result may have another unit than what is promised here.
+        let function = function.inner();
         let is_text = |value: &ColumnarValue| {
             matches!(value.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
         };

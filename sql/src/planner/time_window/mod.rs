@@ -150,7 +150,7 @@ impl Duration {
 
     /// The length as a duration: adding a duration to a time adds numbers, unlike adding an interval.
     fn duration(self) -> Expr {
-        lit(ScalarValue::DurationNanosecond(Some(self.0)))
+        lit(ScalarValue::DurationMicrosecond(Some(self.0.div_euclid(1_000))))
     }
 }
 
@@ -179,7 +179,8 @@ fn tumbling(rows: LogicalPlan, time: Column, windows: Windows) -> Result<Logical
             DataType::Timestamp(_, zone) => zone.clone(),
             _ => None,
         };
-        arguments.push(lit(ScalarValue::TimestampNanosecond(Some(windows.offset.0), zone)));
+        let origin = windows.offset.0.div_euclid(1_000);
+        arguments.push(lit(ScalarValue::TimestampMicrosecond(Some(origin), zone)));
     }
     let start = Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::clone(&FUNCTIONS.scalar["date_bin"]),

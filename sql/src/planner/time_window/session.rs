@@ -73,10 +73,10 @@ impl WindowUDFImpl for SessionBound {
         arguments: PartitionEvaluatorArgs<'_>,
     ) -> Result<Box<dyn PartitionEvaluator>> {
         let gap = arguments.input_exprs().get(1).and_then(|gap| gap.downcast_ref::<Literal>());
-        let Some(ScalarValue::DurationNanosecond(Some(gap))) = gap.map(Literal::value) else {
+        let Some(ScalarValue::DurationMicrosecond(Some(gap))) = gap.map(Literal::value) else {
             return internal_err!("the gap of sessions is a constant duration");
         };
-        Ok(Box::new(Sessions { bound: self.bound, gap: *gap }))
+        Ok(Box::new(Sessions { bound: self.bound, gap: gap.saturating_mul(1_000) }))
     }
 }
 
