@@ -234,6 +234,16 @@ fn merged_columns_come_first() {
     ] {
         assert_eq!(columns(&definitions, query), expected, "{query}");
     }
-    let error = definitions.view("SELECT k FROM z JOIN b USING (k), c").unwrap_err();
-    assert!(shown(&error).contains("column \"k\" is ambiguous"), "{error}");
+    for query in [
+        "SELECT k FROM z JOIN b USING (k), c",
+        "SELECT x FROM c, z JOIN b USING (k) WHERE k > 1",
+        "SELECT x FROM z JOIN b USING (k) JOIN c ON z.k = c.k WHERE k > 1",
+        "SELECT x FROM z JOIN b USING (k) JOIN c ON z.k = c.k JOIN (SELECT w, 1 AS v FROM c) AS d USING (w) ORDER BY k",
+        "SELECT x FROM z JOIN b USING (k), (SELECT 1 AS k) AS d WHERE k > 1",
+    ] {
+        let error = definitions.view(query).unwrap_err();
+        assert!(shown(&error).contains("column \"k\" is ambiguous"), "{query}: {error}");
+    }
+    let other = "SELECT x FROM z JOIN b USING (k), (SELECT 1 AS v, c.w FROM c) AS d WHERE k > v";
+    assert_eq!(columns(&definitions, other), "x Int32");
 }

@@ -162,9 +162,6 @@ fn merge(
     }
     let here = names.iter().map(|name| key(&left, name)).collect::<Result<Vec<_>>>()?;
     let there = names.iter().map(|name| key(&right, name)).collect::<Result<Vec<_>>>()?;
-    let mut shown = visible(&left)?;
-    shown.extend(visible(&right)?);
-    shown.retain(|column| !names.contains(&column.name));
     let joined = LogicalPlanBuilder::from(left)
         .join(right, kind, (here.clone(), there.clone()), None)?
         .build()?;
@@ -187,12 +184,9 @@ fn merge(
         };
         columns.push(merged.alias_qualified(Some(relation.clone()), name));
     }
-    let hidden = joined.schema().columns().into_iter();
-    let hidden = hidden.filter(|column| {
-        !shown.contains(column) && !(names.contains(&column.name) && is_merged(column))
-    });
-    let hidden: Vec<Column> = hidden.collect();
-    columns.extend(shown.into_iter().chain(hidden).map(Expr::Column));
+    let others = joined.schema().columns().into_iter();
+    let others = others.filter(|column| !(names.contains(&column.name) && is_merged(column)));
+    columns.extend(others.map(Expr::Column));
     let plan = LogicalPlanBuilder::from(joined).project(columns)?.build()?;
     let pairs = merging.into_iter().map(|column| {
         let merged = Column::new(Some(relation.clone()), &column.name);

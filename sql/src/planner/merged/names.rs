@@ -51,16 +51,30 @@ impl VisitorMut for Names<'_> {
 /// The qualifiers of merged columns by their names.
 type Qualifiers = HashMap<String, Ident>;
 
+/// The columns of a relation and the tables they are of, if they are known.
+type Columns = Option<Vec<(String, Ident)>>;
+
 impl Names<'_> {
     fn qualify(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) {
-        let mut merged: Vec<(String, Ident)> = Vec::new();
-        for from in &mut select.from {
-            merged.extend(self.bracket(from));
+        if !select.from.iter().any(|from| from.joins.iter().any(is_merging)) {
+            return;
         }
-        // A name that two brackets merge is ambiguous.
-        let is_once = |name: &str| merged.iter().filter(|(other, _)| other == name).count() == 1;
-        let mut names: Qualifiers =
-            merged.iter().filter(|(name, _)| is_once(name)).cloned().collect();
+        let columns: Vec<Vec<Columns>> =
+            select.from.iter().map(|from| self.columns_of_all(from)).collect();
+        let mut names = Qualifiers::new();
+        for (place, from) in select.from.iter_mut().enumerate() {
+            let merged = self.bracket(from);
+            // A name that another relation beside the brackets may have is left to DataFusion, which finds it ambiguous.
+            let inside = columns[place].len() - from.joins.len();
+            let others =
+                columns.iter().enumerate().flat_map(|(other, columns)| match other == place {
+                    true => &columns[inside..],
+                    false => columns.as_slice(),
+                });
+            let others: Vec<&Columns> = others.collect();
+            let is_alone = |name: &str| others.iter().all(|columns| lacks(columns, name));
+            names.extend(merged.into_iter().filter(|(name, _)| is_alone(name)));
+        }
         if names.is_empty() {
             return;
         }
@@ -107,7 +121,6 @@ impl Names<'_> {
     /// otherwise `name`.
     fn merged(&self, from: &TableWithJoins, name: &Ident) -> Vec<(String, Ident)> {
         let mut merged: Vec<(String, Ident)> = Vec::new();
-        // The columns so far and the tables they are of, if they are known.
         let mut known = self.columns(&from.relation);
         for join in &from.joins {
             let right = self.columns(&join.relation);
@@ -126,6 +139,8 @@ impl Names<'_> {
                 },
                 JoinConstraint::On(_) | JoinConstraint::None => Vec::new(),
             };
+            // A name is ambiguous from here on, if another relation may have it.
+            merged.retain(|(name, _)| common.contains(name) || lacks(&right, name));
             let keeps_left = matches!(kind, JoinType::Inner | JoinType::Left);
             for column in &common {
                 let owner = known.iter().flatten().find(|(other, _)| other == column);
@@ -149,27 +164,72 @@ impl Names<'_> {
         merged
     }
 
-    /// The columns of a relation with its name, if it is one of the catalog.
-    fn columns(&self, factor: &TableFactor) -> Option<Vec<(String, Ident)>> {
-        let TableFactor::Table { name, alias, args: None, .. } = factor else { return None };
-        let [part] = name.0.as_slice() else { return None };
-        let table = fold(part.as_ident()?);
-        if self.local.contains(&table)
-            || alias.as_ref().is_some_and(|alias| !alias.columns.is_empty())
+    fn columns_of_all(&self, from: &TableWithJoins) -> Vec<Columns> {
+        let joined = from.joins.iter().map(|join| &join.relation);
+        std::iter::once(&from.relation).chain(joined).map(|of| self.columns(of)).collect()
+    }
+
+    /// The columns of a relation, if it is one of the catalog or names them.
+    fn columns(&self, factor: &TableFactor) -> Columns {
+        let alias = match factor {
+            TableFactor::Table { alias, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::UNNEST { alias, .. } => alias.as_ref(),
+            _ => return None,
+        };
+        let named = |name: &Ident, columns: Vec<String>| {
+            let qualifier = Ident::with_quote('"', fold(name));
+            Some(columns.into_iter().map(|column| (column, qualifier.clone())).collect())
+        };
+        if let Some(alias) = alias
+            && !alias.columns.is_empty()
         {
+            let columns = alias.columns.iter().map(|column| fold(&column.name));
+            return named(&alias.name, columns.collect());
+        }
+        match factor {
+            TableFactor::Table { name, args: None, .. } => {
+                let [part] = name.0.as_slice() else { return None };
+                let table = part.as_ident()?;
+                let columns = self.columns_of_table(&fold(table))?;
+                named(alias.map_or(table, |alias| &alias.name), columns)
+            }
+            TableFactor::Derived { subquery, .. } => {
+                let SetExpr::Select(select) = subquery.body.as_ref() else { return None };
+                let columns = select.projection.iter().map(selected_name);
+                named(&alias?.name, columns.collect::<Option<Vec<String>>>()?)
+            }
+            _ => None,
+        }
+    }
+
+    fn columns_of_table(&self, name: &str) -> Option<Vec<String>> {
+        if self.local.contains(name) {
             return None;
         }
-        let qualifier = alias.as_ref().map_or(table.clone(), |alias| fold(&alias.name));
-        let qualifier = Ident::with_quote('"', qualifier);
-        let schema = match self.catalog.relation(&table)? {
+        let schema = match self.catalog.relation(name)? {
             Relation::Table { schema, .. }
             | Relation::MaterializedView { schema, .. }
             | Relation::View { schema, .. }
             | Relation::System { schema } => schema,
             Relation::Clock => return None,
         };
-        let columns = schema.fields().iter().map(|field| (field.name().clone(), qualifier.clone()));
-        Some(columns.collect())
+        Some(schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+}
+
+/// Whether a relation is known not to have a column.
+fn lacks(columns: &Columns, name: &str) -> bool {
+    columns.as_ref().is_some_and(|columns| columns.iter().all(|(other, _)| other != name))
+}
+
+/// The name of a selected column, if it has one.
+fn selected_name(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(fold(name)),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(fold),
+        _ => None,
     }
 }
 
