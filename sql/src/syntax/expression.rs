@@ -5,9 +5,9 @@ use sqlparser::ast::{Array, CeilFloorKind, DateTimeField, Expr, Interval, Spanne
 use super::{Clause, data_type, function, none_of, refuse};
 use crate::error::Result;
 
-pub(super) fn check(expression: &Expr) -> Result<()> {
-    let at = || expression.span();
-    match expression {
+/// Expressions of which every part is read, or is an expression that is checked by itself.
+macro_rules! read_wholly {
+    () => {
         Expr::Identifier(_)
         | Expr::CompoundIdentifier(_)
         | Expr::CompoundFieldAccess { root: _, access_chain: _ }
@@ -59,7 +59,14 @@ pub(super) fn check(expression: &Expr) -> Result<()> {
         | Expr::Case { case_token: _, end_token: _, operand: _, conditions: _, else_result: _ }
         | Expr::Dictionary(_)
         | Expr::Map(_)
-        | Expr::Lambda(_) => Ok(()),
+        | Expr::Lambda(_)
+    };
+}
+
+pub(super) fn check(expression: &Expr) -> Result<()> {
+    let at = || expression.span();
+    match expression {
+        read_wholly!() => Ok(()),
         Expr::Function(called) => function::check(called),
         Expr::Cast { kind: _, expr: _, data_type, array, format } => {
             none_of(&[(array, "CAST to an ARRAY"), (format, "CAST … FORMAT")], at)?;

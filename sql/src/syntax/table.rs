@@ -18,7 +18,8 @@ macro_rules! unused {
     }};
 }
 
-pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
+/// Refuses clauses that nothing reads.
+fn check_clauses(create: &CreateTable) -> Result<()> {
     let unused = unused!(
         create,
         read: or_replace if_not_exists name columns constraints table_options hive_distribution hive_formats,
@@ -75,8 +76,12 @@ pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
             sortkey "SORTKEY"
             backup "BACKUP"
     );
+    none_of(&unused, || create.name.span())
+}
+
+/// Refuses the clauses that the parser always fills in.
+fn check_hive(create: &CreateTable) -> Result<()> {
     let at = || create.name.span();
-    none_of(&unused, at)?;
     match create.hive_distribution {
         HiveDistributionStyle::NONE => {}
         HiveDistributionStyle::PARTITIONED { .. } | HiveDistributionStyle::SKEWED { .. } => {
@@ -94,6 +99,12 @@ pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
         ];
         none_of(refused, at)?;
     }
+    Ok(())
+}
+
+pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
+    check_clauses(create)?;
+    check_hive(create)?;
     for ColumnDef { name, data_type, options } in &create.columns {
         data_type::check(data_type, || name.span)?;
         for ColumnOptionDef { name: _, option } in options {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DataFusionError, exec_err, internal_err};
@@ -14,15 +14,16 @@ use datafusion_physical_expr::expressions::{Column, LambdaExpr};
 use super::bounded::{check_copies, check_values, in_pieces, is_too_much_together};
 use super::errors::{ErrorRows, message};
 use super::fallible::can_fail;
+use super::filter::Filter;
 use crate::delta::{Delta, batch};
 use crate::fuel::Produced;
 use crate::panic_text::panic_text;
 
-type Expression = Arc<dyn PhysicalExpr>;
+pub(super) type Expression = Arc<dyn PhysicalExpr>;
 
 /// A filter, then a projection.
 pub(super) struct Evaluation {
-    filter: Option<Expression>,
+    filter: Option<Filter>,
     /// The columns the projection needs; only those are copied by the filter.
     needed: Option<Vec<usize>>,
     /// Over the needed columns.
@@ -59,9 +60,9 @@ impl<T: Clone> Work<T> {
 }
 
 /// The expression that failed, and the message.
-struct Failure<'a> {
-    expression: &'a Expression,
-    error: DataFusionError,
+pub(super) struct Failure<'a> {
+    pub(super) expression: &'a Expression,
+    pub(super) error: DataFusionError,
 }
 
 impl Evaluation {
@@ -70,7 +71,7 @@ impl Evaluation {
         project: Vec<Expression>,
         schema: SchemaRef,
     ) -> Self {
-        let filter = filter.map(in_pieces);
+        let filter = filter.map(Filter::new);
         let project: Vec<Expression> = project.into_iter().map(in_pieces).collect();
         let (needed, project) = match filter.as_ref().and_then(|_| prune(&project)) {
             Some((needed, pruned)) => (Some(needed), pruned),
@@ -154,12 +155,8 @@ impl Evaluation {
         let kept = match &self.filter {
             None => needed,
             Some(filter) => {
-                let keep = evaluate(filter, delta)?;
-                match keep.as_boolean_opt() {
-                    Some(keep) => needed.filter(keep),
-                    // The only other type of a condition is that of NULL, which keeps no rows.
-                    None => needed.slice(0, 0),
-                }
+                let keep = filter.keep(delta)?;
+                needed.filter(&keep)
             }
         };
         let fields = self.schema.fields();
@@ -202,7 +199,8 @@ impl<T> Default for Search<T> {
     }
 }
 
-fn evaluate<'a, T: Clone>(
+/// The values of an expression for the rows of `delta`.
+pub(super) fn evaluate<'a, T: Clone>(
     expression: &'a Expression,
     delta: &Delta<T>,
 ) -> Result<ArrayRef, Failure<'a>> {

@@ -4,6 +4,7 @@ mod bounded;
 mod errors;
 mod evaluate;
 mod fallible;
+mod filter;
 
 use std::sync::Arc;
 

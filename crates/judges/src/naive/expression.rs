@@ -156,6 +156,16 @@ impl World<'_> {
         }
     }
 
+    /// Whether a row passes a condition: the parts that AND connects are evaluated in turn, until one is not true.
+    pub(super) fn passes(&self, expr: &Expr, scope: &Scope<'_>) -> Outcome<bool> {
+        match expr {
+            Expr::Binary(left, Op::And, right) => {
+                Ok(self.passes(left, scope)? && self.passes(right, scope)?)
+            }
+            expr => Ok(self.truth(expr, scope)? == Some(true)),
+        }
+    }
+
     fn binary(
         &self,
         whole_expr: &Expr,
