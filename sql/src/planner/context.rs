@@ -22,6 +22,7 @@ use super::microseconds::in_microseconds;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
+use super::series::SeriesPlanner;
 use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
@@ -45,8 +46,9 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
 const DEEPEST_DEFAULT: usize = 100;
 
 /// Table functions.
-static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
-    LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
+static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
+    vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner), Arc::new(SeriesPlanner)]
+});
 
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
