@@ -24,6 +24,7 @@ use super::numbers;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
+use super::series::SeriesPlanner;
 use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
@@ -49,7 +50,12 @@ const DEEPEST_DEFAULT: usize = 100;
 
 /// Table functions, and joins that merge columns.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
-    vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner), Arc::new(MergingPlanner)]
+    vec![
+        Arc::new(TimeWindowPlanner),
+        Arc::new(OrdinalityPlanner),
+        Arc::new(SeriesPlanner),
+        Arc::new(MergingPlanner),
+    ]
 });
 
 /// The relations of a catalog and all functions, for one statement.

@@ -42,6 +42,7 @@ mod parameters;
 mod refusal;
 mod relation;
 mod selected_names;
+mod series;
 mod set_operation;
 mod short_time;
 mod single_row;
@@ -70,6 +71,8 @@ pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
 pub(crate) use self::relation::source_of;
+pub use self::series::SeriesSource;
+pub(crate) use self::series::is_series;
 pub(crate) use self::set_operation::{
     SetOperationNode, as_set_operation, name as set_operation_name,
 };

@@ -59,7 +59,7 @@ const QUERIES: &[(&str, &str)] = &[
     ("SELECT a FROM t PIVOT (sum(a) FOR b IN (1, 2))", "PIVOT"),
     ("SELECT a FROM t CROSS APPLY u", "APPLY"),
     ("SELECT a FROM t SEMI JOIN u ON true", "SEMI JOIN (write LEFT SEMI JOIN)"),
-    ("SELECT a FROM generate_series(1, 3)", "the table function generate_series"),
+    ("SELECT a FROM read_csv('a.csv')", "the table function read_csv"),
     ("SELECT CAST(a AS DATE FORMAT 'YYYY') FROM t", "CAST … FORMAT"),
     ("SELECT CAST(a AS FLOAT(53)) FROM t", "FLOAT(53) (write REAL or DOUBLE)"),
     ("SELECT CAST(a AS INT(3)) FROM t", "the width of a number in INT(3)"),
