@@ -1,25 +1,20 @@
 //! A filter and a projection over one delta.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DataFusionError, exec_err, internal_err};
-use datafusion_physical_expr::PhysicalExpr;
+use datafusion_common::{DataFusionError, internal_err};
 use datafusion_physical_expr::expressions::{Column, LambdaExpr};
 
-use super::bounded::{check_copies, check_values, in_pieces, is_too_much_together};
+use super::bounded::{check_values, in_pieces, is_too_much_together};
 use super::errors::{ErrorRows, message};
+use super::expression::{Expression, Failure, Printed, evaluate};
 use super::fallible::can_fail;
 use super::filter::Filter;
 use crate::delta::{Delta, batch};
 use crate::fuel::Produced;
-use crate::panic_text::panic_text;
-
-pub(super) type Expression = Arc<dyn PhysicalExpr>;
 
 /// A filter, then a projection.
 pub(super) struct Evaluation {
@@ -57,12 +52,6 @@ impl<T: Clone> Work<T> {
             self.parts.push(Part { rows: rows.slice(end, *length), runs: None });
         }
     }
-}
-
-/// The expression that failed, and the message.
-pub(super) struct Failure<'a> {
-    pub(super) expression: &'a Expression,
-    pub(super) error: DataFusionError,
 }
 
 impl Evaluation {
@@ -199,23 +188,6 @@ impl<T> Default for Search<T> {
     }
 }
 
-/// The values of an expression for the rows of `delta`.
-pub(super) fn evaluate<'a, T: Clone>(
-    expression: &'a Expression,
-    delta: &Delta<T>,
-) -> Result<ArrayRef, Failure<'a>> {
-    // Functions may panic, for example if the results of all rows together exceed what one array can hold.
-    let evaluate = AssertUnwindSafe(|| {
-        let value = expression.evaluate(&delta.rows)?;
-        check_copies(&value, delta.len())?;
-        value.into_array(delta.len())
-    });
-    let evaluated = catch_unwind(evaluate).unwrap_or_else(|panic| {
-        exec_err!("{}", panic_text(&*panic).unwrap_or("a function failed"))
-    });
-    evaluated.map_err(|error| Failure { expression, error })
-}
-
 /// Whether `column` matches its field.
 fn check(column: &ArrayRef, field: &Field) -> Result<(), DataFusionError> {
     if column.data_type() != field.data_type() {
@@ -259,15 +231,6 @@ fn prune(project: &[Expression]) -> Option<(Vec<usize>, Vec<Expression>)> {
     });
     let pruned = pruned.collect::<Option<Vec<_>>>()?;
     Some((needed, pruned))
-}
-
-/// An expression as SQL.
-struct Printed<'a>(&'a Expression);
-
-impl fmt::Display for Printed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt_sql(f)
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use arrow::compute::filter;
 use datafusion_physical_expr::utils::split_conjunction;
 
 use super::bounded::{in_pieces, is_too_much_together};
-use super::evaluate::{Expression, Failure, evaluate};
+use super::expression::{Expression, Failure, evaluate};
 use crate::delta::Delta;
 
 /// A condition: some conditions in a row, connected by AND.

@@ -3,6 +3,7 @@
 mod bounded;
 mod errors;
 mod evaluate;
+mod expression;
 mod fallible;
 mod filter;
 

@@ -1,8 +1,11 @@
 //! Rows that are kept, and rows that fail.
 
+use std::fmt;
+
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int64Type, Schema};
 use datafusion_expr::{ColumnarValue, Operator};
+use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, lit};
 use proptest::prelude::*;
 
