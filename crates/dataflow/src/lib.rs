@@ -43,6 +43,7 @@ pub mod reader;
 mod recompute;
 mod reduce;
 mod semijoin;
+pub mod series;
 pub mod sets;
 pub mod shorten;
 pub mod sink;

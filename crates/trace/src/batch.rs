@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use alluvium_storage::Blob;
-use differential_dataflow::trace::{self, BatchReader, Description};
+use differential_dataflow::trace::{BatchReader, Description};
 use timely::progress::{Antichain, Timestamp};
 
 use crate::builder::written;
@@ -12,7 +12,6 @@ use crate::cursor::Cursor;
 use crate::fences::Fences;
 use crate::file::{FileError, FilePages, FileWriter};
 use crate::memory::{Block, MemoryBudget, StateContext};
-use crate::merge::BatchMerger;
 use crate::page::{Page, PageLimits};
 use crate::page_reader::PageReader;
 use crate::time::PageTime;
@@ -249,14 +248,5 @@ impl<T: PageTime> BatchReader for Batch<T> {
 
     fn description(&self) -> &Description<T> {
         &self.description
-    }
-}
-
-impl<T: PageTime> trace::Batch for Batch<T> {
-    type Merger = BatchMerger<T>;
-
-    fn empty(lower: Antichain<T>, upper: Antichain<T>) -> Self {
-        let since = Antichain::from_elem(T::minimum());
-        Batch::from_pages(Vec::new(), PageLimits::default(), Description::new(lower, upper, since))
     }
 }

@@ -9,7 +9,7 @@
 //! copied at all.
 
 use differential_dataflow::lattice::Lattice;
-use differential_dataflow::trace::{Description, Merger};
+use differential_dataflow::trace::{self, Description, Merger};
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
@@ -136,6 +136,15 @@ impl<T: PageTime> BatchMerger<T> {
             }
             self.sources.step_val();
         }
+    }
+}
+
+impl<T: PageTime> trace::Batch for Batch<T> {
+    type Merger = BatchMerger<T>;
+
+    fn empty(lower: Antichain<T>, upper: Antichain<T>) -> Self {
+        let since = Antichain::from_elem(T::minimum());
+        Batch::from_pages(Vec::new(), PageLimits::default(), Description::new(lower, upper, since))
     }
 }
 

@@ -27,7 +27,8 @@ impl Batch {
     pub fn new(input: &Input) -> Self {
         let config = SessionConfig::new()
             .with_target_partitions(1)
-            .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
+            .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false)
+            .set_bool("datafusion.sql_parser.parse_float_as_decimal", true);
         let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
         let context = SessionContext::new_with_state(state);
         let mut tables = [Vec::new(), Vec::new(), Vec::new()];

@@ -19,22 +19,26 @@ use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::grouping_sets;
 use super::lateral;
+use super::merged::{self, MergingPlanner};
 use super::microseconds::in_microseconds;
+use super::numbers;
 use super::ordinality::OrdinalityPlanner;
 use super::refusal;
 use super::relation::RelationSource;
+use super::series::SeriesPlanner;
 use super::time_window::TimeWindowPlanner;
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
 use crate::syntax::check_type;
 
-/// Planning options: one string type everywhere, and time zone UTC.
+/// Planning options: one string type everywhere, numbers with a point are DECIMAL, and time zone UTC.
 pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     let mut options = ConfigOptions::new();
     options.execution.time_zone = Some("+00:00".to_string());
     options.sql_parser.map_string_types_to_utf8view = false;
     options.sql_parser.collect_spans = true;
+    options.sql_parser.parse_float_as_decimal = true;
     options.optimizer.skip_failed_rules = false;
     options.optimizer.max_passes = 2;
     // Uncorrelated scalar subqueries become joins too: `subquery` leaves only those of one row.
@@ -45,9 +49,15 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
 /// The largest number of levels of a DEFAULT, which every INSERT evaluates.
 const DEEPEST_DEFAULT: usize = 100;
 
-/// Table functions.
-static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> =
-    LazyLock::new(|| vec![Arc::new(TimeWindowPlanner), Arc::new(OrdinalityPlanner)]);
+/// Table functions, and joins that merge columns.
+static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
+    vec![
+        Arc::new(TimeWindowPlanner),
+        Arc::new(OrdinalityPlanner),
+        Arc::new(SeriesPlanner),
+        Arc::new(MergingPlanner),
+    ]
+});
 
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
@@ -66,13 +76,17 @@ impl<'a> Context<'a> {
     }
 
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
-    /// [`frame_bounds`](super::frame_bounds), grouping sets by [`grouping_sets`](super::grouping_sets), and some expressions by [`corrections`](super::corrections).
+    /// grouping sets by [`grouping_sets`](super::grouping_sets), [`frame_bounds`](super::frame_bounds), numbers by
+    /// [`numbers`](super::numbers) and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         corrections::in_syntax(&mut statement);
-        let plan = self.planner().sql_statement_to_plan(statement)?;
+        let into_table = !matches!(statement, ast::Statement::Query(_));
+        merged::qualify(&mut statement, self.catalog);
+        let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
         lateral::unnest_in_place(plan)
-            .and_then(frame_bounds::corrected)
             .and_then(grouping_sets::of_columns)
+            .and_then(|plan| numbers::meet(plan, into_table))
+            .and_then(frame_bounds::corrected)
             .and_then(corrections::in_plan)
     }
 }
@@ -204,6 +218,7 @@ pub(crate) fn column_default(
         .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
         .and_then(|default| Ok(corrections::in_expression(default)?.data))
         .and_then(|default| default.cast_to(data_type, &nothing))
+        .and_then(numbers::exact)
         .map_err(|error| Error::from_datafusion(&error))
         .and_then(|default| match Extent::default().expression(&default, 0)? > DEEPEST_DEFAULT {
             true => {

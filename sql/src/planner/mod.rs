@@ -8,40 +8,47 @@
 //! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
-//! - `operators` plans `^` and numbers.
-//! - `refusal` and `validate` refuse what views do not support; `constant` refuses constants that overflow, and
-//!   `extent` plans that are too large.
+//! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
+//! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
+//! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
+//!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
-//! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `time_window` TUMBLE, HOP and SESSION.
+//! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
+//!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `microseconds` and `named_casts` are ours.
 mod constant;
-mod context;
+pub(crate) mod context;
 mod corrections;
 mod cross_join;
 mod distinct_on;
-mod extent;
+pub(crate) mod extent;
 mod filter_push_down;
 mod frame_bounds;
-mod functions;
+pub(crate) mod functions;
 mod grouping_sets;
 mod growth;
+mod hopeless;
 mod in_lists;
 mod lateral;
-mod microseconds;
+mod merged;
+pub(crate) mod microseconds;
 mod named_casts;
 mod now;
-mod operators;
+mod numbers;
+pub(crate) mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
-mod refusal;
-mod relation;
+pub(crate) mod refusal;
+pub(crate) mod relation;
 mod selected_names;
-mod set_operation;
+pub(crate) mod series;
+pub(crate) mod set_operation;
+mod short_time;
 mod single_row;
 mod subquery;
-mod time_window;
+pub(crate) mod time_window;
 mod validate;
 mod view;
 mod write;
@@ -49,25 +56,17 @@ mod write;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
-pub(crate) use self::context::{OPTIONS, column_default, column_type};
 pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub(crate) use self::functions::{FunctionKind, function_kind, function_names, scalar_name};
 pub use self::in_lists::DisjointLists;
 pub use self::microseconds::Microseconds;
-pub(crate) use self::microseconds::in_microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
-pub(crate) use self::operators::DOUBLE;
+pub use self::numbers::ExactNumbers;
 pub use self::parameters::{bind, check_parameters};
-pub(crate) use self::refusal::Landmarks;
 pub use self::relation::RelationSource;
-pub(crate) use self::relation::source_of;
-pub(crate) use self::set_operation::{
-    SetOperationNode, as_set_operation, name as set_operation_name,
-};
-pub(crate) use self::time_window::is_time_window;
+pub use self::series::SeriesSource;
 pub use self::view::PlannedView;
 pub use self::write::PlannedWrite;
 use crate::catalog::Catalog;

@@ -36,6 +36,7 @@ use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
 use super::microseconds::Microseconds;
+use super::numbers::ExactNumbers;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -51,6 +52,7 @@ impl ViewOptimizer {
         let mut analyzer = Analyzer::with_rules(vec![
             Arc::new(ResolveGroupingFunction::new()),
             Arc::new(TypeCoercion::new()),
+            Arc::new(ExactNumbers),
             Arc::new(Microseconds),
             Arc::new(TextToInterval),
             Arc::new(DisjointLists),

@@ -17,13 +17,13 @@ use datafusion_common::{
 };
 use datafusion_expr::expr::WindowFunction;
 use datafusion_expr::expr_rewriter::coerce_plan_expr_for_schema;
-use datafusion_expr::type_coercion::binary::type_union_coercion;
 use datafusion_expr::{
     Expr, ExprFunctionExt, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore,
     WindowFunctionDefinition, logical_plan as logical,
 };
 
 use super::functions::FUNCTIONS;
+use super::numbers;
 
 /// A set operation in a logical plan. Its columns are those of the left input.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -124,7 +124,7 @@ fn set_operation(join: logical::Join) -> Result<LogicalPlan> {
     let right = join.right.as_ref().clone();
     let mut fields = Vec::with_capacity(left.schema().fields().len());
     for ((qualifier, field), other) in left.schema().iter().zip(right.schema().fields()) {
-        let Some(common) = type_union_coercion(field.data_type(), other.data_type()) else {
+        let Some(common) = numbers::common(field.data_type(), other.data_type()) else {
             return plan_err!(
                 "column \"{}\" of {} is {} here and {} there",
                 field.name(),

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{now, refusal, selected_names, set_operation, subquery, validate};
+use super::{hopeless, now, refusal, selected_names, set_operation, subquery, validate};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan};
@@ -59,6 +59,7 @@ pub(super) fn plan(
         .map_err(in_query)?;
     validate::check_subqueries(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
+    hopeless::check(&logical).map_err(|error| error.at(landmarks.start))?;
     validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;

@@ -2,12 +2,13 @@
 
 use sqlparser::ast::{Array, CeilFloorKind, DateTimeField, Expr, Interval, Spanned, TypedString};
 
-use super::{Clause, data_type, function, none_of, refuse};
+use super::clause::{Clause, none_of, refuse};
+use super::{data_type, function};
 use crate::error::Result;
 
-pub(super) fn check(expression: &Expr) -> Result<()> {
-    let at = || expression.span();
-    match expression {
+/// Expressions of which every part is read, or is an expression that is checked by itself.
+macro_rules! read_wholly {
+    () => {
         Expr::Identifier(_)
         | Expr::CompoundIdentifier(_)
         | Expr::CompoundFieldAccess { root: _, access_chain: _ }
@@ -59,7 +60,14 @@ pub(super) fn check(expression: &Expr) -> Result<()> {
         | Expr::Case { case_token: _, end_token: _, operand: _, conditions: _, else_result: _ }
         | Expr::Dictionary(_)
         | Expr::Map(_)
-        | Expr::Lambda(_) => Ok(()),
+        | Expr::Lambda(_)
+    };
+}
+
+pub(super) fn check(expression: &Expr) -> Result<()> {
+    let at = || expression.span();
+    match expression {
+        read_wholly!() => Ok(()),
         Expr::Function(called) => function::check(called),
         Expr::Cast { kind: _, expr: _, data_type, array, format } => {
             none_of(&[(array, "CAST to an ARRAY"), (format, "CAST … FORMAT")], at)?;

@@ -5,9 +5,10 @@ use sqlparser::ast::{
     TableFactor, TableFunctionArgs, TableWithJoins,
 };
 
-use super::{Clause, none_of, refuse};
+use super::clause::{Clause, none_of, refuse};
 use crate::error::Result;
-use crate::planner::is_time_window;
+use crate::planner::series::is_series;
+use crate::planner::time_window::is_time_window;
 
 pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
     let TableWithJoins { relation: _, joins } = from;
@@ -84,7 +85,7 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
             none_of(refused, || name.span())?;
             if let Some(TableFunctionArgs { args: _, settings }) = args {
                 none_of(&[(settings, "SETTINGS")], || name.span())?;
-                if !is_time_window(factor) {
+                if !is_time_window(factor) && !is_series(factor) {
                     return refuse(format_args!("the table function {name}"), || name.span());
                 }
             }

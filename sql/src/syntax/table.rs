@@ -7,7 +7,8 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
-use super::{Clause, check, data_type, none_of, refuse};
+use super::clause::{Clause, none_of, refuse};
+use super::{check, data_type};
 use crate::error::Result;
 
 /// The clauses of a CREATE TABLE that nothing reads, with their names. Every field is in one of the two lists.
@@ -18,7 +19,8 @@ macro_rules! unused {
     }};
 }
 
-pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
+/// Refuses clauses that nothing reads.
+fn check_clauses(create: &CreateTable) -> Result<()> {
     let unused = unused!(
         create,
         read: or_replace if_not_exists name columns constraints table_options hive_distribution hive_formats,
@@ -75,8 +77,12 @@ pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
             sortkey "SORTKEY"
             backup "BACKUP"
     );
+    none_of(&unused, || create.name.span())
+}
+
+/// Refuses the clauses that the parser always fills in.
+fn check_hive(create: &CreateTable) -> Result<()> {
     let at = || create.name.span();
-    none_of(&unused, at)?;
     match create.hive_distribution {
         HiveDistributionStyle::NONE => {}
         HiveDistributionStyle::PARTITIONED { .. } | HiveDistributionStyle::SKEWED { .. } => {
@@ -94,6 +100,12 @@ pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
         ];
         none_of(refused, at)?;
     }
+    Ok(())
+}
+
+pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
+    check_clauses(create)?;
+    check_hive(create)?;
     for ColumnDef { name, data_type, options } in &create.columns {
         data_type::check(data_type, || name.span)?;
         for ColumnOptionDef { name: _, option } in options {
@@ -174,7 +186,7 @@ fn check_key(key: &PrimaryKeyConstraint, at: impl Fn() -> Span) -> Result<()> {
             (&column.options.nulls_first, "NULLS FIRST or LAST in a PRIMARY KEY"),
         ];
         none_of(refused, || column.expr.span())?;
-        super::check_order(std::slice::from_ref(column))?;
+        super::clause::check_order(std::slice::from_ref(column))?;
     }
     Ok(())
 }

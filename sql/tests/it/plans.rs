@@ -124,6 +124,16 @@ fn equal_nodes_that_keep_state_are_one_operator() {
 }
 
 #[test]
+fn a_series_keeps_nothing() {
+    let queries = [
+        "SELECT n FROM generate_series(10, 1, -3) AS s (n)",
+        "SELECT DISTINCT n FROM range(9) AS s (n) WHERE n > 3",
+        "SELECT count(*) AS n FROM range(9)",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
 fn distinct_is_dropped_where_rows_differ_anyway() {
     let queries = [
         "SELECT DISTINCT origin, dest FROM flights",

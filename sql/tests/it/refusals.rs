@@ -119,6 +119,30 @@ fn type_mismatches_are_errors_at_the_query() {
 }
 
 #[test]
+fn a_call_that_fails_for_every_row_is_refused() {
+    let definitions = Definitions::flights();
+    for (query, call) in [
+        ("SELECT date_trunc('century', time_hour) AS c FROM flights", "date_trunc"),
+        ("SELECT to_char(time_hour, '%Q') AS c FROM flights", "to_char"),
+        ("SELECT regexp_replace(carrier, '(', 'x') AS c FROM flights", "regexp_replace"),
+        ("SELECT date_part('fortnight', time_hour) AS c FROM flights", "date_part"),
+    ] {
+        let refused = refusal(&definitions, query);
+        assert!(refused.starts_with(&format!("2:1: {call}(")), "{refused}");
+        assert!(refused.contains("fails for every row: "), "{refused}");
+    }
+    let constant = refusal(&definitions, "SELECT CAST('abc' AS INT) + a AS c FROM numbers");
+    assert!(constant.contains("Cannot cast string 'abc'"), "{constant}");
+    for query in [
+        "SELECT date_trunc('month', time_hour) AS c, repeat(carrier, -1) AS r FROM flights",
+        "SELECT to_timestamp(carrier, '%Y') AS c, substr(dest, 100) AS s, carrier::INT AS n FROM flights",
+        "SELECT regexp_like(carrier, '^A') AS c, split_part(dest, '-', 3) AS s FROM flights",
+    ] {
+        definitions.explain(query);
+    }
+}
+
+#[test]
 fn the_columns_of_a_view_need_distinct_names() {
     let definitions = Definitions::flights();
     let query =

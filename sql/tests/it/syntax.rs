@@ -59,7 +59,7 @@ const QUERIES: &[(&str, &str)] = &[
     ("SELECT a FROM t PIVOT (sum(a) FOR b IN (1, 2))", "PIVOT"),
     ("SELECT a FROM t CROSS APPLY u", "APPLY"),
     ("SELECT a FROM t SEMI JOIN u ON true", "SEMI JOIN (write LEFT SEMI JOIN)"),
-    ("SELECT a FROM generate_series(1, 3)", "the table function generate_series"),
+    ("SELECT a FROM read_csv('a.csv')", "the table function read_csv"),
     ("SELECT CAST(a AS DATE FORMAT 'YYYY') FROM t", "CAST … FORMAT"),
     ("SELECT CAST(a AS FLOAT(53)) FROM t", "FLOAT(53) (write REAL or DOUBLE)"),
     ("SELECT CAST(a AS INT(3)) FROM t", "the width of a number in INT(3)"),
@@ -162,4 +162,88 @@ fn a_named_window_is_found_wherever_it_is_used() {
         ),
         "1:68: no window \"w\" in this SELECT"
     );
+}
+
+/// The columns of a view of this query, with their types.
+fn columns(definitions: &Definitions, query: &str) -> String {
+    let schema = definitions.view(query).unwrap_or_else(|error| panic!("{query}: {error}")).schema;
+    let columns = schema.fields().iter();
+    columns
+        .map(|field| format!("{} {}", field.name(), field.data_type()))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[test]
+fn numbers_have_the_types_of_postgres_and_duckdb() {
+    let definitions = Definitions::flights();
+    for (expression, expected) in [
+        ("1.15", "Decimal128(3, 2)"),
+        ("1e3", "Float64"),
+        ("-1.5e-3", "Float64"),
+        ("0.1234567890123456789012345678901234567891", "Float64"),
+        ("a * 0.5", "Decimal128(12, 1)"),
+        ("d * 0.5", "Decimal128(12, 3)"),
+        ("e * 0.5", "Float64"),
+        ("COALESCE(e, 0.5)", "Float64"),
+        ("CASE WHEN a > 1 THEN 1e0 ELSE d END", "Float64"),
+        ("COALESCE(a, 0.5)", "Decimal128(11, 1)"),
+        ("a / 2", "Int64"),
+        ("d / 4", "Decimal128(24, 16)"),
+        ("a ^ 2", "Float64"),
+        ("SQRT(2.25)", "Float64"),
+        ("CAST(d AS INT)", "Int32"),
+    ] {
+        let planned = columns(&definitions, &format!("SELECT {expression} AS x FROM numbers"));
+        assert_eq!(planned, format!("x {expected}"), "{expression}");
+    }
+    let union = "SELECT e AS x FROM numbers UNION ALL SELECT d FROM numbers EXCEPT SELECT 0.5";
+    assert_eq!(columns(&definitions, union), "x Float64");
+}
+
+#[test]
+fn merged_columns_come_first() {
+    let mut definitions = Definitions::flights();
+    definitions.define(
+        "CREATE TABLE z (k INT, x INT); CREATE TABLE b (y INT, k INT); CREATE TABLE c (k BIGINT, w INT)",
+    );
+    for (query, expected) in [
+        ("SELECT * FROM z JOIN b USING (k)", "k Int32, x Int32, y Int32"),
+        ("SELECT * FROM b LEFT JOIN z USING (k)", "k Int32, y Int32, x Int32"),
+        ("SELECT * FROM z NATURAL JOIN b NATURAL JOIN c", "k Int32, x Int32, y Int32, w Int32"),
+        (
+            "SELECT * FROM b FULL JOIN z USING (k) FULL JOIN c USING (k)",
+            "k Int64, y Int32, x Int32, w Int32",
+        ),
+        (
+            "SELECT k, z.k AS zk, c.k AS ck FROM z JOIN b USING (k) RIGHT JOIN c USING (k)",
+            "k Int64, zk Int32, ck Int64",
+        ),
+        (
+            "SELECT u.* FROM (z JOIN b USING (k)) AS u JOIN c ON u.k = c.k",
+            "k Int32, x Int32, y Int32",
+        ),
+        (
+            "SELECT z.* FROM z JOIN b USING (k) JOIN c USING (k) WHERE k > 1 ORDER BY k",
+            "k Int32, x Int32",
+        ),
+        (
+            "SELECT k, count(*) AS n FROM z JOIN b USING (k) JOIN c USING (k) GROUP BY k",
+            "k Int32, n Int64",
+        ),
+    ] {
+        assert_eq!(columns(&definitions, query), expected, "{query}");
+    }
+    for query in [
+        "SELECT k FROM z JOIN b USING (k), c",
+        "SELECT x FROM c, z JOIN b USING (k) WHERE k > 1",
+        "SELECT x FROM z JOIN b USING (k) JOIN c ON z.k = c.k WHERE k > 1",
+        "SELECT x FROM z JOIN b USING (k) JOIN c ON z.k = c.k JOIN (SELECT w, 1 AS v FROM c) AS d USING (w) ORDER BY k",
+        "SELECT x FROM z JOIN b USING (k), (SELECT 1 AS k) AS d WHERE k > 1",
+    ] {
+        let error = definitions.view(query).unwrap_err();
+        assert!(shown(&error).contains("column \"k\" is ambiguous"), "{query}: {error}");
+    }
+    let other = "SELECT x FROM z JOIN b USING (k), (SELECT 1 AS v, c.w FROM c) AS d WHERE k > v";
+    assert_eq!(columns(&definitions, other), "x Int32");
 }

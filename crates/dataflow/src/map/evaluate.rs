@@ -1,28 +1,24 @@
 //! A filter and a projection over one delta.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DataFusionError, exec_err, internal_err};
-use datafusion_physical_expr::PhysicalExpr;
+use datafusion_common::{DataFusionError, internal_err};
 use datafusion_physical_expr::expressions::{Column, LambdaExpr};
 
-use super::bounded::{check_copies, check_values, in_pieces, is_too_much_together};
+use super::bounded::{check_values, in_pieces, is_too_much_together};
 use super::errors::{ErrorRows, message};
+use super::expression::{Expression, Failure, Printed, evaluate};
 use super::fallible::can_fail;
+use super::filter::Filter;
 use crate::delta::{Delta, batch};
 use crate::fuel::Produced;
-use crate::panic_text::panic_text;
-
-type Expression = Arc<dyn PhysicalExpr>;
 
 /// A filter, then a projection.
 pub(super) struct Evaluation {
-    filter: Option<Expression>,
+    filter: Option<Filter>,
     /// The columns the projection needs; only those are copied by the filter.
     needed: Option<Vec<usize>>,
     /// Over the needed columns.
@@ -58,19 +54,13 @@ impl<T: Clone> Work<T> {
     }
 }
 
-/// The expression that failed, and the message.
-struct Failure<'a> {
-    expression: &'a Expression,
-    error: DataFusionError,
-}
-
 impl Evaluation {
     pub(super) fn new(
         filter: Option<Expression>,
         project: Vec<Expression>,
         schema: SchemaRef,
     ) -> Self {
-        let filter = filter.map(in_pieces);
+        let filter = filter.map(Filter::new);
         let project: Vec<Expression> = project.into_iter().map(in_pieces).collect();
         let (needed, project) = match filter.as_ref().and_then(|_| prune(&project)) {
             Some((needed, pruned)) => (Some(needed), pruned),
@@ -154,12 +144,8 @@ impl Evaluation {
         let kept = match &self.filter {
             None => needed,
             Some(filter) => {
-                let keep = evaluate(filter, delta)?;
-                match keep.as_boolean_opt() {
-                    Some(keep) => needed.filter(keep),
-                    // The only other type of a condition is that of NULL, which keeps no rows.
-                    None => needed.slice(0, 0),
-                }
+                let keep = filter.keep(delta)?;
+                needed.filter(&keep)
             }
         };
         let fields = self.schema.fields();
@@ -200,22 +186,6 @@ impl<T> Default for Search<T> {
     fn default() -> Self {
         Self { good: Vec::new(), runs: Vec::new(), errors: ErrorRows::default() }
     }
-}
-
-fn evaluate<'a, T: Clone>(
-    expression: &'a Expression,
-    delta: &Delta<T>,
-) -> Result<ArrayRef, Failure<'a>> {
-    // Functions may panic, for example if the results of all rows together exceed what one array can hold.
-    let evaluate = AssertUnwindSafe(|| {
-        let value = expression.evaluate(&delta.rows)?;
-        check_copies(&value, delta.len())?;
-        value.into_array(delta.len())
-    });
-    let evaluated = catch_unwind(evaluate).unwrap_or_else(|panic| {
-        exec_err!("{}", panic_text(&*panic).unwrap_or("a function failed"))
-    });
-    evaluated.map_err(|error| Failure { expression, error })
 }
 
 /// Whether `column` matches its field.
@@ -261,15 +231,6 @@ fn prune(project: &[Expression]) -> Option<(Vec<usize>, Vec<Expression>)> {
     });
     let pruned = pruned.collect::<Option<Vec<_>>>()?;
     Some((needed, pruned))
-}
-
-/// An expression as SQL.
-struct Printed<'a>(&'a Expression);
-
-impl fmt::Display for Printed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt_sql(f)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 mod bounded;
 mod errors;
 mod evaluate;
+mod expression;
 mod fallible;
+mod filter;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use super::Definitions;
 use crate::catalog::Uses;
 use crate::error::Result;
-use crate::subscription::{Feed, FeedSink};
+use crate::subscription::feed::{Feed, FeedSink};
 use crate::worker::{Dataflow, DataflowId};
 
 /// A subscription's dataflow: the relation and the indexes it reads, and where its changes go.

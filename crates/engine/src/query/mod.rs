@@ -1,7 +1,7 @@
 //! Ad-hoc queries: DataFusion over the relations as of one epoch.
 //!
 //! A planned query scans relations by name. The [`Reader`] pins them all as of one epoch ([`providers`]), replaces each
-//! scan by a [`RelationTable`](table::RelationTable), and runs the plan on the caller's thread. Arithmetic is checked as in
+//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan on the caller's thread. Arithmetic is checked as in
 //! views ([`checked`]). `NOW()` is the time of the epoch that is read or, inside a transaction, the transaction's.
 
 mod arrangements;
@@ -13,10 +13,12 @@ mod engine;
 mod errors;
 mod file;
 mod grouping_sets;
+mod interruptible;
 mod one_nan;
 mod providers;
 mod reader;
 mod sequence;
+mod series;
 mod strict;
 mod table;
 mod values;

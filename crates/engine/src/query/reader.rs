@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use alluvium_sql::planner::{Planner, RelationSource, at};
+use alluvium_sql::planner::{Planner, RelationSource, SeriesSource, at};
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -12,7 +12,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
-use super::{Files, QueryEngine};
+use super::{Files, QueryEngine, series};
 use crate::catalog::{Catalog, Entries, Entry, RelationInfo, Scope};
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
@@ -136,10 +136,14 @@ impl Reader {
         let plan = at(plan, time)?;
         let attached = plan.transform_up_with_subqueries(|node| match node {
             LogicalPlan::TableScan(scan) => {
-                let Some(provider) = relation(&scan).and_then(|name| providers.get(name)) else {
+                let provider = match scan.source.downcast_ref::<SeriesSource>() {
+                    Some(source) => Some(series::table(source)),
+                    None => relation(&scan).and_then(|name| providers.get(name)).cloned(),
+                };
+                let Some(provider) = provider else {
                     return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
                 };
-                let source = provider_as_source(provider.clone());
+                let source = provider_as_source(provider);
                 Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
             }
             node => Ok(Transformed::no(node)),

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
-use crate::transaction::TableChange;
+use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress};
 
 /// How many epochs may be in flight, as long as there is memory for them.

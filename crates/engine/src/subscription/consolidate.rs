@@ -12,7 +12,7 @@ use arrow::row::{RowConverter, SortField};
 use super::Change;
 use super::waiting::Delivery;
 use crate::error::{Error, Result};
-use crate::transaction::TableChange;
+use crate::transaction::change::TableChange;
 
 impl Delivery {
     /// The change it makes; `None` if the workers' parts cancel each other out.

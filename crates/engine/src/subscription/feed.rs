@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use super::waiting::{Delivery, Waiting};
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
-use crate::transaction::TableChange;
+use crate::transaction::change::TableChange;
 use crate::worker::Progress;
 
 /// How many deliveries may wait before commits are held up.

@@ -4,7 +4,7 @@
 //! puts its changes into one [`Feed`]; an epoch is delivered when all workers have passed it.
 
 mod consolidate;
-mod feed;
+pub(crate) mod feed;
 mod waiting;
 
 use std::fmt;
@@ -14,8 +14,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::SchemaRef;
 
-pub(crate) use feed::{Feed, FeedSink};
-
+use self::feed::Feed;
 use crate::error::Result;
 use crate::instance::Instance;
 use crate::worker::DataflowId;

@@ -6,7 +6,8 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::{Charge, StateContext};
 
 use crate::error::Result;
-use crate::transaction::{Rows, TableChange};
+use crate::transaction::change::TableChange;
+use crate::transaction::rows::Rows;
 
 /// The changes of one epoch, from all workers.
 pub(super) struct Delivery {

@@ -4,11 +4,11 @@
 //! that what it reads does not change before it commits. Its [changes](TableChange) are staged in statement order and reach the
 //! dataflows when it commits. Until then it reads the last complete epoch with its own writes applied ([`Overlay`]).
 
-mod change;
+pub(crate) mod change;
 mod check;
 mod counted;
 mod overlay;
-mod rows;
+pub(crate) mod rows;
 mod staged;
 
 use std::collections::BTreeMap;
@@ -17,11 +17,10 @@ use std::time::SystemTime;
 
 use arrow::array::RecordBatch;
 
-pub(crate) use change::TableChange;
 pub(crate) use overlay::Overlay;
-pub(crate) use rows::Rows;
 pub(crate) use staged::{Staged, Staging};
 
+use self::change::TableChange;
 use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
 use crate::error::{Error, Result};

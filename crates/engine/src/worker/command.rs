@@ -8,7 +8,7 @@ use alluvium_sql::physical::{PhysicalPlan, Table};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 
-use crate::transaction::TableChange;
+use crate::transaction::change::TableChange;
 
 /// Names a dataflow, the same on all workers; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -21,7 +21,7 @@ use super::installed::{Dataflows, Installed, Readable};
 use super::progress::{Progress, Published};
 use super::readers::Readers;
 use crate::poison::Poison;
-use crate::transaction::TableChange;
+use crate::transaction::change::TableChange;
 
 /// Runs a worker on this thread until it gets the command to shut down or the engine is poisoned.
 pub(super) fn run(

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
 use crate::sequencer::Sequencer;
-use crate::transaction::TableChange;
+use crate::transaction::change::TableChange;
 use crate::worker::DataflowId;
 
 /// The part of an engine that transactions write through.

@@ -28,7 +28,8 @@ impl Batch {
     pub(crate) fn new() -> Self {
         let config = SessionConfig::new()
             .with_target_partitions(1)
-            .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
+            .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false)
+            .set_bool("datafusion.sql_parser.parse_float_as_decimal", true);
         // This rule confuses joins that treat NULLs as equal with joins that do not.
         let mut rules = Optimizer::new().rules;
         rules.retain(|rule| rule.name() != "eliminate_cross_join");

@@ -156,6 +156,16 @@ impl World<'_> {
         }
     }
 
+    /// Whether a row passes a condition: the parts that AND connects are evaluated in turn, until one is not true.
+    pub(super) fn passes(&self, expr: &Expr, scope: &Scope<'_>) -> Outcome<bool> {
+        match expr {
+            Expr::Binary(left, Op::And, right) => {
+                Ok(self.passes(left, scope)? && self.passes(right, scope)?)
+            }
+            expr => Ok(self.truth(expr, scope)? == Some(true)),
+        }
+    }
+
     fn binary(
         &self,
         whole_expr: &Expr,
@@ -299,7 +309,10 @@ fn cast(value: Value, from: Kind, to: Kind) -> Outcome<Value> {
         (Value::Whole(value), Kind::Real | Kind::Float) => Value::Float(value as f64),
         (Value::Whole(value), Kind::Decimal) => Value::Decimal(value * 100, 2),
         (Value::Boolean(value), to) if to.is_whole() => Value::Whole(value.into()),
-        (Value::Float(value), to) if to.is_whole() => return whole(value.trunc() as i128, to),
+        // To the nearest whole number, and of two to the even one.
+        (Value::Float(value), to) if to.is_whole() => {
+            return whole(value.round_ties_even() as i128, to);
+        }
         (Value::Text(text), to) if to.is_whole() => match text.parse() {
             Ok(value) => return whole(value, to),
             Err(_) => return Err(Fault::Failed),

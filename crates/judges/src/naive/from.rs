@@ -94,7 +94,7 @@ impl World<'_> {
                             windows: &[],
                             outer,
                         };
-                        self.keep(self.truth(on, &scope))?.flatten() == Some(true)
+                        self.keep(self.passes(on, &scope))? == Some(true)
                     }
                 };
                 if holds {

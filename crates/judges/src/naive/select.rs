@@ -46,8 +46,8 @@ impl World<'_> {
         if let Some(filter) = &select.filter {
             let mut left = Vec::new();
             for row in rows {
-                let holds = self.keep(self.truth(filter, &Scope { row: &row, ..sight }))?;
-                if holds.flatten() == Some(true) {
+                let passes = self.keep(self.passes(filter, &Scope { row: &row, ..sight }))?;
+                if passes == Some(true) {
                     left.push(row);
                 }
             }
@@ -67,7 +67,7 @@ impl World<'_> {
         if let Some(having) = &select.having {
             let mut left = Vec::new();
             for scope in scopes {
-                if self.keep(self.truth(having, &scope))?.flatten() == Some(true) {
+                if self.keep(self.passes(having, &scope))? == Some(true) {
                     left.push(scope);
                 }
             }
@@ -84,7 +84,7 @@ impl World<'_> {
         for (scope, windows) in scopes.iter().zip(&windows) {
             let scope = Scope { windows, ..*scope };
             if let Some(qualify) = &select.qualify
-                && self.keep(self.truth(qualify, &scope))?.flatten() != Some(true)
+                && self.keep(self.passes(qualify, &scope))? != Some(true)
             {
                 continue;
             }

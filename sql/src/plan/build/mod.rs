@@ -27,7 +27,11 @@ use super::expression::{self, Expression};
 use super::prune::prune_nothing;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
-use crate::planner::{Landmarks, OPTIONS, SetOperationNode, as_set_operation, source_of};
+use crate::planner::context::OPTIONS;
+use crate::planner::refusal::Landmarks;
+use crate::planner::relation::source_of;
+use crate::planner::series::SeriesSource;
+use crate::planner::set_operation::{SetOperationNode, as_set_operation};
 use crate::statement::is_column_type;
 
 /// The incremental plan of a view's optimized plan.
@@ -146,11 +150,15 @@ impl Builder<'_> {
     }
 
     fn scan(&self, scan: &logical::TableScan) -> Result<IncrementalPlan> {
+        let all = || (0..scan.source.schema().fields().len()).collect();
+        let columns: Vec<usize> = scan.projection.clone().unwrap_or_else(all);
+        if let Some(source) = scan.source.downcast_ref::<SeriesSource>() {
+            let series = IncrementalPlan::series(source.series(), scan.source.schema());
+            return Ok(IncrementalPlan::columns(series, &columns)?);
+        }
         let Some(source) = source_of(scan.source.as_ref()) else {
             return self.refuse("this relation");
         };
-        let all = || (0..scan.source.schema().fields().len()).collect();
-        let columns = scan.projection.clone().unwrap_or_else(all);
         match source.relation() {
             Relation::Table { schema, kept: false, append_only, .. } => {
                 let name = source.name().to_string();

@@ -14,6 +14,7 @@ mod join;
 mod map;
 mod outer_join;
 mod scan;
+mod series;
 mod set_operation;
 mod sides;
 mod stream;
@@ -41,6 +42,7 @@ pub(crate) use self::map::RowMap;
 pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
 pub use self::scan::Scan;
+pub use self::series::Series;
 pub use self::set_operation::SetOperation;
 pub(crate) use self::sides::Side;
 pub use self::stream::Stream;
@@ -165,6 +167,8 @@ nodes! {
     IndexScan,
     /// Rows that never change.
     Constant,
+    /// The values of an arithmetic series.
+    Series,
     /// A filter and a projection.
     Map,
     /// Inner and cross joins.

@@ -1,8 +1,11 @@
 //! Rows that are kept, and rows that fail.
 
-use arrow::array::{Int64Array, RecordBatch, StringArray};
+use std::fmt;
+
+use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int64Type, Schema};
 use datafusion_expr::{ColumnarValue, Operator};
+use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, lit};
 use proptest::prelude::*;
 
@@ -156,6 +159,30 @@ fn a_filter_can_fail_too() {
     let mapped = evaluation.map(&delta(&[Some(1), Some(0), Some(99)]));
     assert_eq!(numbers(&mapped.rows), [(Some(1), 0, 1)]);
     assert_eq!(texts(&mapped.errors.unwrap(), 0), ["100 / number > 10"]);
+}
+
+#[test]
+fn a_condition_is_not_evaluated_for_rows_for_which_one_before_it_is_null() {
+    let is_small = binary(column("other", 0), Operator::Lt, lit(10_i64));
+    let quotient = binary(lit(100_i64), Operator::Divide, column("number", 1));
+    let is_large = binary(quotient, Operator::Gt, lit(10_i64));
+    let filter = binary(is_small, Operator::And, is_large);
+    let schema = Schema::new(vec![Field::new("number", DataType::Int64, true)]);
+    let evaluation = Evaluation::new(Some(filter), vec![column("number", 1)], Arc::new(schema));
+    let numbers_of = |other: Vec<Option<i64>>, number: Vec<Option<i64>>| {
+        let columns: [(&str, ArrayRef); 2] = [
+            ("other", Arc::new(Int64Array::from(other))),
+            ("number", Arc::new(Int64Array::from(number))),
+        ];
+        let rows = RecordBatch::try_from_iter_with_nullable(columns.map(|(n, c)| (n, c, true)));
+        evaluation.map(&Delta::insertions(rows.unwrap(), 0))
+    };
+    let mapped = numbers_of(vec![None], vec![Some(0)]);
+    assert!(mapped.errors.is_none() && mapped.rows.is_empty());
+    let mapped = numbers_of(vec![None, Some(1), Some(99)], vec![Some(0), Some(2), Some(0)]);
+    assert!(mapped.errors.is_none());
+    assert_eq!(numbers(&mapped.rows), [(Some(2), 0, 1)]);
+    assert_eq!(numbers_of(vec![Some(1)], vec![Some(0)]).errors.unwrap().len(), 1);
 }
 
 #[test]

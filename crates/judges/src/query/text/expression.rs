@@ -196,8 +196,13 @@ impl Text {
             {
                 self.push(&format!("CAST({text} AS {})", kind.sql()));
             }
-            // Without the cast, the literal would be a BIGINT or a DOUBLE.
-            Kind::Tiny | Kind::Small | Kind::Integer | Kind::Unsigned | Kind::Float
+            // Without the cast, the literal would be a BIGINT or a DECIMAL.
+            Kind::Tiny
+            | Kind::Small
+            | Kind::Integer
+            | Kind::Unsigned
+            | Kind::Float
+            | Kind::Real
                 if self.dialect != Dialect::Sqlite =>
             {
                 self.push(&format!("CAST({text} AS {})", kind.sql()));
@@ -242,6 +247,10 @@ impl Text {
                 _ => self.refuse(),
             }
             return;
+        }
+        if matches!(inner.kind(), Kind::Float | Kind::Real) && kind.is_whole() {
+            // DataFusion cuts the fraction off.
+            self.only(&[Dialect::DuckDb]);
         }
         self.push(if try_it { "TRY_CAST(" } else { "CAST(" });
         self.expr(inner);
