@@ -157,7 +157,7 @@ fn arrow_message(error: &ArrowError) -> String {
     }
 }
 
-/// `text` without the names of error kinds in front of it.
+/// `text` without the kind of error in front of it.
 fn plain(text: &str) -> String {
     let mut text = text.trim();
     while let Some((kind, rest)) = text.split_once(": ")
@@ -166,6 +166,7 @@ fn plain(text: &str) -> String {
     {
         text = rest.trim();
     }
+    text = text.strip_prefix("This feature is not implemented: ").unwrap_or(text);
     if text == "Divide by zero error" {
         return "division by zero".to_owned();
     }
@@ -194,6 +195,8 @@ mod tests {
 
     #[test]
     fn messages_say_what_is_wrong_and_nothing_else() {
+        let unknown = DataFusionError::NotImplemented("too many sets".to_owned());
+        assert_eq!(message(&unknown), "too many sets");
         let arrow = |error| DataFusionError::ArrowError(Box::new(error), None);
         let overflow = ArrowError::ArithmeticOverflow("Overflow happened on: 1 + 2".to_owned());
         for (error, expected) in [
