@@ -16,7 +16,7 @@
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `microseconds` and `named_casts` are ours.
+//!   `in_lists`, `intervals`, `microseconds` and `named_casts` are ours.
 mod constant;
 mod context;
 mod corrections;
@@ -29,6 +29,7 @@ mod functions;
 mod growth;
 mod hopeless;
 mod in_lists;
+mod intervals;
 mod lateral;
 mod merged;
 mod microseconds;
@@ -62,6 +63,7 @@ pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub(crate) use self::functions::{FunctionKind, function_kind, function_names, scalar_name};
 pub use self::in_lists::DisjointLists;
+pub use self::intervals::IntervalsByLength;
 pub use self::microseconds::Microseconds;
 pub(crate) use self::microseconds::in_microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};

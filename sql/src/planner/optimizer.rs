@@ -35,6 +35,7 @@ use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
+use super::intervals::IntervalsByLength;
 use super::microseconds::Microseconds;
 use super::numbers::ExactNumbers;
 use arrow::datatypes::DataType;
@@ -55,6 +56,7 @@ impl ViewOptimizer {
             Arc::new(ExactNumbers),
             Arc::new(Microseconds),
             Arc::new(TextToInterval),
+            Arc::new(IntervalsByLength),
             Arc::new(DisjointLists),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));

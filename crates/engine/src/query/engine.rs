@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
-    CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, Microseconds, TextToInterval,
+    CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, IntervalsByLength,
+    Microseconds, TextToInterval,
 };
 use arrow::array::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -91,6 +92,7 @@ impl QueryEngine {
                 .with_analyzer_rule(Arc::new(ExactNumbers))
                 .with_analyzer_rule(Arc::new(Microseconds))
                 .with_analyzer_rule(Arc::new(TextToInterval))
+                .with_analyzer_rule(Arc::new(IntervalsByLength))
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
