@@ -16,7 +16,7 @@
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `intervals`, `microseconds` and `named_casts` are ours.
+//!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 mod constant;
 mod context;
 mod corrections;
@@ -36,6 +36,7 @@ mod microseconds;
 mod named_casts;
 mod now;
 mod numbers;
+pub(crate) mod one_nan;
 mod operators;
 mod optimizer;
 mod ordinality;
@@ -68,6 +69,7 @@ pub use self::microseconds::Microseconds;
 pub(crate) use self::microseconds::in_microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
+pub use self::one_nan::OneNan;
 pub(crate) use self::operators::DOUBLE;
 pub use self::parameters::{bind, check_parameters};
 pub(crate) use self::refusal::Landmarks;

@@ -38,6 +38,7 @@ use super::in_lists::DisjointLists;
 use super::intervals::IntervalsByLength;
 use super::microseconds::Microseconds;
 use super::numbers::ExactNumbers;
+use super::one_nan::OneNan;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -58,6 +59,7 @@ impl ViewOptimizer {
             Arc::new(TextToInterval),
             Arc::new(IntervalsByLength),
             Arc::new(DisjointLists),
+            Arc::new(OneNan),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![

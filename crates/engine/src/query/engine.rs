@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
     CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, IntervalsByLength,
-    Microseconds, TextToInterval,
+    Microseconds, OneNan, TextToInterval,
 };
 use arrow::array::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -27,7 +27,6 @@ use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
-use super::one_nan::OneNanRule;
 use super::sequence::Sequences;
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -96,7 +95,7 @@ impl QueryEngine {
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
-                .with_analyzer_rule(Arc::new(OneNanRule))
+                .with_analyzer_rule(Arc::new(OneNan))
                 .build()
         })
     }

@@ -13,7 +13,6 @@ mod engine;
 mod errors;
 mod file;
 mod grouping_sets;
-mod one_nan;
 mod providers;
 mod reader;
 mod sequence;
