@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::plan::Fingerprint;
-use crate::planner::Extent;
+use crate::planner::extent::Extent;
 
 /// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \

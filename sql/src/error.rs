@@ -8,7 +8,7 @@ use datafusion_common::{DataFusionError, SchemaError};
 use sqlparser::ast::Spanned;
 use sqlparser::tokenizer::{Location, Span};
 
-use crate::planner::function_names;
+use crate::planner::functions::function_names;
 
 /// A position in the text. Both numbers start at one; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

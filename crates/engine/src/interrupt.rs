@@ -93,7 +93,8 @@ pub(crate) async fn until_requested<R>(future: impl Future<Output = R>) -> Resul
     let mut future = pin!(future);
     std::future::poll_fn(|context| match check() {
         Err(interrupted) => Poll::Ready(Err(interrupted)),
-        Ok(()) => future.as_mut().poll(context).map(Ok),
+        // It may have failed because it was interrupted.
+        Ok(()) => future.as_mut().poll(context).map(|done| check().map(|()| done)),
     })
     .await
 }

@@ -13,7 +13,8 @@ use datafusion_physical_expr::expressions::{
 };
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use crate::planner::one_nan;
+/// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
+pub(crate) const ONE_NAN: &str = "one_nan";
 
 /// A physical expression.
 pub(crate) type Expression = Arc<dyn PhysicalExpr>;
@@ -131,7 +132,7 @@ fn is_strict(expression: &Expression) -> bool {
 }
 
 fn is_one_nan(expression: &Expression) -> bool {
-    expression.downcast_ref::<ScalarFunctionExpr>().is_some_and(|call| call.name() == one_nan::NAME)
+    expression.downcast_ref::<ScalarFunctionExpr>().is_some_and(|call| call.name() == ONE_NAN)
 }
 
 /// `expression IS NOT NULL`. Casts are skipped: they return NULL only for NULL, and need not be evaluated.

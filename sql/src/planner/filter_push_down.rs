@@ -11,7 +11,7 @@ use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 
-use super::one_nan;
+use crate::plan;
 
 /// [`PushDownFilter`], except
 ///
@@ -117,7 +117,7 @@ const SURE: [&str; 15] = [
     "ltrim",
     "nullif",
     "octet_length",
-    one_nan::NAME,
+    plan::ONE_NAN,
     "rtrim",
     "starts_with",
     "substr",

@@ -1,23 +1,19 @@
 //! `NOW()` and similar functions: the time of the epoch.
 //!
-//! They are placeholders ([`functions`]). In a statement they are replaced by the time at which it runs ([`at`]), in a
+//! They are placeholders ([`functions::now`](mod@super::functions::now)). In a statement they are replaced by the time at which it runs ([`at`]), in a
 //! view by a join with a one-row relation, the clock, whose row each epoch replaces ([`with_clock`]). DataFusion's own functions would be folded to
 //! the time of planning.
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{
-    Column, DataFusionError, Result, ScalarValue, TableReference, internal_err,
-};
+use datafusion_common::{Column, DataFusionError, Result, ScalarValue, TableReference};
 use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
-};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 
+use super::functions::now::{Now, moment};
 use super::relation::RelationSource;
 use crate::catalog::Relation;
 use crate::error::Error;
@@ -29,73 +25,15 @@ pub const CLOCK: &str = "alluvium.clock";
 pub static CLOCK_SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("now()", moment(), false)])));
 
-fn moment() -> DataType {
-    DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()))
-}
-
-/// The functions that return the time of the epoch.
-pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
-    let function = |name, aliases: &[&str], result| {
-        Arc::new(ScalarUDF::from(Now {
-            name,
-            aliases: aliases.iter().map(ToString::to_string).collect(),
-            result,
-            signature: Signature::nullary(Volatility::Stable),
-        }))
-    };
-    [
-        function("now", &["current_timestamp"], moment()),
-        function("localtimestamp", &[], DataType::Timestamp(TimeUnit::Microsecond, None)),
-        function("current_date", &["today"], DataType::Date32),
-        function("current_time", &["localtime"], DataType::Time64(TimeUnit::Nanosecond)),
-    ]
-    .into_iter()
-}
-
-/// The time of the epoch, or a part of it.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Now {
-    name: &'static str,
-    aliases: Vec<String>,
-    result: DataType,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Now {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Ok(self.result.clone())
-    }
-
-    fn return_field_from_args(&self, _arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new(Field::new(self.name, self.result.clone(), false)))
-    }
-
-    fn invoke_with_args(&self, _arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        internal_err!("{}() is replaced before a plan runs", self.name)
-    }
-}
-
 /// The expression with the time in place of these functions.
 fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
     expression.transform_up(|part| match &part {
         Expr::ScalarFunction(ScalarFunction { func, .. }) => {
             match func.inner().downcast_ref::<Now>() {
-                Some(now) if now.result == moment() => Ok(Transformed::yes(time.clone())),
+                Some(now) if *now.result() == moment() => Ok(Transformed::yes(time.clone())),
                 Some(now) => Ok(Transformed::yes(Expr::Cast(Cast::new(
                     Box::new(time.clone()),
-                    now.result.clone(),
+                    now.result().clone(),
                 )))),
                 None => Ok(Transformed::no(part)),
             }

@@ -22,8 +22,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::AnalyzerRule;
 
-/// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
-pub(crate) const NAME: &str = "one_nan";
+use crate::plan;
 
 static ONE_NAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(1, Volatility::Immutable);
@@ -36,7 +35,7 @@ pub struct OneNan;
 
 impl AnalyzerRule for OneNan {
     fn name(&self) -> &str {
-        NAME
+        plan::ONE_NAN
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
@@ -182,7 +181,7 @@ struct Same {
 
 impl ScalarUDFImpl for Same {
     fn name(&self) -> &str {
-        NAME
+        plan::ONE_NAN
     }
 
     fn signature(&self) -> &Signature {

@@ -7,7 +7,7 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema};
 use datafusion_expr::{Expr, LogicalPlan};
 
-use super::Landmarks;
+use super::refusal::Landmarks;
 use super::subquery::is_single;
 use crate::error::{Error, Position, Result};
 

@@ -11,7 +11,8 @@ use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result, no_column};
-use crate::planner::{column_default, column_type, in_microseconds};
+use crate::planner::context::{column_default, column_type};
+use crate::planner::microseconds::in_microseconds;
 
 /// A table as it was written.
 #[derive(Clone, Debug)]

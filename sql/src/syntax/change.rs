@@ -5,7 +5,8 @@ use sqlparser::ast::{
     TableObject, TableWithJoins, Update,
 };
 
-use super::{Clause, check, none_of, refuse};
+use super::check;
+use super::clause::{Clause, none_of, refuse};
 use crate::error::Result;
 
 pub(crate) fn check_insert(insert: &Insert) -> Result<()> {

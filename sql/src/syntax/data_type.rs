@@ -3,7 +3,7 @@
 use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, StructField};
 use sqlparser::tokenizer::Span;
 
-use super::{none_of, refuse};
+use super::clause::{none_of, refuse};
 use crate::error::Result;
 
 // Together the three name every type that says nothing but itself: a new one breaks `check`.

@@ -2,7 +2,8 @@
 
 use sqlparser::ast::{Array, CeilFloorKind, DateTimeField, Expr, Interval, Spanned, TypedString};
 
-use super::{Clause, data_type, function, none_of, refuse};
+use super::clause::{Clause, none_of, refuse};
+use super::{data_type, function};
 use crate::error::Result;
 
 /// Expressions of which every part is read, or is an expression that is checked by itself.

@@ -6,9 +6,9 @@ use sqlparser::ast::{
     WindowType,
 };
 
-use super::{Clause, check_order, none_of, refuse};
+use super::clause::{Clause, check_order, none_of, refuse};
 use crate::error::Result;
-use crate::planner::{FunctionKind, function_kind};
+use crate::planner::functions::{FunctionKind, function_kind};
 
 /// Window functions that look at NULLs as `IGNORE NULLS` says.
 const NULL_TREATING: &[&str] = &["first_value", "lag", "last_value", "lead", "nth_value"];

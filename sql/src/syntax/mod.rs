@@ -6,9 +6,11 @@
 //!
 //! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
 //! - `expression`, `function` and `data_type`: what they are made of;
+//! - `clause` refuses what is written and not used;
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `shape` what is too deep for it;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod change;
+mod clause;
 mod data_type;
 mod expression;
 mod function;
@@ -20,10 +22,9 @@ mod shape;
 mod table;
 mod view;
 
-use std::fmt::Display;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, OrderByExpr, Query, Select, Spanned, TableFactor, Visit, Visitor};
+use sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
 pub(crate) use self::change::{check_delete, check_insert, check_update};
@@ -72,49 +73,4 @@ impl Visitor for Unused {
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
         self.flow(expression::check(expression))
     }
-}
-
-/// Whether a clause is written.
-trait Clause {
-    fn is_there(&self) -> bool;
-}
-
-impl<T> Clause for Option<T> {
-    fn is_there(&self) -> bool {
-        self.is_some()
-    }
-}
-
-impl<T> Clause for Vec<T> {
-    fn is_there(&self) -> bool {
-        !self.is_empty()
-    }
-}
-
-impl Clause for bool {
-    fn is_there(&self) -> bool {
-        *self
-    }
-}
-
-/// Refuses the first of some clauses that is written.
-fn none_of(clauses: &[(&dyn Clause, &str)], at: impl FnOnce() -> Span) -> Result<()> {
-    match clauses.iter().find(|(clause, _)| clause.is_there()) {
-        None => Ok(()),
-        Some((_, name)) => refuse(name, at),
-    }
-}
-
-/// The error of a clause that is not used, at the nearest node that has a position.
-///
-/// The position is computed for the error only: the span of a node is the union of those of all nodes below it.
-fn refuse(name: impl Display, at: impl FnOnce() -> Span) -> Result<()> {
-    Err(Error::not_supported(name, Position::of_span(at())))
-}
-
-fn check_order(order: &[OrderByExpr]) -> Result<()> {
-    for OrderByExpr { expr, options: _, with_fill } in order {
-        none_of(&[(with_fill, "WITH FILL")], || expr.span())?;
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
-use crate::planner::DOUBLE;
+use crate::planner::operators::DOUBLE;
 use crate::statement::fold;
 
 /// Rewrites a part of a statement:

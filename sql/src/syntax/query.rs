@@ -5,8 +5,8 @@ use sqlparser::ast::{
     SetQuantifier, Spanned, Values, With,
 };
 
+use super::clause::{Clause, check_order, none_of, refuse};
 use super::relation::check_alias;
-use super::{check_order, none_of, refuse};
 use crate::error::Result;
 
 pub(super) fn check(query: &Query) -> Result<()> {
@@ -22,7 +22,7 @@ pub(super) fn check(query: &Query) -> Result<()> {
         format_clause,
         pipe_operators,
     } = query;
-    let refused: &[(&dyn super::Clause, &str)] = &[
+    let refused: &[(&dyn Clause, &str)] = &[
         (fetch, "FETCH (write LIMIT)"),
         (locks, "FOR UPDATE or FOR SHARE"),
         (for_clause, "FOR XML, FOR JSON or FOR BROWSE"),

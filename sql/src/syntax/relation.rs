@@ -5,9 +5,10 @@ use sqlparser::ast::{
     TableFactor, TableFunctionArgs, TableWithJoins,
 };
 
-use super::{Clause, none_of, refuse};
+use super::clause::{Clause, none_of, refuse};
 use crate::error::Result;
-use crate::planner::{is_series, is_time_window};
+use crate::planner::series::is_series;
+use crate::planner::time_window::is_time_window;
 
 pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
     let TableWithJoins { relation: _, joins } = from;

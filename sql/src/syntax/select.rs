@@ -7,9 +7,9 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
+use super::clause::{Clause, none_of, refuse};
 use super::function::check_window;
 use super::relation::check_joins;
-use super::{Clause, none_of, refuse};
 use crate::error::Result;
 
 pub(super) fn check(select: &Select) -> Result<()> {

@@ -14,7 +14,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Error, Position, Result};
-use crate::planner::scalar_name;
+use crate::planner::functions::scalar_name;
 use crate::stack::DEEPEST;
 use crate::statement::{fold, relations};
 

@@ -7,7 +7,8 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
-use super::{Clause, check, data_type, none_of, refuse};
+use super::clause::{Clause, none_of, refuse};
+use super::{check, data_type};
 use crate::error::Result;
 
 /// The clauses of a CREATE TABLE that nothing reads, with their names. Every field is in one of the two lists.
@@ -185,7 +186,7 @@ fn check_key(key: &PrimaryKeyConstraint, at: impl Fn() -> Span) -> Result<()> {
             (&column.options.nulls_first, "NULLS FIRST or LAST in a PRIMARY KEY"),
         ];
         none_of(refused, || column.expr.span())?;
-        super::check_order(std::slice::from_ref(column))?;
+        super::clause::check_order(std::slice::from_ref(column))?;
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use sqlparser::ast::{CreateTableOptions, CreateView, Spanned, ViewColumnDef};
 
-use super::{Clause, check, none_of, refuse};
+use super::check;
+use super::clause::{Clause, none_of, refuse};
 use crate::error::Result;
 
 pub(crate) fn check_view(create: &CreateView) -> Result<()> {

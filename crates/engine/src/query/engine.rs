@@ -7,7 +7,6 @@ use alluvium_sql::planner::{
     Microseconds, OneNan, TextToInterval,
 };
 use arrow::array::RecordBatch;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
@@ -16,8 +15,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::{ExecutionPlan, collect, displayable, execute_stream};
+use datafusion::physical_plan::{collect, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
@@ -27,6 +25,7 @@ use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
+use super::interruptible::interruptible;
 use super::sequence::Sequences;
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -42,7 +41,7 @@ impl QueryEngine {
     pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
         let state = self.state();
         block_on(async {
-            let plan = yielding(state.create_physical_plan(&plan).await?)?;
+            let plan = interruptible(state.create_physical_plan(&plan).await?)?;
             let schema = plan.schema();
             let batches = collect(plan, Arc::new(TaskContext::from(state))).await?;
             Ok(Answer { schema, batches })
@@ -57,7 +56,7 @@ impl QueryEngine {
     ) -> Result<()> {
         let state = self.state();
         block_on(async {
-            let plan = yielding(state.create_physical_plan(&plan).await?)?;
+            let plan = interruptible(state.create_physical_plan(&plan).await?)?;
             let mut batches = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
             while let Some(rows) = batches.next().await {
                 if let Err(error) = take(rows?) {
@@ -99,20 +98,6 @@ impl QueryEngine {
                 .build()
         })
     }
-}
-
-/// The plan with joins that yield now and then, as scans do: a query is [interrupted](interrupt) where it yields.
-fn yielding(
-    plan: Arc<dyn ExecutionPlan>,
-) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-    let yielding = plan.transform_up(|node| {
-        if node.children().len() < 2 {
-            return Ok(Transformed::no(node));
-        }
-        let node: Arc<dyn ExecutionPlan> = Arc::new(CooperativeExec::new(node));
-        Ok(Transformed::yes(node))
-    })?;
-    Ok(yielding.data)
 }
 
 /// DataFusion's own rules, with joins and filters as views have them, and rules that correct its errors.

@@ -13,6 +13,7 @@ mod engine;
 mod errors;
 mod file;
 mod grouping_sets;
+mod interruptible;
 mod providers;
 mod reader;
 mod sequence;

@@ -12,6 +12,12 @@ use crate::support::{engine_with, query, settled, without_hanging};
 /// A query that takes minutes.
 const LONG: &str = "SELECT SUM(c.id) FROM t AS a, t AS b, t AS c";
 
+/// Pairs of which none matches.
+const LOOPS: &str = "SELECT COUNT(*) FROM range(1000000) AS a (x), range(1000000) AS b (x)
+     WHERE a.x * 1000000 + b.x < 0";
+const ONE_KEY: &str = "SELECT COUNT(*) FROM range(1000000) AS a (x), range(1000000) AS b (x)
+     WHERE a.x - a.x = b.x - b.x AND a.x * 1000000 + b.x < 0";
+
 /// An engine with a table of 5,000 rows.
 fn engine() -> Engine {
     engine_with(2, "CREATE TABLE t (id BIGINT); INSERT INTO t SELECT UNNEST(range(0, 5000))")
@@ -54,6 +60,9 @@ fn calls_that_wait_are_interrupted() {
 fn queries_are_interrupted_and_what_they_would_have_written_is_not_there() {
     let engine = engine();
     interrupt(&engine, |engine| engine.query(LONG));
+    // Joins that find nothing.
+    interrupt(&engine, |engine| engine.query(LOOPS));
+    interrupt(&engine, |engine| engine.query(ONE_KEY));
     interrupt(&engine, |engine| engine.execute(&format!("INSERT INTO t {LONG}")));
     interrupt(&engine, |engine| {
         engine.execute(&format!("BEGIN; DELETE FROM t WHERE id < 10; INSERT INTO t {LONG}; COMMIT"))

@@ -27,9 +27,11 @@ use super::expression::{self, Expression};
 use super::prune::prune_nothing;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
-use crate::planner::{
-    Landmarks, OPTIONS, SeriesSource, SetOperationNode, as_set_operation, source_of,
-};
+use crate::planner::context::OPTIONS;
+use crate::planner::refusal::Landmarks;
+use crate::planner::relation::source_of;
+use crate::planner::series::SeriesSource;
+use crate::planner::set_operation::{SetOperationNode, as_set_operation};
 use crate::statement::is_column_type;
 
 /// The incremental plan of a view's optimized plan.

@@ -12,7 +12,7 @@ use super::Builder;
 use crate::error::Result;
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::{self, Expression};
-use crate::planner::OPTIONS;
+use crate::planner::context::OPTIONS;
 
 impl Builder<'_> {
     /// Lists become elements; a struct becomes its fields.

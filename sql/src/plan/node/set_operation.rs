@@ -16,7 +16,7 @@ use super::{Node, PlanNode};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, Properties};
-use crate::planner::set_operation_name;
+use crate::planner::set_operation;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl IncrementalPlan {
                 return plan_err!(
                     "column \"{}\" of the {} is {} here and {} there",
                     field.name(),
-                    set_operation_name(operation),
+                    set_operation::name(operation),
                     left.data_type(),
                     right.data_type()
                 );
@@ -93,7 +93,7 @@ impl PlanNode for SetOperation {
     }
 
     fn encode(&self, canonical: &mut Canonical) {
-        canonical.text(set_operation_name(self.operation));
+        canonical.text(set_operation::name(self.operation));
     }
 
     fn is_shared(&self) -> bool {
@@ -114,7 +114,7 @@ impl PlanNode for SetOperation {
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
-        line.push_str(&set_operation_name(self.operation).to_lowercase());
+        line.push_str(&set_operation::name(self.operation).to_lowercase());
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod date_bin;
 mod date_part;
 mod date_trunc;
 mod extremes;
+pub(super) mod now;
 mod percentile;
 mod similar_to;
 mod sum;
@@ -23,7 +24,6 @@ use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
 use super::growth;
 use super::named_casts::NamedCasts;
-use super::now;
 use super::operators::Operators;
 
 pub(super) use self::similar_to::as_regular_expression;

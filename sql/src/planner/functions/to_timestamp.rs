@@ -15,7 +15,7 @@ use datafusion_expr::{
 };
 use datafusion_functions::datetime;
 
-use crate::planner::in_microseconds;
+use crate::planner::microseconds::in_microseconds;
 
 /// The functions that take formats.
 pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {

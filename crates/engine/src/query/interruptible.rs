@@ -1,0 +1,112 @@
+//! Joins that an interrupt ends.
+//!
+//! A query is [interrupted](interrupt) where it yields. Scans yield now and then by themselves, and joins do here for what
+//! they emit. A join whose condition holds for hardly any pair emits nothing for a long time; it is interrupted where it
+//! evaluates the condition.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{
+    HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
+};
+
+use crate::interrupt;
+
+/// The plan with joins that yield, and conditions of joins that fail once they are interrupted.
+pub(super) fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let interruptible = plan.transform_up(|node| {
+        if node.children().len() < 2 {
+            return Ok(Transformed::no(node));
+        }
+        let join: Arc<dyn ExecutionPlan> =
+            if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
+                let condition = join.filter().map(watched);
+                Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(condition).build()?)
+            } else if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+                let condition = join.filter().map(watched);
+                Arc::new(HashJoinExecBuilder::from(join).with_filter(condition).build()?)
+            } else {
+                node
+            };
+        Ok(Transformed::yes(Arc::new(CooperativeExec::new(join))))
+    })?;
+    Ok(interruptible.data)
+}
+
+/// A condition that fails once the query is interrupted.
+fn watched(condition: &JoinFilter) -> JoinFilter {
+    let expression = Arc::new(Watched(Arc::clone(condition.expression())));
+    let columns = condition.column_indices().to_vec();
+    JoinFilter::new(expression, columns, Arc::clone(condition.schema()))
+}
+
+/// An expression that fails once the query is interrupted.
+#[derive(Debug, Eq)]
+struct Watched(Arc<dyn PhysicalExpr>);
+
+impl Hash for Watched {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+// Derived, it would move out of the other one.
+impl PartialEq for Watched {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_ref() == other.0.as_ref()
+    }
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PhysicalExpr for Watched {
+    fn evaluate(&self, rows: &RecordBatch) -> Result<ColumnarValue> {
+        interrupt::check().map_err(|interrupted| DataFusionError::External(interrupted.into()))?;
+        self.0.evaluate(rows)
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.0.return_field(schema)
+    }
+
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.0.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.0.nullable(schema)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.0]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match children.pop() {
+            Some(expression) => Ok(Arc::new(Watched(expression))),
+            None => Ok(self),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_sql(f)
+    }
+}
