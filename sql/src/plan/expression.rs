@@ -7,11 +7,14 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{
     BinaryExpr, CaseExpr, CastExpr, Column, IsNotNullExpr, IsNullExpr, Literal, NegativeExpr,
     NotExpr,
 };
+use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+
+/// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
+pub(crate) const ONE_NAN: &str = "one_nan";
 
 /// A physical expression.
 pub(crate) type Expression = Arc<dyn PhysicalExpr>;
@@ -121,10 +124,15 @@ fn is_strict(expression: &Expression) -> bool {
             || node.is::<NegativeExpr>()
             || node.is::<NotExpr>()
             || node.is::<IsNullExpr>()
-            || node.is::<IsNotNullExpr>();
+            || node.is::<IsNotNullExpr>()
+            || is_one_nan(node);
         Ok(if strict { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     });
     walked.is_ok() && strict
+}
+
+fn is_one_nan(expression: &Expression) -> bool {
+    expression.downcast_ref::<ScalarFunctionExpr>().is_some_and(|call| call.name() == ONE_NAN)
 }
 
 /// `expression IS NOT NULL`. Casts are skipped: they return NULL only for NULL, and need not be evaluated.

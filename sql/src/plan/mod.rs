@@ -28,7 +28,7 @@ use arrow::datatypes::SchemaRef;
 pub(crate) use self::build::build;
 pub(crate) use self::explain::explain;
 pub use self::expression::checked;
-pub(crate) use self::expression::one_row;
+pub(crate) use self::expression::{ONE_NAN, one_row};
 pub(crate) use self::fingerprint::Canonical;
 pub use self::fingerprint::Fingerprint;
 pub use self::node::Node;

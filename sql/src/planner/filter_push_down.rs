@@ -11,6 +11,8 @@ use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 
+use crate::plan;
+
 /// [`PushDownFilter`], except
 ///
 /// - through an aggregate that has a row even over no input. DataFusion pushes down conditions that name only groups, and a
@@ -104,7 +106,7 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
 }
 
 /// Functions that never fail.
-const SURE: [&str; 14] = [
+const SURE: [&str; 15] = [
     "btrim",
     "character_length",
     "coalesce",
@@ -115,6 +117,7 @@ const SURE: [&str; 14] = [
     "ltrim",
     "nullif",
     "octet_length",
+    plan::ONE_NAN,
     "rtrim",
     "starts_with",
     "substr",

@@ -16,7 +16,7 @@
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `microseconds` and `named_casts` are ours.
+//!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 mod constant;
 pub(crate) mod context;
 mod corrections;
@@ -30,12 +30,14 @@ mod grouping_sets;
 mod growth;
 mod hopeless;
 mod in_lists;
+mod intervals;
 mod lateral;
 mod merged;
 pub(crate) mod microseconds;
 mod named_casts;
 mod now;
 mod numbers;
+mod one_nan;
 pub(crate) mod operators;
 mod optimizer;
 mod ordinality;
@@ -61,9 +63,11 @@ pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub use self::in_lists::DisjointLists;
+pub use self::intervals::IntervalsByLength;
 pub use self::microseconds::Microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
+pub use self::one_nan::OneNan;
 pub use self::parameters::{bind, check_parameters};
 pub use self::relation::RelationSource;
 pub use self::series::SeriesSource;

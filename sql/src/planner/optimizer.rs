@@ -35,8 +35,10 @@ use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
+use super::intervals::IntervalsByLength;
 use super::microseconds::Microseconds;
 use super::numbers::ExactNumbers;
+use super::one_nan::OneNan;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -55,7 +57,9 @@ impl ViewOptimizer {
             Arc::new(ExactNumbers),
             Arc::new(Microseconds),
             Arc::new(TextToInterval),
+            Arc::new(IntervalsByLength),
             Arc::new(DisjointLists),
+            Arc::new(OneNan),
         ]);
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DataFusionError, ScalarValue};
 use datafusion_expr::expr::Placeholder;
@@ -9,6 +10,7 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan};
 use sqlparser::ast::{self, Visitor};
 
+use super::numbers::loses_fraction;
 use crate::error::{Error, Position, Result};
 use crate::statement::StatementKind;
 use crate::walk::walk;
@@ -91,16 +93,28 @@ fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::
         return Err(wrong(format!("there is no value for parameter {}", parameter.id)));
     };
     let value = match &parameter.field {
-        Some(field) if *field.data_type() != value.data_type() => {
-            value.cast_to(field.data_type()).map_err(|_| {
+        Some(field) if *field.data_type() != value.data_type() => fitted(value, field.data_type())
+            .ok_or_else(|| {
                 let (given, wanted) = (value.data_type(), field.data_type());
                 wrong(format!(
                     "the value {value} of type {given} for parameter {} does not fit type {wanted}",
                     parameter.id
                 ))
-            })?
-        }
+            })?,
         _ => value.clone(),
     };
     Ok(Expr::Literal(value, None))
+}
+
+/// The value with another type, unless that type cannot hold it. An integer does not hold a fraction.
+fn fitted(value: &ScalarValue, wanted: &DataType) -> Option<ScalarValue> {
+    let fitted = value.cast_to(wanted).ok()?;
+    let given = value.data_type();
+    let is_held = match value {
+        _ if !loses_fraction(&given, wanted) => true,
+        // -0.0 is held.
+        ScalarValue::Float64(Some(number)) => number.fract() == 0.0,
+        value => fitted.cast_to(&given).is_ok_and(|back| back == *value),
+    };
+    is_held.then_some(fitted)
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 
 /// Whether a float occurs in `data_type`.
-pub(crate) fn has_floats(data_type: &DataType) -> bool {
+pub fn has_floats(data_type: &DataType) -> bool {
     match data_type {
         DataType::Float32 | DataType::Float64 => true,
         DataType::List(field)
@@ -19,30 +19,71 @@ pub(crate) fn has_floats(data_type: &DataType) -> bool {
     }
 }
 
+/// `column` with every NaN as the same NaN, at any depth: SQL has one.
+///
+/// # Errors
+/// None that is known: Arrow checks the parts of nested values that are put together again.
+pub fn one_nan(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match has_other_nan(column) {
+        true => with_floats(column, |x| x, |x| x),
+        false => Ok(Arc::clone(column)),
+    }
+}
+
+/// Whether a NaN occurs that is not the one.
+fn has_other_nan(column: &ArrayRef) -> bool {
+    match column.data_type() {
+        DataType::Float32 => {
+            let is_other = |x: &f32| x.is_nan() && x.to_bits() != f32::NAN.to_bits();
+            column.as_primitive::<Float32Type>().values().iter().any(is_other)
+        }
+        DataType::Float64 => {
+            let is_other = |x: &f64| x.is_nan() && x.to_bits() != f64::NAN.to_bits();
+            column.as_primitive::<Float64Type>().values().iter().any(is_other)
+        }
+        data_type if has_floats(data_type) => {
+            let children = column.to_data();
+            children.child_data().iter().any(|child| has_other_nan(&make_array(child.clone())))
+        }
+        _ => false,
+    }
+}
+
 /// `column` with -0.0 as 0.0 and every NaN as the same NaN, at any depth.
 ///
 /// As a key -0.0 equals 0.0 and all NaN are equal; the encoding of keys compares bits.
 pub(super) fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     // Adding zero makes -0.0 zero and leaves every other number as it is.
+    with_floats(column, |x| x + 0.0, |x| x + 0.0)
+}
+
+/// `column` with other numbers and one NaN.
+fn with_floats(
+    column: &ArrayRef,
+    single: impl Fn(f32) -> f32 + Copy,
+    double: impl Fn(f64) -> f64 + Copy,
+) -> Result<ArrayRef, ArrowError> {
     Ok(match column.data_type() {
         DataType::Float32 => {
             let column = column.as_primitive::<Float32Type>();
-            let canonical: Float32Array =
-                column.unary(|x| if x.is_nan() { f32::NAN } else { x + 0.0 });
-            Arc::new(canonical)
+            let floats: Float32Array =
+                column.unary(|x| if x.is_nan() { f32::NAN } else { single(x) });
+            Arc::new(floats)
         }
         DataType::Float64 => {
             let column = column.as_primitive::<Float64Type>();
-            let canonical: Float64Array =
-                column.unary(|x| if x.is_nan() { f64::NAN } else { x + 0.0 });
-            Arc::new(canonical)
+            let floats: Float64Array =
+                column.unary(|x| if x.is_nan() { f64::NAN } else { double(x) });
+            Arc::new(floats)
         }
         data_type if has_floats(data_type) => {
             let data = column.to_data();
             let children = data
                 .child_data()
                 .iter()
-                .map(|child| Ok(canonical_floats(&make_array(child.clone()))?.into_data()))
+                .map(|child| {
+                    Ok(with_floats(&make_array(child.clone()), single, double)?.into_data())
+                })
                 .collect::<Result<Vec<_>, ArrowError>>()?;
             make_array(data.into_builder().child_data(children).build()?)
         }

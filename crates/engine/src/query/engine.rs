@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
-    CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, Microseconds, TextToInterval,
+    CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, IntervalsByLength,
+    Microseconds, OneNan, TextToInterval,
 };
 use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
@@ -25,7 +26,6 @@ use super::conditions::ConditionsInTurn;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
-use super::one_nan::OneNanRule;
 use super::sequence::Sequences;
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -90,10 +90,11 @@ impl QueryEngine {
                 .with_analyzer_rule(Arc::new(ExactNumbers))
                 .with_analyzer_rule(Arc::new(Microseconds))
                 .with_analyzer_rule(Arc::new(TextToInterval))
+                .with_analyzer_rule(Arc::new(IntervalsByLength))
                 .with_analyzer_rule(Arc::new(DisjointLists))
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
-                .with_analyzer_rule(Arc::new(OneNanRule))
+                .with_analyzer_rule(Arc::new(OneNan))
                 .build()
         })
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use alluvium_dataflow::codec::one_nan;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
@@ -134,6 +135,7 @@ impl LazyBatchGenerator for FileRows {
                 let schema = &self.file.request.schema;
                 let columns = complete_with_nulls(schema, &portion.rows, &portion.absent);
                 let columns = columns.map_err(external)?;
+                let columns = columns.iter().map(one_nan).collect::<std::result::Result<_, _>>()?;
                 Ok(Some(RecordBatch::try_new(schema.clone(), columns)?))
             }
         }

@@ -14,7 +14,6 @@ mod errors;
 mod file;
 mod grouping_sets;
 mod interruptible;
-mod one_nan;
 mod providers;
 mod reader;
 mod sequence;

@@ -1,5 +1,6 @@
 //! Whether rows and weights suit a table.
 
+use alluvium_dataflow::codec::one_nan;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::filter_record_batch;
@@ -8,7 +9,7 @@ use crate::catalog::Entry;
 use crate::error::{Error, Result};
 
 /// The rows with the table's own schema, or why they cannot be in it: the number of their columns, a column's type, a
-/// NULL in a NOT NULL column.
+/// NULL in a NOT NULL column. A table holds one NaN, the one without a sign.
 pub(super) fn check(table: &Entry, columns: &[ArrayRef]) -> Result<RecordBatch> {
     let fields = table.schema.fields();
     let table_name = &table.name;
@@ -31,7 +32,8 @@ pub(super) fn check(table: &Entry, columns: &[ArrayRef]) -> Result<RecordBatch> 
             )));
         }
     }
-    Ok(RecordBatch::try_new(table.schema.clone(), columns.to_vec())?)
+    let columns = columns.iter().map(one_nan).collect::<std::result::Result<_, _>>()?;
+    Ok(RecordBatch::try_new(table.schema.clone(), columns)?)
 }
 
 /// The most copies of a row that one weight inserts or deletes: sums and products of weights stay far from 64 bits.

@@ -113,3 +113,23 @@ fn definitions_have_no_parameters() {
         "1:31: a parameter in DEFAULT is not supported yet"
     );
 }
+
+#[test]
+fn a_number_with_a_fraction_is_no_value_for_an_integer() {
+    let engine = engine();
+    change(&engine, "INSERT INTO part (id, name) VALUES ($1, $2)", &[number(1), text("bolt")]);
+    let (half, whole) = (ScalarValue::from(1.5), ScalarValue::from(2.0));
+    for sql in ["INSERT INTO part (id) VALUES ($1)", "DELETE FROM part WHERE id = $1"] {
+        let message = error(&engine, sql, std::slice::from_ref(&half));
+        assert!(
+            message
+                .contains("the value 1.5 of type Float64 for parameter $1 does not fit type Int32"),
+            "{message}"
+        );
+    }
+    let decimal = ScalarValue::Decimal128(Some(15), 2, 1);
+    let message = error(&engine, "UPDATE part SET id = $1", &[decimal]);
+    assert!(message.contains("does not fit type Int32"), "{message}");
+    change(&engine, "INSERT INTO part (id, price) VALUES ($1, $2)", &[whole, half]);
+    assert_eq!(rows(&engine, "SELECT id, price FROM part ORDER BY id", &[]).len(), 2);
+}

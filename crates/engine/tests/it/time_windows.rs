@@ -1,6 +1,7 @@
 //! Windows of time over rows that come and go, against windows as they are defined.
 
-use alluvium::Engine;
+use alluvium::arrow::datatypes::Fields;
+use alluvium::{Engine, Outcome};
 
 use crate::support::{engine_with, settled};
 
@@ -79,4 +80,39 @@ fn a_row_is_in_every_window_that_contains_its_time() {
         });
         windows.collect()
     });
+}
+
+/// A result's schema is that of its batches, with and without rows: `SELECT … LIMIT 0` tells the columns of a query.
+#[test]
+fn a_query_has_the_same_columns_with_and_without_rows() {
+    let engine = engine_with(
+        1,
+        "CREATE TABLE t (k INT, ts TIMESTAMP);
+         CREATE VIEW tumbling AS SELECT window_start, window_end
+           FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL 10 SECOND, INTERVAL 3 SECOND));
+         CREATE VIEW hopping AS SELECT window_start, window_end
+           FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts), INTERVAL 5 SECOND, INTERVAL 10 SECOND));
+         CREATE VIEW sessions AS SELECT window_start, window_end
+           FROM TABLE(SESSION(TABLE t, DESCRIPTOR(ts), DESCRIPTOR(k), INTERVAL 10 SECOND));
+         CREATE VIEW other AS SELECT NOW() AS now, ts - INTERVAL '1 second' AS before,
+             date_trunc('hour', ts) AS hour, TIMESTAMP '2024-01-01' AS then,
+             LEAST(ts, TIMESTAMP '2024-01-01') AS least
+           FROM t;
+         INSERT INTO t VALUES (1, '2024-01-01 00:00:35')",
+    );
+    let answer = |query: String| {
+        let outcome = engine.session().execute(&query).expect("a query").pop();
+        let Some(Outcome::Rows { schema, batches }) = outcome else { panic!("{query}") };
+        (schema.fields().clone(), batches)
+    };
+    for relation in ["t", "tumbling", "hopping", "sessions", "other"] {
+        let (fields, batches) = answer(format!("SELECT * FROM {relation}"));
+        let (without_rows, _) = answer(format!("SELECT * FROM {relation} LIMIT 0"));
+        assert_eq!(types(&fields), types(&without_rows), "{relation}");
+        assert_eq!(types(&fields), types(batches[0].schema().fields()), "{relation}");
+    }
+}
+
+fn types(fields: &Fields) -> Vec<String> {
+    fields.iter().map(|field| field.data_type().to_string()).collect()
 }

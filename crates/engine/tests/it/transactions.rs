@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use alluvium::arrow::array::{
+    ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray,
+};
+use alluvium::arrow::datatypes::Float64Type;
 use alluvium::{Engine, Error};
 
 use crate::support::{engine_with, query, settled, without_hanging};
@@ -184,4 +187,36 @@ fn waiting_for_an_epoch_to_come_ends_when_it_does() {
         engine.execute(&format!("INSERT INTO counters VALUES ({id}, 'x')")).expect("it inserts");
     }
     assert_eq!(without_hanging(move || waiter.join().expect("no panic")), Ok(()));
+}
+
+#[test]
+fn a_table_holds_one_nan_whichever_is_inserted() {
+    let engine = engine_with(
+        2,
+        "CREATE TABLE m (x DOUBLE, l DOUBLE[]);
+         CREATE MATERIALIZED VIEW above AS SELECT x > 5 AS above, l = [CAST('NaN' AS DOUBLE)] AS same FROM m",
+    );
+    let other = f64::from_bits(f64::NAN.to_bits() | 1);
+    let nans = [f64::NAN, -f64::NAN, other];
+    let lists = nans.map(|nan| Some([Some(nan)]));
+    let rows = RecordBatch::try_from_iter_with_nullable([
+        ("x", Arc::new(Float64Array::from_iter_values(nans)) as ArrayRef, true),
+        (
+            "l",
+            Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists)) as ArrayRef,
+            true,
+        ),
+    ]);
+    let mut tx = engine.begin().expect("nobody else writes");
+    tx.insert("m", rows.expect("two columns of one length")).expect("the rows fit");
+    let epoch = tx.commit().expect("it commits");
+    engine.wait(epoch).expect("the epoch completes");
+    for (sql, expected) in [
+        ("SELECT COUNT(*) FROM above WHERE above AND same", "3"),
+        ("SELECT COUNT(DISTINCT x) + COUNT(DISTINCT l) FROM m", "2"),
+        ("SELECT COUNT(*) FROM m AS a JOIN m AS b ON a.x = b.x AND a.l = b.l", "9"),
+        ("SELECT COUNT(*) FROM m WHERE x = 'NaN'", "3"),
+    ] {
+        assert_eq!(query(&engine, sql), [expected], "{sql}");
+    }
 }

@@ -11,22 +11,26 @@ use arrow::array::types::{Int32Type, TimestampMicrosecondType};
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::{DatePart, cast, date_part};
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
-use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, plan_err};
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature};
+use datafusion_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 use datafusion_functions::datetime;
 
 const MICROSECONDS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
 /// The function.
 pub(super) fn function() -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::from(DateBin { others: datetime::date_bin() }))
+    let signature = Signature::user_defined(Volatility::Immutable);
+    Arc::new(ScalarUDF::from(DateBin { others: datetime::date_bin(), signature }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DateBin {
     /// DataFusion's, for times of day.
     others: Arc<ScalarUDF>,
+    signature: Signature,
 }
 
 impl ScalarUDFImpl for DateBin {
@@ -35,7 +39,25 @@ impl ScalarUDFImpl for DateBin {
     }
 
     fn signature(&self) -> &Signature {
-        self.others.signature()
+        &self.signature
+    }
+
+    // DataFusion's wants an origin in nanoseconds, and takes the result for one.
+    fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
+        let (2 | 3, Some(time)) = (arguments.len(), arguments.get(1)) else {
+            return plan_err!("DATE_BIN takes a stride, a time and perhaps an origin");
+        };
+        let time = match time {
+            DataType::Timestamp(_, zone) => {
+                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+            }
+            DataType::Time32(_) | DataType::Time64(_) => time.clone(),
+            DataType::Null | DataType::Utf8 | DataType::Date32 | DataType::Date64 => MICROSECONDS,
+            other => return plan_err!("DATE_BIN takes times, not {other}"),
+        };
+        let stride = DataType::Interval(IntervalUnit::MonthDayNano);
+        let types = [stride, time.clone(), time];
+        Ok(types[..arguments.len()].to_vec())
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {

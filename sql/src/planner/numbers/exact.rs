@@ -3,7 +3,7 @@
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
-use datafusion_common::{DFSchema, Result};
+use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
@@ -11,7 +11,7 @@ use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion_optimizer::AnalyzerRule;
 
 use super::double::literal;
-use super::functions::{IN_PRECISION, ROUND_TO_EVEN, is_called};
+use super::functions::{IN_PRECISION, ROUND, is_called, loses_fraction};
 use super::{Change, Types, change_up, is_leaf};
 use crate::planner::short_time::with_seconds;
 
@@ -104,35 +104,24 @@ fn converted(operand: Expr, types: &Types, target: &DataType) -> Converted {
     if let Some(literal) = with_seconds(&operand, target) {
         return Converted::Operand(literal, true);
     }
-    match (source, target) {
-        (DataType::Decimal128(..) | DataType::Decimal256(..), DataType::Float64)
-            if let Some(value) = literal(&operand) =>
-        {
-            Converted::Exact(datafusion_expr::lit(value))
-        }
-        (DataType::Decimal128(precision, scale), target) if target.is_integer() && *scale > 0 => {
-            let whole = DataType::Decimal128(whole_digits(*precision, *scale), 0);
-            Converted::Operand(Expr::Cast(Cast::new(Box::new(operand), whole)), true)
-        }
-        (DataType::Decimal256(precision, scale), target) if target.is_integer() && *scale > 0 => {
-            let whole = DataType::Decimal256(whole_digits(*precision, *scale), 0);
-            Converted::Operand(Expr::Cast(Cast::new(Box::new(operand), whole)), true)
-        }
-        (source, target) if source.is_floating() && target.is_integer() => {
-            if matches!(&operand, Expr::ScalarFunction(call) if is_called(&call.func, &ROUND_TO_EVEN))
-            {
-                return Converted::Operand(operand, false);
-            }
-            let rounded = ScalarFunction::new_udf(ROUND_TO_EVEN.clone(), vec![operand]);
+    if let (true, DataType::Float64, Some(value)) = (source.is_decimal(), target, literal(&operand))
+    {
+        return Converted::Exact(datafusion_expr::lit(value));
+    }
+    let is_rounded =
+        matches!(&operand, Expr::ScalarFunction(call) if is_called(&call.func, &ROUND));
+    if is_rounded || !loses_fraction(source, target) {
+        return Converted::Operand(operand, false);
+    }
+    // The second argument says which of the numbers in lists and structs become integers.
+    match ScalarValue::try_from(target) {
+        Ok(target) => {
+            let target = Expr::Literal(target, None);
+            let rounded = ScalarFunction::new_udf(ROUND.clone(), vec![operand, target]);
             Converted::Operand(Expr::ScalarFunction(rounded), true)
         }
-        _ => Converted::Operand(operand, false),
+        Err(_) => Converted::Operand(operand, false),
     }
-}
-
-/// The digits of DECIMAL(precision, scale), rounded to a whole number.
-fn whole_digits(precision: u8, scale: i8) -> u8 {
-    precision.saturating_sub(scale.unsigned_abs()) + 1
 }
 
 /// Arithmetic of two DECIMAL of these precisions and scales, whose result may have more digits than its type.

@@ -19,6 +19,7 @@ use datafusion_expr::{BinaryExpr, Expr, ExprSchemable};
 
 pub use self::exact::ExactNumbers;
 pub(super) use self::exact::exact;
+pub(super) use self::functions::loses_fraction;
 pub(super) use self::meet::meet;
 
 /// The types of the operands of an expression; `None` for one without a type, whose error comes later.
