@@ -1,1 +1,85 @@
-//! Alluvium's benchmarks, one file per topic in `benches/`. `docs/benchmarks.md` lists the results.
+//! What the benchmarks that measure the binary from outside share.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Whatever goes wrong, as text.
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What the binary reports of a program that it ran to the end.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The results of its queries, as CSV.
+    pub printed: String,
+    /// Peak resident memory in bytes.
+    pub peak: u64,
+    /// Seconds from start to end.
+    pub seconds: f64,
+}
+
+/// Runs a program until its sources are exhausted, with a memory budget in bytes.
+///
+/// # Errors
+/// If it fails. It has written its own messages to standard error.
+pub fn run_program(
+    binary: &Path,
+    folder: &Path,
+    program: &str,
+    workers: u32,
+    budget: u64,
+) -> Result<Finished> {
+    let (path, stats) = (folder.join("program.sql"), folder.join("stats.json"));
+    fs::write(&path, program)?;
+    let output = Command::new(binary)
+        .args(["run", "--format", "csv"])
+        .args(["--workers", &workers.to_string()])
+        .args(["--memory", &budget.to_string()])
+        .arg("--stats")
+        .args([&stats, &path])
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("the program ended with {}", output.status).into());
+    }
+    let stats = fs::read_to_string(&stats)?;
+    Ok(Finished {
+        printed: String::from_utf8(output.stdout)?,
+        peak: number(&stats, "peak_rss_bytes")? as u64,
+        seconds: number(&stats, "elapsed_s")?,
+    })
+}
+
+/// A number of a JSON object.
+fn number(json: &str, name: &str) -> Result<f64> {
+    let behind = json.split_once(&format!("\"{name}\":")).ok_or("no statistics")?.1;
+    let text = behind.trim_start().split([',', '}', '\n']).next().unwrap_or_default();
+    Ok(text.trim().parse()?)
+}
+
+/// A folder for temporary files that is removed at the end.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// # Errors
+    /// If it cannot be created.
+    pub fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("alluvium-{name}-{}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -8,19 +8,18 @@
 //! 1,500,000). The peak may exceed the first one's by the budget and 64 MiB. Another table is for rows of a megabyte. Ends
 //! with status 1 if a kind takes more.
 
-use std::error::Error;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::ExitCode;
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+use alluvium_benches::{Finished, Folder, Result, run_program};
 
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 32 * MIB;
 /// What the peak may be above the budget and an empty run.
 const MARGIN: u64 = 64 * MIB;
-const WORKERS: &str = "2";
+const WORKERS: u32 = 2;
 
 /// Kinds of views by name. Of `g` there are as many values as the square root of the rows, of `one` there is one; a
 /// hundredth of the `id` are in `dims`.
@@ -89,12 +88,12 @@ fn main() -> ExitCode {
 
 /// Prints both tables; whether all kinds are within their bounds.
 fn run(binary: &Path, rows: u64, kinds: &[String]) -> Result<bool> {
-    let folder = Folder::new()?;
-    let bench = Bench { binary, folder: &folder.0 };
-    write_rows(&folder.0.join("none.csv"), 0, 0)?;
-    write_rows(&folder.0.join("short.csv"), rows, 120)?;
-    write_rows(&folder.0.join("long.csv"), rows / 5_000, 1_000_000)?;
-    let mut dims = BufWriter::new(File::create(folder.0.join("dims.csv"))?);
+    let folder = Folder::new("memory")?;
+    let bench = Bench { binary, folder: folder.path() };
+    write_rows(&folder.path().join("none.csv"), 0, 0)?;
+    write_rows(&folder.path().join("short.csv"), rows, 120)?;
+    write_rows(&folder.path().join("long.csv"), rows / 5_000, 1_000_000)?;
+    let mut dims = BufWriter::new(File::create(folder.path().join("dims.csv"))?);
     for id in 0..rows / 100 {
         let one = if id == 0 { "1" } else { "" };
         writeln!(dims, "{},{one},name {id}", id * 100)?;
@@ -162,35 +161,15 @@ impl Bench<'_> {
             "CREATE MATERIALIZED VIEW v AS {view};
              SELECT (SELECT COUNT(*) FROM v) AS n, COUNT(*) AS errors FROM alluvium.errors;"
         );
-        let (path, stats) = (self.folder.join("program.sql"), self.folder.join("stats.json"));
-        fs::write(&path, program)?;
-        let output = Command::new(self.binary)
-            .args(["run", "--workers", WORKERS, "--format", "csv"])
-            .args(["--memory", &BUDGET.to_string()])
-            .arg("--stats")
-            .args([&stats, &path])
-            .stderr(Stdio::inherit())
-            .output()?;
-        let printed = String::from_utf8(output.stdout)?;
-        if !output.status.success() {
-            return Err(format!("{view}: {}", output.status).into());
-        }
+        let Finished { printed, peak, seconds } =
+            run_program(self.binary, self.folder, &program, WORKERS, BUDGET)?;
         let rows = match printed.lines().last().and_then(|line| line.split_once(',')) {
             Some((rows, "0")) => format!("{rows} rows"),
             Some((rows, errors)) => format!("{rows} rows, {errors} error rows"),
             None => return Err(format!("{view}: it printed {printed:?}").into()),
         };
-        let stats = fs::read_to_string(&stats)?;
-        let peak = number(&stats, "peak_rss_bytes")? as u64;
-        Ok(Report { rows, peak, seconds: number(&stats, "elapsed_s")? })
+        Ok(Report { rows, peak, seconds })
     }
-}
-
-/// A number of a JSON object.
-fn number(json: &str, name: &str) -> Result<f64> {
-    let behind = json.split_once(&format!("\"{name}\":")).ok_or("no statistics")?.1;
-    let text = behind.trim_start().split([',', '}', '\n']).next().unwrap_or_default();
-    Ok(text.trim().parse()?)
 }
 
 /// Rows with a text of `length` bytes, in no order of any column but `id`.
@@ -205,22 +184,4 @@ fn write_rows(path: &Path, rows: u64, length: usize) -> Result<()> {
         writeln!(file, "{id},1,{group},{value},{random:020}{padding}")?;
     }
     Ok(file.flush()?)
-}
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("alluvium-memory-{}", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is left to the system.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
