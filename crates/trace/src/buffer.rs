@@ -12,7 +12,7 @@ use crate::batch::Batch;
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::file::FileScan;
-use crate::memory::{Charge, StateContext};
+use crate::memory::{BufferCharge, StateContext};
 use crate::merge::merge;
 use crate::page::PageLimits;
 use crate::prefix::{common, prefix};
@@ -32,7 +32,7 @@ pub struct RowBuffer<T> {
     limits: PageLimits,
     context: StateContext,
     /// Counts the allocations of the arena and the updates.
-    charge: Charge,
+    charge: BufferCharge,
 }
 
 /// Updates that were sorted before their batch was due.
@@ -75,7 +75,7 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// An empty buffer that seals batches whose pages stay within these limits.
     pub fn with_limits(limits: PageLimits, context: &StateContext) -> Self {
-        let charge = context.budget().charge(0);
+        let charge = context.budget().buffer();
         let context = context.clone();
         let (arena, updates, runs) = (Vec::new(), Vec::new(), Vec::new());
         RowBuffer { arena, updates, runs, limits, context, charge }
@@ -162,9 +162,9 @@ impl<T: PageTime> RowBuffer<T> {
 
     /// Releases allocations, except for what the policy retains of the `used` bytes.
     fn shrink(&mut self, used: (usize, usize)) {
-        let policy = self.context.budget().policy();
-        self.arena.shrink_to(policy.retained(used.0));
-        self.updates.shrink_to(policy.retained(used.1) / size_of::<Update<T>>());
+        let budget = self.context.budget();
+        self.arena.shrink_to(budget.retained(used.0));
+        self.updates.shrink_to(budget.retained(used.1) / size_of::<Update<T>>());
         self.count();
     }
 

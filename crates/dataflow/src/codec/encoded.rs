@@ -44,7 +44,7 @@ impl Encoded {
         self.bytes.clear();
         self.ends.clear();
         let Some(charge) = &self.charge else { return };
-        let retained = charge.budget().policy().retained(used);
+        let retained = charge.budget().retained(used);
         if self.capacity() > SLACK.saturating_mul(retained) {
             self.bytes.shrink_to(retained);
             self.ends.shrink_to(retained / size_of::<usize>());
@@ -125,7 +125,7 @@ mod tests {
         assert!(kept >= 108_000, "{kept}");
         rows.push(&vec![7; 50 << 20]);
         rows.clear();
-        assert!(budget.used() <= SLACK * budget.policy().retained(usize::MAX), "{}", budget.used());
+        assert!(budget.used() <= SLACK * budget.retained(usize::MAX), "{}", budget.used());
         drop(rows);
         assert_eq!(budget.used(), 0);
     }

@@ -11,6 +11,8 @@ pub(super) struct Account {
     peak: AtomicUsize,
     /// The part of `used` that waits between workers.
     queued: AtomicUsize,
+    /// Buffers of unsorted rows.
+    buffers: AtomicUsize,
     /// Bytes of the files that hold state.
     files: AtomicU64,
     /// Bytes ever written to such files.
@@ -28,6 +30,18 @@ impl Account {
 
     pub(super) fn queued(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn buffers(&self) -> usize {
+        self.buffers.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_buffer(&self) {
+        self.buffers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_buffer(&self) {
+        self.buffers.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn files(&self) -> u64 {

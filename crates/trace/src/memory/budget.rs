@@ -108,8 +108,24 @@ impl MemoryBudget {
 
     /// Whether a buffer of this size, which could be in a file as well, should be moved there.
     pub fn is_large_buffer(&self, bytes: usize) -> bool {
+        bytes >= self.policy().large_buffer || self.is_over() && bytes >= self.buffer_when_over()
+    }
+
+    /// How large a buffer may be while more is in use than [`MemoryPolicy::counted`].
+    fn buffer_when_over(&self) -> usize {
         let policy = self.policy();
-        bytes >= policy.large_buffer || self.is_over() && bytes >= policy.large_buffer_when_over
+        let buffers = self.shared.account.buffers().max(1);
+        policy.large_buffer_when_over.min(policy.all_buffers_when_over / buffers)
+    }
+
+    /// How many bytes a buffer that is filled again and again, this time with `used`, keeps allocated when it is
+    /// emptied: what it needed, within [`MemoryPolicy::retained_buffer`].
+    pub fn retained(&self, used: usize) -> usize {
+        let policy = self.policy();
+        match self.is_over() {
+            true => used.min(policy.retained_buffer).min(self.buffer_when_over()),
+            false => used.min(policy.retained_buffer).max(policy.output_batch),
+        }
     }
 
     /// Whether so much waits between workers that producers should stop.
@@ -122,6 +138,12 @@ impl MemoryBudget {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
         charge.set(bytes);
         charge
+    }
+
+    /// Counts a buffer of unsorted rows, and the bytes it is charged for, until the result is dropped.
+    pub(crate) fn buffer(&self) -> BufferCharge {
+        self.shared.account.add_buffer();
+        BufferCharge(self.charge(0))
     }
 
     /// Counts `bytes` that wait between workers until the result is dropped.
@@ -190,6 +212,23 @@ impl Drop for Charge {
     }
 }
 
+/// The counted bytes of a buffer.
+#[derive(Debug)]
+pub(crate) struct BufferCharge(Charge);
+
+impl BufferCharge {
+    /// Counts `bytes` instead of what was counted before.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        self.0.set(bytes);
+    }
+}
+
+impl Drop for BufferCharge {
+    fn drop(&mut self) {
+        self.0.budget.shared.account.remove_buffer();
+    }
+}
+
 /// Counted bytes that wait between workers.
 #[derive(Debug)]
 pub struct Queued {
@@ -199,5 +238,26 @@ pub struct Queued {
 impl Drop for Queued {
     fn drop(&mut self) {
         self.charge.budget.shared.account.dequeue(self.charge.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_buffers_are_large_earlier_than_few() {
+        const MIB: usize = 1 << 20;
+        let budget = MemoryBudget::new(64 * MIB);
+        let buffers: Vec<_> = (0..4).map(|_| budget.buffer()).collect();
+        assert!(!budget.is_large_buffer(MIB), "nothing is in use");
+        let _used = budget.charge(60 * MIB);
+        assert!(budget.is_large_buffer(MIB) && !budget.is_large_buffer(MIB - 1));
+        assert_eq!(budget.retained(2 * MIB), MIB);
+        let more: Vec<_> = (0..60).map(|_| budget.buffer()).collect();
+        assert!(budget.is_large_buffer(128 << 10) && !budget.is_large_buffer(127 << 10));
+        assert_eq!(budget.retained(2 * MIB), 128 << 10);
+        drop((buffers, more));
+        assert!(!budget.is_large_buffer(MIB - 1));
     }
 }

@@ -12,6 +12,7 @@
 //! | [`resident_after_eviction`](MemoryPolicy::resident_after_eviction) | 1/16 | | where that eviction stops |
 //! | [`large_buffer`](MemoryPolicy::large_buffer) | 1/16 | | a buffer of unsorted rows this large becomes a sorted run |
 //! | [`large_buffer_when_over`](MemoryPolicy::large_buffer_when_over) | 1/64 | | the same while counted memory exceeds its share |
+//! | [`all_buffers_when_over`](MemoryPolicy::all_buffers_when_over) | 1/8 | | each buffer has an equal share of it then, if that is less: many views have hundreds |
 //! | [`queued`](MemoryPolicy::queued) | 1/16 | at least 64 KiB | above it producers wait: rows queue between workers |
 //! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time |
 //! | [`refused`](MemoryPolicy::refused) | 1/16 | 64 KiB to 16 MiB | refused rows that are kept to be queried |
@@ -43,6 +44,8 @@ pub struct MemoryPolicy {
     pub large_buffer: usize,
     /// The same while more than [`counted`](Self::counted) bytes are in use.
     pub large_buffer_when_over: usize,
+    /// What all buffers may hold together while more than [`counted`](Self::counted) bytes are in use.
+    pub all_buffers_when_over: usize,
     /// Rows that may wait between workers before producers stop.
     pub queued: usize,
     /// Rows that a source reads at a time, give or take one.
@@ -82,6 +85,7 @@ impl MemoryPolicy {
             resident_after_eviction: limit / 16,
             large_buffer: limit / 16,
             large_buffer_when_over: limit / 64,
+            all_buffers_when_over: limit / 8,
             queued: (limit / 16).max(64 * KIB),
             portion: (limit / 16).clamp(256 * KIB, 16 * MIB),
             refused: (limit / 16).clamp(64 * KIB, 16 * MIB),
@@ -94,12 +98,6 @@ impl MemoryPolicy {
             output_batch: (limit / 256).clamp(4 * KIB, MIB),
             smallest_file: (limit / 256).min(64 * KIB),
         }
-    }
-
-    /// How many bytes a buffer that is filled again and again, this time with `used`, keeps allocated when it is
-    /// emptied: what it needed, within [`retained_buffer`](Self::retained_buffer).
-    pub fn retained(&self, used: usize) -> usize {
-        used.min(self.retained_buffer).max(self.output_batch)
     }
 }
 
@@ -114,7 +112,6 @@ mod tests {
             assert!(policy.counted + policy.resident <= limit);
             assert!(policy.resident_after_eviction <= policy.resident);
             assert!(policy.large_buffer_when_over <= policy.large_buffer);
-            assert!(policy.retained(0) <= policy.retained(usize::MAX));
         }
     }
 
