@@ -301,6 +301,7 @@ fn contradicts(error: &str) -> bool {
         "does not satisfy order requirements",
         "a bug in DataFusion's code",
         "This feature is not implemented",
+        "Conflicting ordering requirements in aggregate functions",
     ];
     known.iter().any(|known| error.contains(known))
 }
