@@ -15,16 +15,16 @@ use arrow::datatypes::{
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
-use datafusion_expr::expr::{
-    AggregateFunction, Between, Case, Cast, InList, ScalarFunction, Sort, WindowFunction,
-};
+use datafusion_expr::expr::{AggregateFunction, Cast, ScalarFunction, Sort, WindowFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion_optimizer::AnalyzerRule;
+
+use super::operands::map_compared;
 
 const DAY: i128 = 86_400_000_000_000;
 
@@ -68,33 +68,12 @@ fn is_key(expression: &Expr) -> bool {
 
 /// The expression with the intervals that it compares by their lengths.
 fn compared(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let boxed = |part: Box<Expr>| Box::new(by_length(*part, schema));
     let all = |parts: Vec<Expr>| parts.into_iter().map(|part| by_length(part, schema)).collect();
     let sorted = |order: Vec<Sort>| {
         let by_length = |sort: Sort| Sort { expr: by_length(sort.expr, schema), ..sort };
         order.into_iter().map(by_length).collect()
     };
     Transformed::yes(match part {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => {
-            Expr::BinaryExpr(BinaryExpr { left: boxed(left), op, right: boxed(right) })
-        }
-        Expr::Between(Between { expr, negated, low, high }) => Expr::Between(Between {
-            expr: boxed(expr),
-            negated,
-            low: boxed(low),
-            high: boxed(high),
-        }),
-        Expr::InList(InList { expr, list, negated }) => {
-            Expr::InList(InList { expr: boxed(expr), list: all(list), negated })
-        }
-        Expr::Case(Case { expr: Some(expr), when_then_expr, else_expr }) => {
-            let branches = when_then_expr.into_iter().map(|(when, then)| (boxed(when), then));
-            Expr::Case(Case {
-                expr: Some(boxed(expr)),
-                when_then_expr: branches.collect(),
-                else_expr,
-            })
-        }
         Expr::ScalarFunction(ScalarFunction { func, args })
             if matches!(func.name(), "greatest" | "least" | "nullif") =>
         {
@@ -116,13 +95,8 @@ fn compared(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
             params.order_by = sorted(std::mem::take(&mut params.order_by));
             Expr::WindowFunction(call)
         }
-        part => return Transformed::no(part),
+        part => return map_compared(part, &|part| by_length(part, schema)),
     })
-}
-
-fn is_comparison(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
 /// The expression, by its length if it is an interval.

@@ -38,6 +38,7 @@ mod named_casts;
 mod now;
 mod numbers;
 mod one_nan;
+mod operands;
 pub(crate) mod operators;
 mod optimizer;
 mod ordinality;

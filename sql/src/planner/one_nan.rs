@@ -11,9 +11,7 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
-use datafusion_expr::expr::{
-    AggregateFunction, Alias, Between, Case, Cast, InList, ScalarFunction, Sort, TryCast,
-};
+use datafusion_expr::expr::{AggregateFunction, Alias, Case, Cast, ScalarFunction, Sort, TryCast};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
@@ -22,6 +20,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::AnalyzerRule;
 
+use super::operands::map_compared;
 use crate::plan;
 
 static ONE_NAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -57,26 +56,8 @@ impl AnalyzerRule for OneNan {
 
 /// The expression with the operands that it compares made canonical.
 fn compared(expression: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let boxed = |part: Box<Expr>| Box::new(canonical(*part, schema));
     let all = |parts: Vec<Expr>| parts.into_iter().map(|part| canonical(part, schema)).collect();
     Transformed::yes(match expression {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => {
-            Expr::BinaryExpr(BinaryExpr { left: boxed(left), op, right: boxed(right) })
-        }
-        Expr::Between(Between { expr, negated, low, high }) => Expr::Between(Between {
-            expr: boxed(expr),
-            negated,
-            low: boxed(low),
-            high: boxed(high),
-        }),
-        Expr::InList(InList { expr, list, negated }) => {
-            Expr::InList(InList { expr: boxed(expr), list: all(list), negated })
-        }
-        Expr::Case(Case { expr: Some(expr), when_then_expr, else_expr }) => {
-            let branches = when_then_expr.into_iter().map(|(when, then)| (boxed(when), then));
-            let when_then_expr = branches.collect();
-            Expr::Case(Case { expr: Some(boxed(expr)), when_then_expr, else_expr })
-        }
         Expr::ScalarFunction(ScalarFunction { func, args }) if chooses(&func) => {
             Expr::ScalarFunction(ScalarFunction { func, args: all(args) })
         }
@@ -100,13 +81,8 @@ fn compared(expression: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::Literal(ScalarValue::Float32(Some(number)), metadata) if number.is_nan() => {
             Expr::Literal(ScalarValue::Float32(Some(f32::NAN)), metadata)
         }
-        expression => return Transformed::no(expression),
+        expression => return map_compared(expression, &|part| canonical(part, schema)),
     })
-}
-
-fn is_comparison(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
 /// Whether a function returns one of its arguments.

@@ -5,14 +5,12 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{Cast, ScalarFunction, TryCast};
-use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion_optimizer::AnalyzerRule;
 
 use super::double::literal;
 use super::functions::{IN_PRECISION, ROUND, is_called, loses_fraction};
-use super::{Change, Types, change_up, is_leaf};
+use super::{Change, Types, change_node, change_up};
 use crate::planner::short_time::with_seconds;
 
 /// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
@@ -26,16 +24,7 @@ impl AnalyzerRule for ExactNumbers {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| {
-            let schema = merge_schema(&node.inputs());
-            let names = NamePreserver::new(&node);
-            let node = node.map_expressions(|expression| {
-                if is_leaf(&expression) {
-                    return Ok(Transformed::no(expression));
-                }
-                let name = names.save(&expression);
-                let exact = change_up(expression, &schema, &corrected)?;
-                Ok(exact.update_data(|expression| name.restore(expression)))
-            })?;
+            let node = change_node(node, &corrected)?;
             match node.transformed {
                 true => node.map_data(LogicalPlan::recompute_schema),
                 false => Ok(node),

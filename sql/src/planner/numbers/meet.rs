@@ -6,15 +6,13 @@ use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, DFSchemaRef, Result};
 use datafusion_expr::expr::{Between, Case, Cast, InList, InSubquery, ScalarFunction};
-use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, Values,
 };
 
 use super::double::{as_double, is_floating, to_double};
-use super::{Change, Types, change_up, is_leaf};
+use super::{Change, Types, change_node};
 
 /// The digits that a quotient of DECIMAL has behind its point, if its type has room for them; Postgres has as many.
 const QUOTIENT_SCALE: i16 = 16;
@@ -40,17 +38,7 @@ pub(crate) fn meet(plan: LogicalPlan, into_table: bool) -> Result<LogicalPlan> {
             }
             node => node,
         };
-        let schema = merge_schema(&node.inputs());
-        let names = NamePreserver::new(&node);
-        let node = node.map_expressions(|expression| {
-            if is_leaf(&expression) {
-                return Ok(Transformed::no(expression));
-            }
-            let name = names.save(&expression);
-            let met =
-                change_up(expression, &schema, &|part, types| in_expression(part, types, &schema))?;
-            Ok(met.update_data(|expression| name.restore(expression)))
-        })?;
+        let node = change_node(node, &in_expression)?;
         match &node.data {
             LogicalPlan::Union(_) | LogicalPlan::Values(_) => Ok(node),
             _ => node.map_data(LogicalPlan::recompute_schema),
@@ -59,7 +47,7 @@ pub(crate) fn meet(plan: LogicalPlan, into_table: bool) -> Result<LogicalPlan> {
     .data()
 }
 
-fn in_expression(mut part: Expr, types: &mut Types, schema: &DFSchema) -> Result<Change> {
+fn in_expression(mut part: Expr, types: &mut Types) -> Result<Change> {
     let is_met = match &mut part {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_numeric(*op) => {
             let is_met = meet_all(&mut [left.as_mut(), right.as_mut()], types, &[0, 1]);
@@ -79,7 +67,7 @@ fn in_expression(mut part: Expr, types: &mut Types, schema: &DFSchema) -> Result
             let places: Vec<usize> = (0..args.len()).collect();
             meet_all(&mut args.iter_mut().collect::<Vec<_>>(), types, &places)
         }
-        Expr::InSubquery(part) => in_subquery(part, types, schema)?,
+        Expr::InSubquery(part) => in_subquery(part, types)?,
         _ => false,
     };
     Ok((if is_met { Transformed::yes(part) } else { Transformed::no(part) }, None))
@@ -150,7 +138,7 @@ fn in_case(case: &mut Case, types: &mut Types) -> bool {
     meet_all(&mut all, types, &returned) || is_compared
 }
 
-fn in_subquery(part: &mut InSubquery, types: &mut Types, _: &DFSchema) -> Result<bool> {
+fn in_subquery(part: &mut InSubquery, types: &mut Types) -> Result<bool> {
     let subquery = &part.subquery.subquery;
     let inner = subquery.schema().field(0).data_type();
     match (types.first(), as_double(inner)) {

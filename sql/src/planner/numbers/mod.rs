@@ -14,8 +14,10 @@ mod meet;
 use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, type_union_coercion};
-use datafusion_expr::{BinaryExpr, Expr, ExprSchemable};
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
 
 pub use self::exact::ExactNumbers;
 pub(super) use self::exact::exact;
@@ -27,6 +29,23 @@ type Types = Vec<Option<DataType>>;
 
 /// An expression that is changed, and its type if that is known.
 type Change = (Transformed<Expr>, Option<DataType>);
+
+/// Changes the expressions of a plan node, without its inputs, as [`change_up`] does. They keep their names.
+fn change_node(
+    node: LogicalPlan,
+    change: &dyn Fn(Expr, &mut Types) -> Result<Change>,
+) -> Result<Transformed<LogicalPlan>> {
+    let schema = merge_schema(&node.inputs());
+    let names = NamePreserver::new(&node);
+    node.map_expressions(|expression| {
+        if is_leaf(&expression) {
+            return Ok(Transformed::no(expression));
+        }
+        let name = names.save(&expression);
+        let changed = change_up(expression, &schema, change)?;
+        Ok(changed.update_data(|expression| name.restore(expression)))
+    })
+}
 
 /// Changes an expression from its leaves up. `change` gets each part with the types of its operands, and keeps both in
 /// step; so each type is computed once.
