@@ -1,17 +1,21 @@
 //! Values of a file, fitted to the columns of a table.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::{Absent, Portion, Refusal};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
+    UInt32Array,
 };
-use arrow::compute::{CastOptions, cast_with_options, filter};
+use arrow::compute::{CastOptions, cast_with_options, filter, take};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::parts::in_parts;
 
 /// Some rows of one file, column by column. A row that does not fit the table is refused, for its first problem.
 pub struct Fit<'a> {
@@ -137,26 +141,45 @@ fn unhex(digits: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|&[high, low]| Some((digit(high)? * 16 + digit(low)?) as u8)).collect()
 }
 
-/// Text as lists, structs and maps: each value is JSON.
+/// Text as lists, structs and maps: each value is JSON. Other text becomes NULL.
 fn nested(field: &Field, text: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let one = |text: Option<&str>| -> Result<ArrayRef, ArrowError> {
-        let field = field.clone().with_nullable(true);
-        let mut decoder =
-            ReaderBuilder::new_with_field(field.clone()).with_batch_size(2).build_decoder()?;
-        let none = || arrow::array::new_null_array(field.data_type(), 1);
-        let Some(text) = text else { return Ok(none()) };
-        let decoded = decoder.decode(text.as_bytes()).and_then(|_| decoder.flush());
-        Ok(match decoded {
-            Ok(Some(rows)) if rows.num_rows() == 1 => rows.column(0).clone(),
-            _ => none(),
-        })
+    let opening = match field.data_type() {
+        DataType::Struct(_) | DataType::Map(..) => '{',
+        _ => '[',
     };
-    let values = text.as_string::<i32>().iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    let values: Vec<&dyn Array> = values.iter().map(|value| value.as_ref()).collect();
-    match values.is_empty() {
-        true => Ok(arrow::array::new_empty_array(field.data_type())),
-        false => arrow::compute::concat(&values),
-    }
+    let texts = text.as_string::<i32>();
+    let may_be_json = |&row: &usize| {
+        texts.is_valid(row) && texts.value(row).trim_ascii_start().starts_with(opening)
+    };
+    let rows: Vec<usize> = (0..texts.len()).filter(may_be_json).collect();
+    let field = Arc::new(field.clone().with_nullable(true));
+    let mut decode = |range: Range<usize>| {
+        let reader = ReaderBuilder::new_with_field(field.clone());
+        // Room for two values shows that one text has more than one.
+        let mut decoder = reader.with_batch_size(range.len() + 1).build_decoder()?;
+        for (before, &row) in rows[range].iter().enumerate() {
+            decoder.decode(texts.value(row).as_bytes())?;
+            if decoder.has_partial_record() || decoder.len() != before + 1 {
+                return Err(ArrowError::JsonError("the text is not one value".to_owned()));
+            }
+        }
+        decoder.flush()
+    };
+    // The decoded values, behind one that is NULL, and where the value of each row is among them.
+    let mut decoded = vec![arrow::array::new_null_array(field.data_type(), 1)];
+    let mut places = vec![0; texts.len()];
+    let mut place = 0;
+    in_parts(0..rows.len(), &mut decode, &mut |range, values| {
+        if let Ok(Some(values)) = values {
+            decoded.push(values.column(0).clone());
+            for &row in &rows[range] {
+                place += 1;
+                places[row] = place;
+            }
+        }
+    });
+    let decoded: Vec<&dyn Array> = decoded.iter().map(|values| values.as_ref()).collect();
+    take(&arrow::compute::concat(&decoded)?, &UInt32Array::from(places), None)
 }
 
 /// A value as messages show it, shortened to what fits one; text in quotes.

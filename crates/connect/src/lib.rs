@@ -18,6 +18,7 @@ mod input;
 mod json;
 mod options;
 mod parquet;
+mod parts;
 mod target;
 
 use alluvium::Builder;

@@ -1,6 +1,6 @@
 //! JSON objects, decoded into typed arrays.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use arrow::json::ReaderBuilder;
 use super::keys::keys;
 use super::records::Batch;
 use crate::fit::Fit;
+use crate::parts::in_parts;
 
 /// How many objects are sampled to see how names are spelt.
 const SAMPLE: usize = 1024;
@@ -31,21 +32,23 @@ pub struct Decoder {
 impl Decoder {
     /// For the columns that are requested, and members spelt as in the first objects of a file.
     pub fn new(request: &SourceRequest, first: &Batch) -> Result<Self, ArrowError> {
-        let mut names: Vec<String> = Vec::new();
-        let mut known = HashSet::new();
+        // The columns without regard to case, and the first name that a member has for each; its own is preferred.
+        let folded = |name: &str| name.to_ascii_lowercase();
+        let columns = request.schema.fields().iter();
+        let mut names: HashMap<String, Option<String>> =
+            columns.map(|field| (folded(field.name()), None)).collect();
+        let mut exact = HashSet::new();
         for object in 0..first.len().min(SAMPLE) {
             for key in keys(first.text(object..object + 1)) {
-                if known.insert(key.clone()) {
-                    names.push(key);
-                }
+                let Some(name) = names.get_mut(&folded(&key)) else { continue };
+                exact.insert(key.clone());
+                name.get_or_insert(key);
             }
         }
         let member = |field: &Arc<Field>| {
-            let same = |name: &&String| name.eq_ignore_ascii_case(field.name());
-            let name = match known.contains(field.name()) {
-                true => field.name(),
-                false => names.iter().find(same).unwrap_or(field.name()),
-            };
+            let other = names.get(&folded(field.name())).cloned().flatten();
+            let name = other.filter(|_| !exact.contains(field.name()));
+            let name = name.unwrap_or_else(|| field.name().clone());
             Field::new(name, field.data_type().clone(), true)
         };
         let members = request.schema.fields().iter().map(member).collect::<Vec<_>>();
@@ -63,16 +66,17 @@ impl Decoder {
         let mut good = Vec::with_capacity(objects.len());
         let mut parts = Vec::new();
         let mut bad = Vec::new();
-        self.decode_range(objects, 0..objects.len(), &mut |range, decoded| match decoded {
+        let mut decode =
+            |range: Range<usize>| self.try_decode(objects.text(range.clone()), range.len());
+        in_parts(0..objects.len(), &mut decode, &mut |range, decoded| match decoded {
             Ok(rows) => {
                 good.extend(range);
                 parts.push(rows);
             }
-            Err(message) => bad.push(Refusal {
-                file: file.to_owned(),
-                line: objects.line(range.start),
-                message,
-            }),
+            Err(message) => {
+                let line = objects.line(range.start);
+                bad.push(Refusal { file: file.to_owned(), line, message });
+            }
         });
         let rows = match parts.as_slice() {
             [rows] => rows.clone(),
@@ -90,24 +94,6 @@ impl Decoder {
         let mut portion = fit.finish()?;
         portion.refused.extend(bad);
         Ok(portion)
-    }
-
-    /// Decodes objects at once or, if one is wrong, in halves, down to the ones that are.
-    fn decode_range(
-        &self,
-        objects: &Batch,
-        range: Range<usize>,
-        take: &mut impl FnMut(Range<usize>, Result<RecordBatch, String>),
-    ) {
-        match self.try_decode(objects.text(range.clone()), range.len()) {
-            Ok(rows) => take(range, Ok(rows)),
-            Err(_) if range.len() > 1 => {
-                let middle = range.start + range.len() / 2;
-                self.decode_range(objects, range.start..middle, take);
-                self.decode_range(objects, middle..range.end, take);
-            }
-            Err(error) => take(range, Err(error)),
-        }
     }
 
     fn try_decode(&self, text: &[u8], count: usize) -> Result<RecordBatch, String> {
@@ -140,7 +126,7 @@ impl Decoder {
     ) -> BooleanArray {
         let name = self.members.field(column).name();
         let absent = |(row, &object): (usize, &usize)| {
-            values.is_null(row) && !keys(objects.text(object..object + 1)).contains(name)
+            values.is_null(row) && !keys(objects.text(object..object + 1)).any(|key| key == *name)
         };
         rows.iter().enumerate().map(absent).map(Some).collect()
     }

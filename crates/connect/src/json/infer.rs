@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use alluvium::{Error, Inferred, Result};
 use arrow::datatypes::{Field, Schema};
+use arrow::error::ArrowError;
 use arrow::json::reader::infer_json_schema_from_iterator;
 use serde_json::Value;
 
@@ -22,20 +23,17 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let failed = |error| failed("open", path, &error);
     let mut records =
         Records::new(input::open(path, read.compression).map_err(failed)?.bytes).map_err(failed)?;
+    let objects = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)?;
+    let objects = objects.map(|(objects, _)| objects).unwrap_or_default();
+    let texts = (0..objects.len()).map(|object| objects.text(object..object + 1));
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
-    let mut values: Vec<Value> = Vec::new();
-    if let Some((objects, _)) = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)? {
-        for object in 0..objects.len() {
-            let text = objects.text(object..object + 1);
-            let Ok(value) = serde_json::from_slice(text) else { continue };
-            for key in keys(text) {
-                if known.insert(key.clone()) {
-                    names.push(key);
-                }
+    for text in texts.clone() {
+        for key in keys(text) {
+            if known.insert(key.clone()) {
+                names.push(key);
+                check_columns(path, names.len())?;
             }
-            check_columns(path, names.len())?;
-            values.push(value);
         }
     }
     let wrong = |error: &dyn std::fmt::Display| {
@@ -44,9 +42,10 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     if names.is_empty() {
         return Err(wrong(&"there is no object with members in its first rows"));
     }
-    let schema =
-        infer_json_schema_from_iterator(values.into_iter().map(Ok::<_, arrow::error::ArrowError>))
-            .map_err(|error| wrong(&error))?;
+    // One at a time: a value takes many times as much memory as its text.
+    let values = texts.filter_map(|text| serde_json::from_slice(text).ok());
+    let schema = infer_json_schema_from_iterator(values.map(Ok::<Value, ArrowError>))
+        .map_err(|error| wrong(&error))?;
     let field = |name: &String| schema.field_with_name(name).ok().cloned();
     let fields: Vec<Field> = names.iter().filter_map(field).collect();
     Ok(Inferred { schema: Arc::new(Schema::new(fields)), options: options.to_vec() })
