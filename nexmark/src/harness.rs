@@ -44,14 +44,17 @@ pub struct Options {
     pub source: Source,
     /// The memory budget in bytes; see [`Builder::memory`].
     pub memory: Option<usize>,
+    /// How many threads merge state in the background; see [`Builder::merge_threads`].
+    pub merge_threads: usize,
     /// Called when memory gets scarce; see [`Builder::on_pressure`].
     pub on_pressure: fn(usize),
 }
 
 impl Options {
     fn builder(&self) -> Builder {
-        let Self { workers, memory, on_pressure, .. } = *self;
-        Engine::builder().workers(workers.get()).memory(memory).on_pressure(on_pressure)
+        let Self { workers, memory, merge_threads, on_pressure, .. } = *self;
+        let builder = Engine::builder().workers(workers.get()).memory(memory);
+        builder.merge_threads(merge_threads).on_pressure(on_pressure)
     }
 }
 

@@ -67,6 +67,9 @@ pub(crate) struct RunArgs {
     /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory: Option<usize>,
+    /// The number of threads that merge state in the background; 0: the workers merge their own
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) merge_threads: usize,
     /// Stops at the first refused input row or row error
     #[arg(long)]
     pub(crate) strict: bool,
@@ -123,6 +126,9 @@ struct Shell {
     /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<usize>,
+    /// The number of threads that merge state in the background; 0: the workers merge their own
+    #[arg(long, value_name = "N", default_value = "0")]
+    merge_threads: usize,
     /// The format of results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -148,6 +154,8 @@ pub(crate) struct ShellArgs {
     pub(crate) workers: NonZeroUsize,
     /// The memory budget in bytes; `None` for 80% of the available memory.
     pub(crate) memory: Option<usize>,
+    /// How many threads merge state in the background.
+    pub(crate) merge_threads: usize,
     pub(crate) format: Format,
     pub(crate) null: Option<String>,
 }
@@ -208,6 +216,7 @@ fn args(matches: ArgMatches) -> Args {
         origins,
         workers: shell.workers,
         memory: shell.memory,
+        merge_threads: shell.merge_threads,
         format: shell.format,
         null: shell.null,
     })

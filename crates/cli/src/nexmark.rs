@@ -42,6 +42,9 @@ pub(crate) struct NexmarkArgs {
     /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory: Option<usize>,
+    /// The number of threads that merge state in the background; 0: the workers merge their own
+    #[arg(long, value_name = "N", default_value = "0")]
+    merge_threads: usize,
 }
 
 /// The kinds of [`Source`].
@@ -155,8 +158,9 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        let (workers, memory) = (self.workers, self.memory);
-        Ok(Options { extent, workers, source, memory, on_pressure: allocator::tighten })
+        let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
+        let on_pressure = allocator::tighten;
+        Ok(Options { extent, workers, source, memory, merge_threads, on_pressure })
     }
 
     /// Measures a query in a separate process.
@@ -170,6 +174,7 @@ impl NexmarkArgs {
             .args(["--events", &self.events.to_string()])
             .args(["--workers", &self.workers.to_string()])
             .args(["--epoch-rows", &self.epoch_rows.to_string()])
+            .args(["--merge-threads", &self.merge_threads.to_string()])
             .args(["--source", source.as_ref().map_or("memory", |source| source.get_name())])
             .stderr(Stdio::inherit());
         if let Some(folder) = &self.directory {

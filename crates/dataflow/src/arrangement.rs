@@ -1,16 +1,19 @@
 //! Rows at rest: sorted, indexed by key, shared by the operators of a worker.
 
+use std::rc::Rc;
+
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace};
+use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace, Waker};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
-use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::OperatorInfo;
 use timely::dataflow::operators::generic::operator::Operator;
+use timely::dataflow::{Scope, Stream};
 use timely::order::PartialOrder;
-use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
+use timely::progress::{Antichain, Timestamp};
 
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
@@ -88,9 +91,12 @@ where
     let mut reader = None;
     let reader_of = &mut reader;
     let context = context.for_operator(name, key);
+    let scope = stream.scope();
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
         let is_tiled = context.schedule().tiled;
-        let (trace, writer) = TraceAgent::new(Tr::in_context(&context), info, None);
+        let mut trace = Tr::in_context(&context);
+        trace.wake_by(waker(scope, &info));
+        let (trace, writer) = TraceAgent::new(trace, info, None);
         *reader_of = Some(trace);
         let mut arranger = Arranger {
             writer,
@@ -114,6 +120,12 @@ where
         }
     });
     Arranged { stream, trace: reader.expect("an operator is built when it is added") }
+}
+
+/// Schedules an operator that owns a trace.
+pub(crate) fn waker<T: Timestamp>(scope: Scope<'_, T>, info: &OperatorInfo) -> Waker {
+    let local = scope.activator_for(Rc::clone(&info.address));
+    Waker::new(local, scope.worker().sync_activator_for(info.address.to_vec()))
 }
 
 /// The state of an operator that arranges rows.

@@ -4,9 +4,9 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alluvium_storage::{Scratch, Storage};
-use alluvium_trace::Schedule;
+use alluvium_storage::{Compaction, MergePool, Scratch, Storage};
 use alluvium_trace::memory::{MemoryBudget, StateContext};
+use alluvium_trace::{Pace, Schedule};
 
 use crate::available;
 use crate::clock::Clock;
@@ -29,6 +29,8 @@ pub struct Builder {
     pressure: Arc<dyn Fn(usize) + Send + Sync>,
     storage: Option<Arc<dyn Storage>>,
     schedule: Schedule,
+    merge_threads: usize,
+    compaction: Option<Arc<dyn Compaction>>,
 }
 
 /// How many rows a transaction of an input has by default.
@@ -46,7 +48,9 @@ impl Builder {
             memory: None,
             pressure: Arc::new(|_| ()),
             storage: None,
-            schedule: Schedule::default(),
+            schedule: Schedule { pace: Pace::InSlices, ..Schedule::default() },
+            merge_threads: 0,
+            compaction: None,
         }
     }
 
@@ -114,6 +118,21 @@ impl Builder {
         self
     }
 
+    /// How many threads merge state in the background, besides the workers; by default 0: then workers merge their state
+    /// themselves, a slice with each change and the rest while they have nothing to do. Threads take this work off the
+    /// workers if there are cores for them. Results do not depend on it.
+    pub fn merge_threads(mut self, threads: usize) -> Self {
+        self.merge_threads = threads;
+        self
+    }
+
+    /// Merges state here instead of on threads of its own: for tests of any timing.
+    #[doc(hidden)]
+    pub fn compaction(mut self, compaction: impl Compaction + 'static) -> Self {
+        self.compaction = Some(Arc::new(compaction));
+        self
+    }
+
     /// Spills state here instead of to a folder of its own: for tests of storage that fails.
     #[doc(hidden)]
     pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
@@ -135,7 +154,10 @@ impl Builder {
         if workers == 0 {
             return Err(Error::Start { message: "at least one worker is needed".to_owned() });
         }
-        let context = self.context()?;
+        let mut context = self.context()?;
+        if let Some(compaction) = self.merges()? {
+            context = context.with_compaction(compaction);
+        }
         let settings = Settings {
             workers,
             batch_rows: self.batch_rows,
@@ -144,6 +166,16 @@ impl Builder {
         };
         let instance = Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
         Ok(Engine { instance })
+    }
+
+    /// What merges in the background.
+    fn merges(&self) -> Result<Option<Arc<dyn Compaction>>> {
+        if self.compaction.is_some() || self.merge_threads == 0 {
+            return Ok(self.compaction.clone());
+        }
+        let pool = MergePool::start(self.merge_threads)
+            .map_err(|error| Error::Start { message: format!("no thread for merges: {error}") })?;
+        Ok(Some(Arc::new(pool)))
     }
 
     fn context(&self) -> Result<StateContext> {

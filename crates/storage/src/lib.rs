@@ -1,4 +1,4 @@
-//! Alluvium's storage: immutable blobs by name.
+//! Alluvium's storage: immutable blobs by name, and threads that merge what is in them.
 //!
 //! A *blob* is a sequence of bytes that is written once, from beginning to end, then sealed, and from then on only read or
 //! deleted. This crate does not know what the bytes mean.
@@ -11,6 +11,7 @@
 //! - [`local`]: blobs as files of a directory, mapped to memory when they are large;
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
+//! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
 //! - [`memory`] and `failing`: implementations for tests, one without a disk, and one whose disk fails on command (with
 //!   the feature `faults`).
 //!
@@ -40,11 +41,13 @@
 //! Sealing makes a blob visible, not durable: after a crash of the system it may be gone. Local files require Unix.
 
 pub mod blob;
+pub mod compaction;
 pub mod error;
 #[cfg(any(test, feature = "faults"))]
 pub mod failing;
 pub mod local;
 pub mod memory;
+pub mod pool;
 pub mod scratch;
 pub mod storage;
 pub mod temporary;
@@ -54,12 +57,14 @@ mod mapped;
 mod name;
 
 pub use blob::{Advice, Blob};
+pub use compaction::{Compaction, Job, Slice, Work};
 pub use error::{Error, Result};
 #[cfg(any(test, feature = "faults"))]
 pub use failing::Failing;
 pub use local::LocalStorage;
 pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
+pub use pool::MergePool;
 pub use scratch::Scratch;
 pub use storage::{BlobWriter, Storage};
 pub use temporary::TemporaryBlob;

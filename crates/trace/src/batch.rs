@@ -7,11 +7,10 @@ use alluvium_storage::Blob;
 use differential_dataflow::trace::{BatchReader, Description};
 use timely::progress::{Antichain, Timestamp};
 
-use crate::builder::written;
 use crate::cursor::Cursor;
 use crate::fences::Fences;
-use crate::file::{FileError, FilePages, FileWriter};
-use crate::memory::{Block, MemoryBudget, StateContext};
+use crate::file::{FileError, FilePages};
+use crate::memory::{Block, MemoryBudget};
 use crate::page::{Page, PageLimits};
 use crate::page_reader::PageReader;
 use crate::time::PageTime;
@@ -210,21 +209,6 @@ impl<T: PageTime> Batch<T> {
             updates: metadata.page_updates as usize,
         };
         Ok(Batch::from_file(pages, limits, description))
-    }
-
-    /// The same updates in a file of the storage of this context, which has one.
-    ///
-    /// # Panics
-    ///
-    /// If the file cannot be written.
-    pub(crate) fn spilled(&self, context: &StateContext) -> Batch<T> {
-        let mut file = written(FileWriter::new(context.clone()));
-        for page in 0..self.pages() {
-            written(file.push(self.page(page)));
-        }
-        let pages = written(file.finish(self.limits(), self.description()));
-        let description = Description::clone(self.description());
-        Batch::from_file(pages, self.limits(), description)
     }
 
     /// Whether all updates have one time, or there are none.

@@ -61,6 +61,19 @@ mod registry {
         ARMED.set(fault);
     }
 
+    /// The fault that is armed on this thread.
+    pub(crate) fn current() -> Option<FaultId> {
+        ARMED.get()
+    }
+
+    /// Runs `act` with this fault armed on this thread: work that the thread does for another.
+    pub(crate) fn with<R>(fault: Option<FaultId>, act: impl FnOnce() -> R) -> R {
+        let before = ARMED.replace(fault);
+        let result = act();
+        ARMED.set(before);
+        result
+    }
+
     /// Whether code on this thread makes this mistake.
     #[inline]
     pub fn armed(fault: impl Into<FaultId>) -> bool {
@@ -71,10 +84,26 @@ mod registry {
 
 #[cfg(feature = "faults")]
 pub use registry::{arm, arm_everywhere, armed};
+#[cfg(feature = "faults")]
+pub(crate) use registry::{current, with};
 
 /// Whether code on this thread makes this mistake.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn armed(_fault: impl Into<FaultId>) -> bool {
     false
+}
+
+/// The fault that is armed on this thread.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub(crate) fn current() -> Option<FaultId> {
+    None
+}
+
+/// Runs `act` with this fault armed on this thread.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub(crate) fn with<R>(_fault: Option<FaultId>, act: impl FnOnce() -> R) -> R {
+    act()
 }

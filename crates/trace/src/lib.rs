@@ -48,6 +48,7 @@ mod fences;
 mod page_reader;
 mod prefetch;
 mod prefix;
+mod spill;
 mod weight;
 
 pub use batch::Batch;
@@ -59,7 +60,7 @@ pub use failure::Failure;
 pub use merge::merge;
 pub use metrics::Metrics;
 pub use null_trace::NullTrace;
-pub use schedule::{Merging, Schedule};
-pub use spine::{Spine, Version};
+pub use schedule::{Merging, Pace, Schedule};
+pub use spine::{Spine, Version, Waker};
 pub use time::{Epoch, PageTime};
 pub use trace::StateTrace;

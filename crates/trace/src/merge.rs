@@ -20,6 +20,7 @@ use crate::fault::{self, Fault};
 use crate::memory::{StateContext, context};
 use crate::page::PageLimits;
 use crate::time::PageTime;
+use crate::weight;
 
 /// All updates of `sources`, advanced to `since` and consolidated, as a batch of this description. The result goes to
 /// memory or to a file, as the budget of `context` has it.
@@ -71,6 +72,8 @@ pub struct BatchMerger<T> {
     description: Description<T>,
     /// The updates of the current row.
     updates: Vec<(T, i64)>,
+    /// How many updates of the sources it has gone through.
+    progress: usize,
 }
 
 impl<T: PageTime> BatchMerger<T> {
@@ -90,7 +93,18 @@ impl<T: PageTime> BatchMerger<T> {
             builder: BatchBuilder::with_limits(limits, context).expecting(expected),
             description,
             updates: Vec::new(),
+            progress: 0,
         }
+    }
+
+    /// How many updates of the sources it has gone through.
+    pub(crate) fn progress(&self) -> usize {
+        self.progress
+    }
+
+    /// Whether it has gone through all updates.
+    pub(crate) fn is_done(&self) -> bool {
+        self.sources.key().is_none()
     }
 
     /// Does all of the merge.
@@ -100,9 +114,9 @@ impl<T: PageTime> BatchMerger<T> {
         self.done()
     }
 
-    /// Merges until all is done or the fuel is used up. An update costs one unit, and so does a page that is taken over.
-    /// Fuel is left only when all is done.
-    fn advance(&mut self, fuel: &mut isize) {
+    /// Merges until all is done or the fuel is used up. An update costs one unit, or a sixteenth on a page that is taken
+    /// over. Fuel is left only when all is done.
+    pub(crate) fn advance(&mut self, fuel: &mut isize) {
         while *fuel > 0 {
             let Some(key) = self.sources.key() else {
                 return;
@@ -111,7 +125,8 @@ impl<T: PageTime> BatchMerger<T> {
                 && page.is_settled()
                 && (fault::armed(Fault::SkipPage) || self.builder.push_page(page))
             {
-                *fuel -= 1;
+                *fuel = fuel.saturating_sub_unsigned(page.updates().div_ceil(16));
+                self.progress += page.updates();
                 self.sources.skip_page();
                 continue;
             }
@@ -129,8 +144,10 @@ impl<T: PageTime> BatchMerger<T> {
                 updates.push((time, weight));
             });
             *fuel = fuel.saturating_sub_unsigned(updates.len());
+            self.progress += updates.len();
             // The builder adds equal times up.
             updates.sort_unstable_by_key(|update| update.0);
+            weight::check(updates);
             for (time, weight) in updates {
                 self.builder.push(key, val, time, *weight);
             }

@@ -41,6 +41,22 @@ pub struct SpineMetrics {
     pub batches: u64,
     /// The number of merges.
     pub merges: u64,
+    /// The bytes of all batches that were inserted.
+    pub inserted: u64,
+    /// The bytes that merges and moves to files have written.
+    pub written: u64,
+    /// The number of jobs, merges and moves to files, that are going on or wait.
+    pub jobs: u64,
+    /// The bytes of input that they have not gone through.
+    pub debt: u64,
+}
+
+impl SpineMetrics {
+    /// How often each byte was written, in memory or to a file, counting the first time; `None` if nothing was inserted.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let written = self.inserted as f64 + self.written as f64;
+        (self.inserted > 0).then(|| written / self.inserted as f64)
+    }
 }
 
 /// The counters of the spines of one worker.
@@ -57,6 +73,10 @@ struct Counters {
     disk: AtomicU64,
     batches: AtomicU64,
     merges: AtomicU64,
+    inserted: AtomicU64,
+    written: AtomicU64,
+    jobs: AtomicU64,
+    debt: AtomicU64,
 }
 
 impl Metrics {
@@ -69,6 +89,10 @@ impl Metrics {
             disk: counters.disk.load(Ordering::Relaxed),
             batches: counters.batches.load(Ordering::Relaxed),
             merges: counters.merges.load(Ordering::Relaxed),
+            inserted: counters.inserted.load(Ordering::Relaxed),
+            written: counters.written.load(Ordering::Relaxed),
+            jobs: counters.jobs.load(Ordering::Relaxed),
+            debt: counters.debt.load(Ordering::Relaxed),
         };
         self.spines.lock().iter().map(counters).collect()
     }
@@ -95,6 +119,22 @@ impl Open {
         self.counters.memory.store(memory as u64, Ordering::Relaxed);
         self.counters.disk.store(disk as u64, Ordering::Relaxed);
         self.counters.batches.store(batches as u64, Ordering::Relaxed);
+    }
+
+    /// Sets how many jobs are going on or wait, and the bytes that they have not gone through.
+    pub(crate) fn set_jobs(&self, jobs: usize, debt: u64) {
+        self.counters.jobs.store(jobs as u64, Ordering::Relaxed);
+        self.counters.debt.store(debt, Ordering::Relaxed);
+    }
+
+    /// Counts the bytes of a batch that is inserted.
+    pub(crate) fn inserted(&self, bytes: usize) {
+        self.counters.inserted.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that a merge or a move to a file has written.
+    pub(crate) fn written(&self, bytes: usize) {
+        self.counters.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Counts a merge.

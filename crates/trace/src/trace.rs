@@ -3,6 +3,7 @@
 use differential_dataflow::trace::Trace;
 
 use crate::memory::StateContext;
+use crate::spine::Waker;
 
 /// A trace that is made in a context.
 ///
@@ -11,4 +12,8 @@ use crate::memory::StateContext;
 pub trait StateTrace: Trace {
     /// An empty trace.
     fn in_context(context: &StateContext) -> Self;
+
+    /// Says how the operator that owns the trace is scheduled, so that it calls [`exert`](Trace::exert) when there is
+    /// something to do.
+    fn wake_by(&mut self, _waker: Waker) {}
 }

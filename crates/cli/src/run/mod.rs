@@ -38,6 +38,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
         fs::create_dir_all(folder).map_err(|error| failed(Some(&folder.display()), error))?;
     }
     let engine = shell::engine(args.workers.get(), args.memory)
+        .merge_threads(args.merge_threads)
         .strict(args.strict)
         .open_in_memory()
         .map_err(|error| failed(None, error))?;

@@ -53,6 +53,7 @@ pub(crate) fn run(args: ShellArgs) -> ExitCode {
 
 fn run_origins(args: ShellArgs) -> Result<(), Stop> {
     let engine = engine(args.workers.get(), args.memory)
+        .merge_threads(args.merge_threads)
         .open_in_memory()
         .map_err(|error| failed(None, error))?;
     interruptible(&engine, || {

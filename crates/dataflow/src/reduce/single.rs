@@ -12,7 +12,7 @@ use super::input::Input;
 use super::interval::{Interval, frontier};
 use super::output::Output;
 use super::prior::Prior;
-use crate::arrangement::describe;
+use crate::arrangement::{describe, waker};
 use crate::fuel::Fuel;
 
 /// A reduction that processes one key at a time.
@@ -60,8 +60,11 @@ where
 {
     let mut trace = None;
     let context = context.for_operator(name, key);
+    let scope = input.stream.scope();
     let stream = drive(vec![input], name, &context, |info: OperatorInfo| {
-        let (mut reader, mut writer) = TraceAgent::new(Out::in_context(&context), info, None);
+        let mut output = Out::in_context(&context);
+        output.wake_by(waker(scope, &info));
+        let (mut reader, mut writer) = TraceAgent::new(output, info, None);
         let mut lower = Some(0);
         for batch in restored {
             lower = batch.upper().elements().first().copied();

@@ -55,6 +55,10 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         number("disk_bytes"),
         number("batches"),
         number("merges"),
+        number("running_merges"),
+        number("debt_bytes"),
+        number("merged_bytes"),
+        Field::new("write_amplification", DataType::Float64, true),
     ]))
 });
 

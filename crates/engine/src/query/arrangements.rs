@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
 use crate::catalog::ARRANGEMENTS_SCHEMA;
@@ -34,6 +34,12 @@ pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> 
         numbers(|counters| counters.disk),
         numbers(|counters| counters.batches),
         numbers(|counters| counters.merges),
+        numbers(|counters| counters.jobs),
+        numbers(|counters| counters.debt),
+        numbers(|counters| counters.written),
+        Arc::new(Float64Array::from_iter(
+            spines.iter().map(|(_, counters)| counters.write_amplification()),
+        )),
     ];
     let rows = RecordBatch::try_new(ARRANGEMENTS_SCHEMA.clone(), columns)?;
     Ok(Arc::new(MemTable::try_new(ARRANGEMENTS_SCHEMA.clone(), vec![vec![rows]])?))

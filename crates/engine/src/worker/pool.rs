@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 
 use alluvium_sql::stack;
+use alluvium_storage::Compaction;
 use alluvium_trace::memory::{DiskFullGate, StateContext};
 use crossbeam_channel::{Sender, unbounded};
 use timely::CommunicationConfig;
@@ -21,6 +22,8 @@ use crate::poison::{Poison, Waited};
 pub(crate) struct Pool {
     workers: Vec<Worker>,
     alarm: Arc<Alarm>,
+    /// Its threads end with the workers, whatever snapshots outlive them.
+    compaction: Option<Arc<dyn Compaction>>,
 }
 
 struct Worker {
@@ -62,7 +65,11 @@ impl Pool {
             let (disk_full, poison) = (context.disk_full().clone(), poison.clone());
             Arc::new(Alarm { threads, disk_full, poison })
         };
-        let mut pool = Self { workers: Vec::with_capacity(workers), alarm: alarm(Vec::new()) };
+        let mut pool = Self {
+            workers: Vec::with_capacity(workers),
+            alarm: alarm(Vec::new()),
+            compaction: context.compaction().cloned(),
+        };
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
@@ -128,6 +135,9 @@ impl Drop for Pool {
                 // Workers catch their panics: there is nothing to learn from joining one.
                 let _ = thread.join();
             }
+        }
+        if let Some(compaction) = &self.compaction {
+            compaction.close();
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use alluvium_dataflow::sink::Sink;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
@@ -51,6 +52,8 @@ pub(super) fn run(
         refreshed: DataflowId(0),
         removed: Vec::new(),
         caught_up: false,
+        shown_complete: 0,
+        shown_merges: 0,
     };
     // The worker outlives the loop: were it dropped by the unwinding, a second panic would abort.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
@@ -86,10 +89,17 @@ struct Worker {
     removed: Vec<DataflowId>,
     /// Whether a dataflow has caught up that other threads do not see.
     caught_up: bool,
+    /// The last complete epoch when progress was last published.
+    shown_complete: Epoch,
+    /// How many results of merges were installed when all dataflows were last published.
+    shown_merges: u64,
 }
 
 /// How many dataflows are published with an epoch that has not changed them.
 const REFRESH: usize = 16;
+
+/// How long a worker has had nothing to do when it settles.
+const REST: Duration = Duration::from_millis(20);
 
 impl Worker {
     fn run(&mut self) {
@@ -108,8 +118,37 @@ impl Worker {
                 }
             }
             self.publish();
-            self.timely.step_or_park(None);
+            self.context.set_busy(!self.pending.is_empty());
+            self.step();
         }
+    }
+
+    /// Steps the dataflows, or sleeps while they have nothing to do.
+    fn step(&mut self) {
+        if self.is_settled() {
+            self.timely.step_or_park(None);
+            return;
+        }
+        let start = Instant::now();
+        self.timely.step_or_park(Some(REST));
+        if start.elapsed() >= REST && self.pending.is_empty() {
+            self.settle();
+        }
+    }
+
+    /// Whether others see the state as it is, and as far compacted as it can be.
+    fn is_settled(&self) -> bool {
+        let is_compacted = self.shown_complete + 1 >= self.published;
+        is_compacted && self.shown_merges == self.context.installed()
+    }
+
+    /// Publishes all dataflows once more: older snapshots keep batches that were merged since. Then compacts what could
+    /// not be compacted before.
+    fn settle(&mut self) {
+        self.shown_merges = self.context.installed();
+        let ready = self.installed.after(self.refreshed).filter(|installed| installed.is_ready());
+        let all = ready.map(|installed| (installed.id, installed.publish())).collect();
+        self.show(all);
     }
 
     fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
@@ -250,8 +289,14 @@ impl Worker {
             !installed.is_ready() || readers.advanced(*id).is_some_and(|end| frontier < end)
         });
         self.refresh(&mut changed);
+        self.show(changed);
+    }
+
+    /// Publishes progress and these snapshots.
+    fn show(&mut self, changed: Vec<(DataflowId, Published)>) {
         let removed = std::mem::take(&mut self.removed);
         let complete = self.progress.publish(self.index, self.published, changed, &removed);
+        self.shown_complete = complete;
         self.compact(complete);
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod blobs;
+mod compaction;
 mod concurrency;
 mod errors;
 mod failing;

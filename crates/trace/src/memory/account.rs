@@ -13,6 +13,10 @@ pub(super) struct Account {
     queued: AtomicUsize,
     /// Buffers of unsorted rows.
     buffers: AtomicUsize,
+    /// Bytes that jobs which are not done yet have to merge.
+    debt: AtomicUsize,
+    /// Bytes on the heap that are being moved to files.
+    spilling: AtomicUsize,
     /// Bytes of the files that hold state.
     files: AtomicU64,
     /// Bytes ever written to such files.
@@ -42,6 +46,16 @@ impl Account {
 
     pub(super) fn remove_buffer(&self) {
         self.buffers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The counter of bytes that jobs have to merge.
+    pub(super) fn debt(&self) -> &AtomicUsize {
+        &self.debt
+    }
+
+    /// The counter of bytes that are being moved to files.
+    pub(super) fn spilling(&self) -> &AtomicUsize {
+        &self.spilling
     }
 
     pub(super) fn files(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! The memory budget of an engine: an account that counts, and a policy that says what is too much.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::account::Account;
 use super::mappings::Mappings;
@@ -101,6 +102,33 @@ impl MemoryBudget {
         self.used().saturating_sub(self.policy().counted)
     }
 
+    /// By how much the bytes in use will exceed [`MemoryPolicy::counted`] when all that is on its way to files is there.
+    pub(crate) fn excess_after_spills(&self) -> usize {
+        self.excess().saturating_sub(self.shared.account.spilling().load(Ordering::Relaxed))
+    }
+
+    /// Whether so much is in use that merges and moves to files should not wait.
+    pub(crate) fn is_critical(&self) -> bool {
+        self.used() > self.policy().critical
+    }
+
+    /// The bytes that jobs of all spines have to merge.
+    pub fn debt(&self) -> usize {
+        self.shared.account.debt().load(Ordering::Relaxed)
+    }
+
+    /// Whether that is too much.
+    pub(crate) fn is_indebted(&self) -> bool {
+        self.debt() > self.policy().debt
+    }
+
+    /// Counts the input of a job, which moves it to a file or else merges it, until the result is dropped.
+    pub(crate) fn owe(&self, bytes: usize, is_spill: bool) -> Debt {
+        let debt = Debt { budget: self.clone(), bytes, is_spill };
+        debt.counter().fetch_add(bytes, Ordering::Relaxed);
+        debt
+    }
+
     /// Whether `bytes` more would exceed [`MemoryPolicy::counted`].
     pub(crate) fn would_exceed(&self, bytes: usize) -> bool {
         self.used().saturating_add(bytes) > self.policy().counted
@@ -170,6 +198,27 @@ impl MemoryBudget {
     /// The mapped files.
     pub(crate) fn mappings(&self) -> &Mappings {
         &self.shared.mappings
+    }
+}
+
+/// The bytes of a job's input, which leave the account when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Debt {
+    budget: MemoryBudget,
+    bytes: usize,
+    is_spill: bool,
+}
+
+impl Debt {
+    fn counter(&self) -> &AtomicUsize {
+        let account = &self.budget.shared.account;
+        if self.is_spill { account.spilling() } else { account.debt() }
+    }
+}
+
+impl Drop for Debt {
+    fn drop(&mut self) {
+        self.counter().fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

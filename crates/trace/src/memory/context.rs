@@ -8,9 +8,9 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alluvium_storage::Storage;
+use alluvium_storage::{Compaction, Storage};
 
 use super::{DiskFullGate, MemoryBudget};
 use crate::metrics::{Label, Metrics};
@@ -34,7 +34,34 @@ struct Shared {
     metrics: Arc<Metrics>,
     label: Label,
     schedule: Schedule,
-    is_closing: Arc<AtomicBool>,
+    /// What merges in the background; `None` if nothing does.
+    compaction: Option<Arc<dyn Compaction>>,
+    worker: Arc<WorkerState>,
+}
+
+/// What the contexts of one worker share.
+#[derive(Debug)]
+struct WorkerState {
+    /// Tells workers apart.
+    number: u64,
+    is_closing: AtomicBool,
+    is_busy: AtomicBool,
+    /// How many results of merges its spines have installed.
+    installed: AtomicU64,
+}
+
+/// Numbers the workers of this process.
+static WORKERS: AtomicU64 = AtomicU64::new(0);
+
+impl Default for WorkerState {
+    fn default() -> Self {
+        Self {
+            number: WORKERS.fetch_add(1, Ordering::Relaxed),
+            is_closing: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
+            installed: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Default for Shared {
@@ -46,7 +73,8 @@ impl Default for Shared {
             metrics: Arc::default(),
             label: Label::default(),
             schedule: Schedule::default(),
-            is_closing: Arc::default(),
+            compaction: None,
+            worker: Arc::default(),
         }
     }
 }
@@ -63,11 +91,16 @@ impl StateContext {
         self.with(|shared| shared.schedule = schedule)
     }
 
+    /// The same context, whose spines submit their merges here.
+    pub fn with_compaction(&self, compaction: Arc<dyn Compaction>) -> Self {
+        self.with(|shared| shared.compaction = Some(compaction))
+    }
+
     /// The context of one worker: its spines report to `metrics`, and it is [closed](Self::close) on its own.
     pub fn for_worker(&self, metrics: Arc<Metrics>) -> Self {
         self.with(|shared| {
             shared.metrics = metrics;
-            shared.is_closing = Arc::default();
+            shared.worker = Arc::default();
         })
     }
 
@@ -89,6 +122,16 @@ impl StateContext {
         self.with(|shared| {
             shared.label.operator = operator.to_owned();
             shared.label.key = key;
+        })
+    }
+
+    /// The context of a job that may be done on any thread: it waits for room on the disk only until `is_cancelled` is
+    /// set.
+    pub(crate) fn for_job(&self, is_cancelled: &Arc<AtomicBool>) -> Self {
+        self.with(|shared| {
+            // A thread of the compaction must not be its last owner.
+            shared.compaction = None;
+            shared.disk_full = shared.disk_full.until(is_cancelled);
         })
     }
 
@@ -118,6 +161,37 @@ impl StateContext {
         self.shared.schedule
     }
 
+    /// What merges in the background; `None` if nothing does.
+    pub fn compaction(&self) -> Option<&Arc<dyn Compaction>> {
+        self.shared.compaction.as_ref()
+    }
+
+    /// A number that no other worker of this process has.
+    pub(crate) fn worker(&self) -> u64 {
+        self.shared.worker.number
+    }
+
+    /// Says whether the worker has changes to process. While it has none, its spines go on with merges that wait.
+    pub fn set_busy(&self, is_busy: bool) {
+        self.shared.worker.is_busy.store(is_busy, Ordering::Relaxed);
+    }
+
+    /// Whether the worker has changes to process.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.shared.worker.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// How often spines of the worker have replaced batches by merged ones, apart from those times when they got a new
+    /// one: a version that was pinned before keeps what was replaced.
+    pub fn installed(&self) -> u64 {
+        self.shared.worker.installed.load(Ordering::Relaxed)
+    }
+
+    /// Counts results of merges that a spine has installed.
+    pub(crate) fn install(&self) {
+        self.shared.worker.installed.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The metrics that spines report to.
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
@@ -131,12 +205,12 @@ impl StateContext {
     /// From now on the worker only drops its state: spines neither merge nor spill. The work would be wasted, and
     /// where a file cannot be written a thread that unwinds would panic a second time.
     pub fn close(&self) {
-        self.shared.is_closing.store(true, Ordering::Relaxed);
+        self.shared.worker.is_closing.store(true, Ordering::Relaxed);
     }
 
     /// Whether spines should leave their state as it is: the context is closed, or this thread unwinds.
     pub(crate) fn is_closing(&self) -> bool {
-        self.shared.is_closing.load(Ordering::Relaxed) || std::thread::panicking()
+        self.shared.worker.is_closing.load(Ordering::Relaxed) || std::thread::panicking()
     }
 
     /// Runs `act` with this as the context of traces that differential-dataflow makes on this thread.

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alluvium_storage::Error;
@@ -15,6 +16,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, Default)]
 pub struct DiskFullGate {
     shared: Arc<Shared>,
+    /// Ends waiting at this handle alone.
+    is_cancelled: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +47,18 @@ impl DiskFullGate {
         self.shared.changed.notify_all();
     }
 
+    /// The same gate, at which calls wait no longer once `is_cancelled` is set.
+    pub(crate) fn until(&self, is_cancelled: &Arc<AtomicBool>) -> Self {
+        let is_cancelled = Some(Arc::clone(is_cancelled));
+        Self { shared: Arc::clone(&self.shared), is_cancelled }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// Calls `act` until it succeeds or fails for another reason than a full disk, or until the gate has
-    /// [given up](DiskFullGate::give_up). Returns the last result.
+    /// [given up](DiskFullGate::give_up) or this handle is cancelled. Returns the last result.
     pub fn wait_for<R>(&self, mut act: impl FnMut() -> Result<R, Error>) -> Result<R, Error> {
         let error = match act() {
             Err(error @ Error::Full { .. }) => error,
@@ -54,7 +67,10 @@ impl DiskFullGate {
         let _waiting = Waiting::new(&self.shared, &error);
         let mut state = self.shared.state.lock();
         let mut result = Err(error);
-        while matches!(result, Err(Error::Full { .. })) && !state.is_given_up {
+        while matches!(result, Err(Error::Full { .. }))
+            && !state.is_given_up
+            && !self.is_cancelled()
+        {
             self.shared.changed.wait_for(&mut state, PAUSE);
             parking_lot::MutexGuard::unlocked(&mut state, || result = act());
         }
@@ -117,6 +133,29 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
+
+    #[test]
+    fn a_cancelled_handle_waits_no_longer_and_others_do() {
+        let gate = DiskFullGate::default();
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let full = || {
+            let cause = io::ErrorKind::StorageFull.into();
+            Err::<(), _>(Error::Full { place: "a".to_owned(), operation: "write", cause })
+        };
+        let (one, other) = (gate.until(&is_cancelled), gate.clone());
+        std::thread::scope(|scope| {
+            let one = scope.spawn(move || one.wait_for(full));
+            let other = scope.spawn(move || other.wait_for(full));
+            is_cancelled.store(true, Ordering::Relaxed);
+            assert!(one.join().expect("no panic").is_err());
+            while gate.reason().is_none() {
+                std::thread::yield_now();
+            }
+            gate.give_up();
+            assert!(other.join().expect("no panic").is_err());
+        });
+        assert_eq!(gate.reason(), None);
+    }
 
     #[test]
     fn a_thread_that_panics_waits_no_longer() {

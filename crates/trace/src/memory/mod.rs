@@ -24,7 +24,7 @@ pub(crate) use block::Block;
 pub(crate) use mappings::Mapping;
 pub(crate) use slots::SLOT;
 
-pub(crate) use budget::BufferCharge;
+pub(crate) use budget::{BufferCharge, Debt};
 pub use budget::{Charge, MemoryBudget, Queued};
 pub use context::StateContext;
 pub use disk_full::DiskFullGate;

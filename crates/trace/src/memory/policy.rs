@@ -7,6 +7,8 @@
 //! | threshold | share of the limit | bounds | what happens there |
 //! |---|---|---|---|
 //! | [`counted`](MemoryPolicy::counted) | 3/4 | | above it spines move batches to files, and new batches are built there |
+//! | [`critical`](MemoryPolicy::critical) | 13/16 | | above it spines finish merges and moves to files before they go on |
+//! | [`debt`](MemoryPolicy::debt) | 1/2 | 16 MiB to 4 GiB | above it workers take part in merges from their beginning |
 //! | [`pressure`](MemoryPolicy::pressure) | 1/3 | | when first passed, the program may ask its allocator to release early |
 //! | [`resident`](MemoryPolicy::resident) | 1/8 | | above it mapped files are evicted, those with most resident pages first |
 //! | [`resident_after_eviction`](MemoryPolicy::resident_after_eviction) | 1/16 | | where that eviction stops |
@@ -34,6 +36,10 @@ pub struct MemoryPolicy {
     pub limit: usize,
     /// Counted memory that may be in use before batches go to files.
     pub counted: usize,
+    /// Counted memory above which merges and moves to files do not wait.
+    pub critical: usize,
+    /// Bytes that jobs have to merge, above which workers take part from the beginning.
+    pub debt: usize,
     /// Counted memory at which the program is called, once, to ask its allocator to release early.
     pub pressure: usize,
     /// Pages of mapped files that may be resident.
@@ -80,6 +86,8 @@ impl MemoryPolicy {
         MemoryPolicy {
             limit,
             counted: limit - limit / 4,
+            critical: limit - limit / 16 * 3,
+            debt: (limit / 2).clamp(16 * MIB, 4 * GIB),
             pressure: limit / 3,
             resident: limit / 8,
             resident_after_eviction: limit / 16,

@@ -1,6 +1,7 @@
 //! A merge as plain data.
 
 use differential_dataflow::trace::Description;
+use timely::PartialOrder;
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
@@ -30,6 +31,21 @@ impl<T: PageTime> MergeJob<T> {
         MergeJob { inputs, since: since.to_owned(), output, limits }
     }
 
+    /// The bytes of the inputs.
+    pub(super) fn bytes(&self) -> usize {
+        self.inputs.iter().map(Batch::bytes).sum()
+    }
+
+    /// The updates of the inputs.
+    pub(super) fn updates(&self) -> usize {
+        self.inputs.iter().map(Batch::len).sum()
+    }
+
+    /// Whether the times of all updates are advanced as far as the result tells times apart.
+    pub(super) fn passes_all(&self) -> bool {
+        PartialOrder::less_equal(self.output.upper(), &self.since)
+    }
+
     /// The result, if that takes no work: the only input that has updates, described as all of them. Times are not
     /// advanced.
     pub(super) fn trivial(&self) -> Option<Batch<T>> {
@@ -44,13 +60,19 @@ impl<T: PageTime> MergeJob<T> {
         }
     }
 
-    /// Merges on this thread. The result is in memory or in a file, as the budget of `context` has it.
+    /// The only input, if a merge would leave it as it is.
+    pub(super) fn settled(&self) -> Option<Batch<T>> {
+        match self.inputs.as_slice() {
+            [only] if only.has_one_time() => Some(only.clone()),
+            _ => None,
+        }
+    }
+
+    /// The merge, to be done step by step. The result is in memory or in a file, as the budget of `context` has it.
     ///
-    /// # Panics
-    ///
-    /// If a file cannot be read or written, or a sum of weights leaves the range of an `i64`.
-    pub(super) fn run(&self, context: &StateContext) -> Batch<T> {
+    /// It unwinds if a file cannot be read or written, or a sum of weights leaves the range of an `i64`.
+    pub(super) fn merger(&self, context: &StateContext) -> BatchMerger<T> {
         let (since, output) = (self.since.borrow(), self.output.clone());
-        BatchMerger::new(&self.inputs, since, output, self.limits, context).finish()
+        BatchMerger::new(&self.inputs, since, output, self.limits, context)
     }
 }

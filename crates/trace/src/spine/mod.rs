@@ -9,16 +9,32 @@
 //! - `policy` decides which layers to merge, from their sizes and from the deletions in them, and which to move to files
 //!   when memory is short.
 //! - `job` is one merge as plain data. Its inputs stay visible until its result is installed.
+//! - `work` does a job in slices, on any thread; `running` has the jobs of a spine that are not installed yet.
+//! - `maintenance` submits jobs, keeps their pace, and installs results.
+//! - `waker` schedules the operator that owns the spine when there is something to install.
 //! - `version` is the list.
 //!
-//! Jobs run at once, in the call that makes them due. The result of a merge goes to a file if memory is short by then.
-//! Batches return to the heap only by merges.
+//! # Where jobs are done
+//!
+//! If the context has a [compaction](StateContext::with_compaction), its threads do the jobs. A job wakes its owner when
+//! it is done, and the result is installed when the owner next runs. Without a compaction the owner does jobs itself, at
+//! once or [in slices](crate::schedule::Pace). Small jobs are done at once in any case.
+//!
+//! # Back-pressure
+//!
+//! The owner takes part in a job in proportion to what is inserted meanwhile, so that a spine never grows by more than
+//! an eighth of a job before the job is done; by a quarter if others do it, for they have a head start of an eighth
+//! unless too much is waiting [in all](crate::memory::MemoryPolicy::debt). Where memory is
+//! [critical](crate::memory::MemoryPolicy::critical) the owner completes its jobs before it goes on. Any thread can go on
+//! with a job where another has stopped, so nobody waits for more than a slice.
 
 mod job;
+mod maintenance;
 mod policy;
+mod running;
 mod version;
-
-use std::ops::Range;
+mod waker;
+mod work;
 
 use differential_dataflow::logging::Logger;
 use differential_dataflow::trace::{Batch as _, BatchReader, ExertionLogic, Trace, TraceReader};
@@ -28,10 +44,10 @@ use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
-use self::job::MergeJob;
 use self::policy::Policy;
-use self::version::Layer;
+use self::running::Running;
 pub use self::version::Version;
+pub use self::waker::Waker;
 use crate::batch::Batch;
 use crate::fault::{self, Fault};
 use crate::memory::{StateContext, context};
@@ -41,13 +57,20 @@ use crate::trace::StateTrace;
 
 /// A trace: the history of a collection as a logarithmic number of batches.
 ///
-/// Merges run at once, in the call that makes them due.
-pub struct Spine<T> {
+/// Dropping it cancels its jobs.
+pub struct Spine<T: PageTime> {
     version: Version<T>,
     policy: Policy,
     upper: Antichain<T>,
     logical: Antichain<T>,
     physical: Antichain<T>,
+    /// The jobs that are not installed yet, by their layers, the oldest first.
+    jobs: Vec<Running<T>>,
+    /// Whether a merge by churn is due, and waits for jobs: until then no others begin.
+    is_churn_due: bool,
+    /// How many bytes are done at the next tick.
+    tick: u64,
+    waker: Waker,
     counters: Open,
     context: StateContext,
 }
@@ -61,9 +84,17 @@ impl<T: PageTime> StateTrace for Spine<T> {
             upper: minimum.clone(),
             logical: minimum.clone(),
             physical: minimum,
+            jobs: Vec::new(),
+            is_churn_due: false,
+            tick: maintenance::FIRST_TICK,
+            waker: Waker::default(),
             counters: Open::new(context),
             context: context.clone(),
         }
+    }
+
+    fn wake_by(&mut self, waker: Waker) {
+        self.waker = waker;
     }
 }
 
@@ -73,97 +104,9 @@ impl<T: PageTime> Spine<T> {
         &self.version
     }
 
-    /// Does all maintenance that the frontiers allow; none while the context is [closed](StateContext::close).
-    fn maintain(&mut self) {
-        if self.context.is_closing() {
-            return;
-        }
-        while self.version.open_next(&self.physical) {
-            self.merge_by_size();
-        }
-        self.merge_by_churn();
-        self.spill();
-        self.report();
-    }
-
-    /// Merges layers until their sizes are in proportion.
-    fn merge_by_size(&mut self) {
-        let mut end = self.version.open().len();
-        while let Some(range) = self.policy.by_size(&self.version.open()[..end]) {
-            end = range.start;
-            self.merge(range);
-        }
-    }
-
-    /// Merges the layers that logical compaction has passed, once enough of their updates may cancel.
-    fn merge_by_churn(&mut self) {
-        let layers = self.version.open();
-        let is_passed = |layer: &&Layer<T>| {
-            PartialOrder::less_equal(&layer.batch.upper().borrow(), &self.logical.borrow())
-        };
-        let passed = layers.iter().take_while(is_passed);
-        if !self.policy.by_churn(passed.clone()) {
-            return;
-        }
-        let count = passed.count();
-        if count == 1 && layers[0].batch.has_one_time() {
-            self.version.settle(0);
-            return;
-        }
-        self.merge(0..count);
-        // What is left may be small beside the layers that logical compaction has not passed.
-        self.merge_by_size();
-    }
-
-    /// Replaces these open layers, of which there is at least one, by one.
-    fn merge(&mut self, range: Range<usize>) {
-        let layers = &self.version.open()[range.clone()];
-        let mut fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
-        let inputs = layers.iter().map(|layer| layer.batch.clone()).collect();
-        let job = MergeJob::new(inputs, self.logical.borrow());
-        let batch = job.trivial().unwrap_or_else(|| {
-            let batch = job.run(&self.context);
-            self.counters.merged();
-            // Whatever could cancel has.
-            if range.start == 0 && PartialOrder::less_equal(batch.upper(), &self.logical) {
-                fresh = 0;
-            }
-            batch
-        });
-        let fresh = fresh.min(batch.len());
-        self.version.install(range, Layer { batch, fresh });
-    }
-
-    /// Moves layers to files, the largest first, while more memory is in use than should be.
-    fn spill(&mut self) {
-        let budget = self.context.budget();
-        if self.context.storage().is_none() {
-            return;
-        }
-        // Other spines do the same, which may suffice. And a reader may keep alive what was moved, so that memory is
-        // still short: no spine moves more than the excess it has seen.
-        let (excess, mut moved) = (budget.excess(), 0);
-        while moved < excess && budget.is_over() {
-            let smallest = budget.policy().smallest_file;
-            let Some(layer) = self.policy.next_to_spill(self.version.open(), smallest) else {
-                break;
-            };
-            let batch = &self.version.open()[layer].batch;
-            moved += batch.bytes();
-            let spilled = batch.spilled(&self.context);
-            self.version.replace(layer, spilled);
-        }
-    }
-
-    /// Updates the metrics.
-    fn report(&self) {
-        let mut held = [0; 4];
-        for batch in self.version.batches().filter(|batch| !batch.is_empty()) {
-            held[0] += batch.len();
-            held[if batch.is_file() { 2 } else { 1 }] += batch.bytes();
-            held[3] += 1;
-        }
-        self.counters.set(held);
+    /// Whether no merges and no moves to files are going on.
+    pub fn is_settled(&self) -> bool {
+        self.jobs.is_empty()
     }
 }
 
@@ -212,12 +155,16 @@ impl<T: PageTime> TraceReader for Spine<T> {
 }
 
 impl<T: PageTime> Trace for Spine<T> {
-    fn new(_: OperatorInfo, _: Option<Logger>, _: Option<Activator>) -> Self {
-        Self::in_context(&context::current())
+    fn new(_: OperatorInfo, _: Option<Logger>, activator: Option<Activator>) -> Self {
+        let mut spine = Self::in_context(&context::current());
+        spine.wake_by(Waker::local(activator));
+        spine
     }
 
+    /// Installs what is done. Does slices of jobs as well, where nobody else does them and there is nothing else to do.
     fn exert(&mut self) {
         self.maintain();
+        self.tick();
     }
 
     /// Does nothing: maintenance is due when frontiers allow it and is never put off.
@@ -227,6 +174,7 @@ impl<T: PageTime> Trace for Spine<T> {
         assert_eq!(batch.lower(), &self.upper, "a batch starts where the last one ended");
         assert_ne!(batch.lower(), batch.upper(), "a batch covers some interval of time");
         self.upper.clone_from(batch.upper());
+        self.arrive(&batch);
         self.version.push(batch);
         self.maintain();
     }

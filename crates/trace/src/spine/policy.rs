@@ -103,15 +103,18 @@ impl Policy {
         fresh > 0 && fresh.saturating_mul(FRESH) >= updates
     }
 
-    /// The layer to move to a file next: the largest on the heap that is worth one.
+    /// The layer to move to a file next: the largest of those on the heap that are worth one and that no job has.
     pub(super) fn next_to_spill(
         &self,
         layers: &[impl Shape],
         smallest_file: usize,
+        is_free: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        let is_worth_it = |layer: &usize| {
-            let layer = &layers[*layer];
-            layer.updates() > 0 && !layer.is_file() && layer.bytes() >= smallest_file
+        let is_worth_it = |&number: &usize| {
+            let layer = &layers[number];
+            let is_worth_it =
+                layer.updates() > 0 && !layer.is_file() && layer.bytes() >= smallest_file;
+            is_worth_it && is_free(number)
         };
         (0..layers.len()).filter(is_worth_it).max_by_key(|&layer| layers[layer].bytes())
     }
@@ -262,11 +265,11 @@ mod tests {
             sizes in prop::collection::vec((0..1000_usize, any::<bool>()), 0..20), least in 0..8000_usize,
         ) {
             let layers: Vec<_> = sizes.into_iter().map(|(size, file)| layer(size, file)).collect();
-            let candidates = layers.iter().filter(|layer| {
+            let candidates = layers.iter().skip(1).filter(|layer| {
                 !layer.is_file && layer.updates > 0 && layer.bytes() >= least
             });
             let largest = candidates.map(Shape::bytes).max();
-            let spilled = IN_PROPORTION.next_to_spill(&layers, least);
+            let spilled = IN_PROPORTION.next_to_spill(&layers, least, |layer| layer != 0);
             prop_assert_eq!(spilled.map(|layer| layers[layer].bytes()), largest);
         }
     }

@@ -122,16 +122,6 @@ impl<T: PageTime + Timestamp> Version<T> {
         list.layers.splice(range, [layer]);
     }
 
-    /// Puts another batch of the same updates in the place of that of an open layer.
-    pub(super) fn replace(&mut self, layer: usize, batch: Batch<T>) {
-        self.list_mut().layers[layer].batch = batch;
-    }
-
-    /// Marks an open layer as having nothing that could cancel.
-    pub(super) fn settle(&mut self, layer: usize) {
-        self.list_mut().layers[layer].fresh = 0;
-    }
-
     /// The list, which is copied first if somebody has pinned it.
     fn list_mut(&mut self) -> &mut List<T> {
         Arc::make_mut(&mut self.list)

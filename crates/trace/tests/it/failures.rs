@@ -158,7 +158,7 @@ fn a_file_that_was_cut_short_is_an_error_of_the_merge_that_reads_it() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Arc::new(LocalStorage::open(directory.path()).unwrap());
     let limits = PageLimits::default();
-    let world = World { context: with_storage(1, storage.clone()), limits };
+    let world = World { context: with_storage(1, storage.clone()), limits, erratic: None };
     let rows: Vec<Update<u64>> =
         (0..5_000_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
     let _written = batch_in(&world, &rows);
@@ -183,7 +183,7 @@ fn writers_wait_while_the_disk_is_full() {
     let rows: Vec<_> =
         (0..500_u64).map(|row| (row.to_be_bytes().to_vec(), vec![7; 20], 0, 1)).collect();
     let limits = PageLimits { bytes: 1000, updates: 1 << 16 };
-    let world = World { context: context.clone(), limits };
+    let world = World { context: context.clone(), limits, erratic: None };
     storage.limit(7000);
     let disk_full = context.disk_full().clone();
     let frees = std::thread::spawn({

@@ -84,7 +84,7 @@ fn a_file_is_deleted_with_its_last_reader() {
 #[test]
 fn without_storage_everything_stays_in_memory() {
     let context = StateContext::new(MemoryBudget::new(1), None);
-    assert!(!batch_in(&World { context, limits: SMALL }, &updates()).is_file());
+    assert!(!batch_in(&World { context, limits: SMALL, erratic: None }, &updates()).is_file());
 }
 
 #[test]

@@ -41,11 +41,11 @@ fn metrics_count_what_each_spine_of_a_worker_holds() {
             let (first, second) = (batch(0, &[("a", 1), ("b", 1)]), batch(1, &[("a", -1)]));
             let bytes = first.bytes() as u64;
             one.insert(first);
-            let SpineMetrics { label, rows: held, memory, disk, batches, merges } =
+            let SpineMetrics { label, rows: held, memory, disk, batches, merges, inserted, .. } =
                 metrics.spines().swap_remove(0);
             assert_eq!((label.relation.as_str(), label.operator.as_str()), ("view", "one"));
             assert_eq!((label.key.as_str(), held, memory), ("key", 2, bytes));
-            assert_eq!((disk, batches, merges), (0, 1, 0));
+            assert_eq!((disk, batches, merges, inserted), (0, 1, 0, bytes));
             other.insert(batch(0, &[("c", 1)]));
             assert_eq!(rows(), [2, 1]);
 
@@ -56,7 +56,9 @@ fn metrics_count_what_each_spine_of_a_worker_holds() {
             one.set_logical_compaction(until.borrow());
             one.set_physical_compaction(until.borrow());
             assert_eq!(rows(), [1, 1]);
-            assert!(metrics.spines()[0].merges > 0);
+            let spine = &metrics.spines()[0];
+            assert!(spine.merges > 0 && spine.written > 0 && spine.inserted > bytes);
+            assert!(spine.write_amplification().unwrap() > 1.0);
             drop(one);
             assert_eq!(rows(), [1]);
         });

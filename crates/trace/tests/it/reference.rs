@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_storage::{MemoryStorage, Storage};
+use alluvium_storage::{Compaction, MemoryStorage, Storage};
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::page::PageLimits;
-use alluvium_trace::{Batch, BatchBuilder, Cursors, Merging, PageTime, Schedule};
+use alluvium_trace::{Batch, BatchBuilder, Cursors, Merging, Pace, PageTime, Schedule};
 use differential_dataflow::trace::Description;
 use proptest::prelude::*;
 use timely::order::Product;
 use timely::progress::Antichain;
 
+use crate::erratic::Erratic;
 use crate::mapped::MappedMemory;
 
 pub type Row = (Vec<u8>, Vec<u8>);
@@ -92,17 +93,19 @@ pub fn any_updates<T: TestTime>(most: usize) -> impl Strategy<Value = Vec<Update
 pub struct World {
     pub context: StateContext,
     pub limits: PageLimits,
+    /// What does the merges of its spines, if they do not do so themselves.
+    pub erratic: Option<Arc<Erratic>>,
 }
 
 impl World {
     /// In memory, with pages within these limits.
     pub fn in_memory(limits: PageLimits) -> Self {
-        World { context: StateContext::default(), limits }
+        World { context: StateContext::default(), limits, erratic: None }
     }
 
     /// In files, with pages within these limits.
     pub fn in_files(limits: PageLimits) -> Self {
-        World { context: with_memory(1), limits }
+        World { context: with_memory(1), limits, erratic: None }
     }
 }
 
@@ -117,15 +120,31 @@ pub fn any_world() -> impl Strategy<Value = World> {
         prop_oneof![
             4 => Just(Merging::InProportion), 1 => Just(Merging::Always), 1 => Just(Merging::Never),
         ],
+        any_background(),
+        prop_oneof![Just(0usize), Just(128 << 10)],
     )
-        .prop_map(|(bytes, updates, memory, is_mapped, merging)| {
+        .prop_map(|(bytes, updates, memory, is_mapped, merging, background, smallest_job)| {
             let context = match is_mapped {
                 true => with_storage(memory, Arc::new(MappedMemory::default())),
                 false => with_memory(memory),
             };
-            let context = context.with_schedule(Schedule { merging, ..Schedule::default() });
-            World { context, limits: PageLimits { bytes, updates } }
+            let (pace, erratic) = background;
+            let schedule = Schedule { merging, pace, smallest_job, ..Schedule::default() };
+            let mut context = context.with_schedule(schedule);
+            if let Some(erratic) = &erratic {
+                context = context.with_compaction(Arc::clone(erratic) as Arc<dyn Compaction>);
+            }
+            World { context, limits: PageLimits { bytes, updates }, erratic }
         })
+}
+
+/// Merges at once, in slices, and in the background in any order.
+fn any_background() -> impl Strategy<Value = (Pace, Option<Arc<Erratic>>)> {
+    prop_oneof![
+        Just((Pace::AtOnce, None)),
+        Just((Pace::InSlices, None)),
+        any::<u64>().prop_map(|seed| (Pace::AtOnce, Some(Erratic::new(seed)))),
+    ]
 }
 
 /// A context with so many bytes of memory, and a storage in memory for the rest.

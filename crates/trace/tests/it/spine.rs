@@ -18,6 +18,8 @@ enum Operation {
     Logical(u64),
     Physical(u64),
     Exert,
+    /// So many slices of jobs are done in the background.
+    Background(usize),
 }
 
 fn any_operation() -> impl Strategy<Value = Operation> {
@@ -28,6 +30,7 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         2 => (0..4u64).prop_map(Operation::Logical),
         2 => (0..4u64).prop_map(Operation::Physical),
         1 => Just(Operation::Exert),
+        2 => (1..20usize).prop_map(Operation::Background),
     ]
 }
 
@@ -51,7 +54,7 @@ fn batches<T: TestTime>(spine: &Spine<T>) -> Vec<Batch<T>> {
 }
 
 /// A spine, and everything that was done to it. A frontier is given as the number of the first time beyond it.
-struct Story<T> {
+struct Story<T: TestTime> {
     spine: Spine<T>,
     history: Vec<Update<T>>,
     bounds: Vec<u64>,
@@ -87,6 +90,21 @@ impl<T: TestTime> Story<T> {
                 self.spine.set_physical_compaction(T::until(self.physical).borrow());
             }
             Operation::Exert => self.spine.exert(),
+            Operation::Background(slices) => {
+                if let Some(erratic) = &world.erratic {
+                    erratic.step(slices);
+                }
+            }
+        }
+    }
+
+    /// Lets all merges end.
+    fn settle(&mut self, world: &World) {
+        while !self.spine.is_settled() {
+            if let Some(erratic) = &world.erratic {
+                erratic.finish();
+            }
+            self.spine.exert();
         }
     }
 
@@ -132,6 +150,9 @@ fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, world: Wor
         story.go(operation, &world);
         story.check();
     }
+    story.settle(&world);
+    story.check();
+    assert_eq!(world.context.budget().debt(), 0);
     let mut spine = story.spine;
     spine.close();
     assert!(spine.batches_through(Antichain::new().borrow()).is_some());

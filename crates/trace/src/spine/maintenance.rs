@@ -1,0 +1,246 @@
+//! The maintenance of a spine: which jobs begin, and what is done with their results.
+
+use std::mem;
+use std::ops::Range;
+use std::panic::resume_unwind;
+
+use differential_dataflow::trace::BatchReader;
+use timely::PartialOrder;
+
+use super::Spine;
+use super::job::MergeJob;
+use super::running::{self, Running};
+use super::version::Layer;
+use super::work::Task;
+use crate::batch::Batch;
+use crate::schedule::Pace;
+use crate::time::PageTime;
+
+/// How many bytes of a spine's jobs are done when its worker has nothing else to do, at first. The number doubles each
+/// time.
+pub(super) const FIRST_TICK: u64 = 64 << 10;
+
+/// The most bytes that are done then: changes that come meanwhile wait as long.
+const LAST_TICK: u64 = 1 << 20;
+
+impl<T: PageTime> Spine<T> {
+    /// Does all maintenance that the frontiers allow; none while the context is [closed].
+    ///
+    /// [closed]: crate::memory::StateContext::close
+    pub(super) fn maintain(&mut self) {
+        if self.context.is_closing() {
+            return;
+        }
+        let mut has_changed = self.install_done();
+        loop {
+            while self.version.open_next(&self.physical) {
+                self.merge_by_size();
+                has_changed = false;
+            }
+            if has_changed {
+                self.merge_by_size();
+            }
+            self.merge_by_churn();
+            self.spill();
+            self.keep_pace();
+            has_changed = self.install_done();
+            if !has_changed {
+                break;
+            }
+        }
+        if self.jobs.is_empty() {
+            self.waker.clear();
+        } else if self.is_ticking() {
+            self.waker.set();
+        }
+        self.report();
+    }
+
+    /// A batch is about to be inserted.
+    pub(super) fn arrive(&mut self, batch: &Batch<T>) {
+        if !batch.is_empty() {
+            self.tick = FIRST_TICK;
+            self.counters.inserted(batch.bytes());
+            self.jobs.iter_mut().for_each(|job| job.insert(batch.bytes() as u64));
+        }
+    }
+
+    /// Whether it has to look after its jobs now and then: nobody else does them, or nobody says when they are done.
+    fn is_ticking(&self) -> bool {
+        self.context.compaction().is_none() || self.waker.any_thread().is_none()
+    }
+
+    /// Does slices of jobs that nobody else does, if the worker has nothing else to do.
+    pub(super) fn tick(&mut self) {
+        let is_due = self.waker.is_missing() || self.waker.is_due();
+        if self.jobs.is_empty() || !is_due || self.context.is_closing() {
+            return;
+        }
+        if self.context.compaction().is_none() && !self.context.is_busy() {
+            self.jobs.iter().for_each(|job| job.advance(self.tick));
+            self.tick = LAST_TICK.min(2 * self.tick);
+        }
+        self.maintain();
+    }
+
+    /// Merges layers until their sizes are in proportion, apart from those that jobs have.
+    fn merge_by_size(&mut self) {
+        for part in running::free(&self.jobs, self.version.open().len()) {
+            let mut end = part.end;
+            while let Some(range) = self.policy.by_size(&self.version.open()[part.start..end]) {
+                let range = part.start + range.start..part.start + range.end;
+                end = range.start;
+                self.merge(range);
+            }
+        }
+    }
+
+    /// Merges the layers that logical compaction has passed, once enough of their updates may cancel.
+    fn merge_by_churn(&mut self) {
+        self.is_churn_due = false;
+        // Its result says what may still cancel.
+        if self.jobs.first().is_some_and(|job| job.layers.start == 0 && !job.is_spill) {
+            return;
+        }
+        let layers = self.version.open();
+        let is_passed = |layer: &&Layer<T>| {
+            PartialOrder::less_equal(&layer.batch.upper().borrow(), &self.logical.borrow())
+        };
+        let passed = layers.iter().take_while(is_passed);
+        if !self.policy.by_churn(passed.clone()) {
+            return;
+        }
+        let count = passed.count();
+        if self.jobs.first().is_some_and(|job| job.layers.start < count) {
+            self.is_churn_due = true;
+            return;
+        }
+        self.merge(0..count);
+        // What is left may be small beside the layers that logical compaction has not passed.
+        self.merge_by_size();
+    }
+
+    /// Replaces these open layers, of which there is at least one, by one: now or when the job is done.
+    fn merge(&mut self, range: Range<usize>) {
+        let layers = &self.version.open()[range.clone()];
+        let fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
+        let inputs = layers.iter().map(|layer| layer.batch.clone()).collect();
+        let job = MergeJob::new(inputs, self.logical.borrow());
+        if let Some(batch) = job.trivial() {
+            let fresh = fresh.min(batch.len());
+            self.install(range, Layer { batch, fresh });
+            return;
+        }
+        // Whatever can cancel will.
+        let fresh = if range.start == 0 && job.passes_all() { 0 } else { fresh };
+        self.begin(range, fresh, Task::Merge(job));
+    }
+
+    /// Does a task at once, or begins a job of it.
+    fn begin(&mut self, layers: Range<usize>, fresh: usize, task: Task<T>) {
+        if self.is_at_once(task.bytes()) {
+            let is_spill = matches!(task, Task::Spill(_));
+            let batch = task.run(&self.context);
+            self.replace(layers, batch, fresh, is_spill);
+        } else if !self.is_churn_due {
+            let waker = self.waker.any_thread().cloned();
+            let place = self.jobs.partition_point(|job| job.layers.start < layers.start);
+            let job = Running::begin(layers, fresh, task, &self.context, waker);
+            self.jobs.insert(place, job);
+        }
+    }
+
+    /// Whether a job of so many bytes is done at once.
+    fn is_at_once(&self, bytes: usize) -> bool {
+        let schedule = self.context.schedule();
+        self.context.compaction().is_none() && schedule.pace == Pace::AtOnce
+            || bytes < schedule.smallest_job
+    }
+
+    /// Does the part of each job that is due.
+    fn keep_pace(&self) {
+        let budget = self.context.budget();
+        let is_critical = budget.is_critical();
+        let has_head_start = self.context.compaction().is_some() && !budget.is_indebted();
+        for job in &self.jobs {
+            match is_critical {
+                true => job.complete(),
+                false => job.keep_pace(has_head_start),
+            }
+        }
+    }
+
+    /// Installs the results of jobs that are done. Whether there were any.
+    fn install_done(&mut self) -> bool {
+        let mut has_changed = false;
+        while let Some(done) = self.jobs.iter().position(Running::is_done) {
+            has_changed = true;
+            let mut job = self.jobs.remove(done);
+            match job.take() {
+                Some(Ok(batch)) => {
+                    let layers = mem::take(&mut job.layers);
+                    self.replace(layers, batch, job.fresh, job.is_spill);
+                }
+                // The inputs stay.
+                Some(Err(caught)) => resume_unwind(caught),
+                None => {}
+            }
+        }
+        has_changed
+    }
+
+    /// Puts a result in the place of what it was made of.
+    fn replace(&mut self, layers: Range<usize>, batch: Batch<T>, fresh: usize, is_spill: bool) {
+        if !is_spill {
+            self.counters.merged();
+        }
+        self.counters.written(batch.bytes());
+        let fresh = fresh.min(batch.len());
+        self.install(layers, Layer { batch, fresh });
+        self.context.install();
+    }
+
+    /// Puts one layer in the place of these open ones, which no job has.
+    fn install(&mut self, layers: Range<usize>, layer: Layer<T>) {
+        for job in self.jobs.iter_mut().filter(|job| job.layers.start >= layers.end) {
+            let fewer = layers.len() - 1;
+            job.layers = job.layers.start - fewer..job.layers.end - fewer;
+        }
+        self.version.install(layers, layer);
+    }
+
+    /// Moves layers to files, the largest first, while more memory is in use than should be.
+    fn spill(&mut self) {
+        let budget = self.context.budget().clone();
+        if self.context.storage().is_none() {
+            return;
+        }
+        // Other spines do the same, which may suffice. And a reader may keep alive what was moved, so that memory is
+        // still short: no spine moves more than the excess it has seen.
+        let (excess, mut moved) = (budget.excess_after_spills(), 0);
+        while moved < excess && budget.is_over() {
+            let smallest = budget.policy().smallest_file;
+            let is_free = |layer| self.jobs.iter().all(|job| !job.layers.contains(&layer));
+            let layers = self.version.open();
+            let Some(layer) = self.policy.next_to_spill(layers, smallest, is_free) else {
+                break;
+            };
+            let Layer { batch, fresh } = &layers[layer];
+            let (batch, fresh) = (batch.clone(), *fresh);
+            moved += batch.bytes();
+            self.begin(layer..layer + 1, fresh, Task::Spill(batch));
+        }
+    }
+
+    /// Updates the metrics.
+    fn report(&self) {
+        let mut held = [0; 4];
+        for batch in self.version.batches().filter(|batch| !batch.is_empty()) {
+            held[0] += batch.len();
+            held[if batch.is_file() { 2 } else { 1 }] += batch.bytes();
+            held[3] += 1;
+        }
+        self.counters.set(held);
+        self.counters.set_jobs(self.jobs.len(), self.jobs.iter().map(Running::debt).sum());
+    }
+}

@@ -1,0 +1,130 @@
+//! The jobs of a spine that are not installed yet.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium_storage::{Job, Work};
+use timely::scheduling::SyncActivator;
+
+use super::work::{Outcome, StateWork, Task};
+use crate::memory::{Debt, StateContext};
+use crate::time::PageTime;
+
+/// How many bytes of a job have to be done for each that is inserted meanwhile. So a job is done before its spine has
+/// grown by an eighth of what the job merges.
+const PACE: u64 = 8;
+
+/// The share of a job's input, one in this many bytes, that may be inserted before its owner takes part in a job that
+/// others do in the background.
+const HEAD_START: u64 = 8;
+
+/// The least that is done at a time.
+const LEAST: u64 = 4 << 10;
+
+/// The most that is done at a time. Other threads that do slices of the job wait as long.
+const MOST: u64 = 256 << 10;
+
+/// A job, and the open layers that its result will replace.
+pub(super) struct Running<T: PageTime> {
+    /// Never empty.
+    pub(super) layers: Range<usize>,
+    /// How many updates of the result may cancel later; an upper bound.
+    pub(super) fresh: usize,
+    /// Whether it moves a batch to a file.
+    pub(super) is_spill: bool,
+    job: Arc<Job<StateWork<T>>>,
+    /// How many bytes were inserted since it began.
+    inserted: u64,
+    is_cancelled: Arc<AtomicBool>,
+    _debt: Debt,
+}
+
+impl<T: PageTime> Running<T> {
+    /// Begins a job. The compaction of the context does it, if there is one, and wakes the owner at the end.
+    pub(super) fn begin(
+        layers: Range<usize>,
+        fresh: usize,
+        task: Task<T>,
+        context: &StateContext,
+        waker: Option<SyncActivator>,
+    ) -> Self {
+        let is_spill = matches!(task, Task::Spill(_));
+        let bytes = task.bytes();
+        let is_cancelled = Arc::default();
+        let work = StateWork::new(task, context.for_job(&is_cancelled), waker);
+        let job = Job::new(context.worker(), bytes as u64, work);
+        if let Some(compaction) = context.compaction() {
+            compaction.submit(Arc::clone(&job) as Arc<Job<dyn Work>>);
+        }
+        let debt = context.budget().owe(bytes, is_spill);
+        Running { layers, fresh, is_spill, job, inserted: 0, is_cancelled, _debt: debt }
+    }
+
+    /// Whether there is a result to install.
+    pub(super) fn is_done(&self) -> bool {
+        self.job.is_done()
+    }
+
+    /// The result, if there is one.
+    pub(super) fn take(&self) -> Option<Outcome<T>> {
+        self.is_done().then(|| self.job.work().take()).flatten()
+    }
+
+    /// The bytes that are left to do.
+    pub(super) fn debt(&self) -> u64 {
+        self.job.bytes().saturating_sub(self.job.progress())
+    }
+
+    /// More was inserted.
+    pub(super) fn insert(&mut self, bytes: u64) {
+        self.inserted = self.inserted.saturating_add(bytes);
+    }
+
+    /// Does what is due by now, for what was inserted since the job began. A job that others do has a head start.
+    pub(super) fn keep_pace(&self, has_head_start: bool) {
+        let head_start = if has_head_start { self.job.bytes() / HEAD_START } else { 0 };
+        self.reach(self.inserted.saturating_sub(head_start).saturating_mul(PACE));
+    }
+
+    /// Does all of it.
+    pub(super) fn complete(&self) {
+        self.reach(u64::MAX);
+    }
+
+    /// Does `bytes` more.
+    pub(super) fn advance(&self, bytes: u64) {
+        self.reach(self.job.progress().saturating_add(bytes));
+    }
+
+    /// Goes on until so many bytes are done, or all.
+    fn reach(&self, bytes: u64) {
+        let is_all = bytes >= self.job.bytes();
+        while !self.job.is_settled() && (is_all || self.job.progress() < bytes) {
+            let missing = bytes.saturating_sub(self.job.progress());
+            self.job.advance(missing.clamp(LEAST, MOST));
+        }
+    }
+}
+
+impl<T: PageTime> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+        self.job.cancel();
+    }
+}
+
+/// The parts of `0..layers` without those that jobs have, the youngest first. Jobs are in order, the oldest first.
+pub(super) fn free<T: PageTime>(
+    jobs: &[Running<T>],
+    layers: usize,
+) -> impl Iterator<Item = Range<usize>> + use<T> {
+    let mut parts = Vec::with_capacity(jobs.len() + 1);
+    let mut start = 0;
+    for job in jobs {
+        parts.push(start..job.layers.start);
+        start = job.layers.end;
+    }
+    parts.push(start..layers);
+    parts.into_iter().rev().filter(|part| !part.is_empty())
+}
