@@ -12,8 +12,8 @@
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
 //! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
-//! - [`memory`] and `failing`: implementations for tests, one without a disk, and one whose disk fails on command (with
-//!   the feature `faults`).
+//! - [`memory`], `failing` and `haphazard`: implementations for tests, one without a disk, and, with the feature
+//!   `faults`, one whose disk fails on command, and threads that do jobs at any time.
 //!
 //! All implementations pass the same tests: a program that runs on one runs on all.
 //!
@@ -45,6 +45,8 @@ pub mod compaction;
 pub mod error;
 #[cfg(any(test, feature = "faults"))]
 pub mod failing;
+#[cfg(any(test, feature = "faults"))]
+pub mod haphazard;
 pub mod local;
 pub mod memory;
 pub mod pool;
@@ -61,6 +63,8 @@ pub use compaction::{Compaction, Job, Slice, Work};
 pub use error::{Error, Result};
 #[cfg(any(test, feature = "faults"))]
 pub use failing::Failing;
+#[cfg(any(test, feature = "faults"))]
+pub use haphazard::Haphazard;
 pub use local::LocalStorage;
 pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;

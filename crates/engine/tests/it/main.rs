@@ -8,6 +8,7 @@ mod failures;
 mod interrupts;
 mod large;
 mod memory;
+mod merges;
 mod now;
 mod parameters;
 mod poison;

@@ -6,6 +6,8 @@ use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Outcome};
 use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
+use alluvium_storage::Haphazard;
+use alluvium_trace::{Pace, Schedule};
 
 use crate::answers::batch::{Batch, quoted};
 use crate::answers::deltas::Watch;
@@ -79,7 +81,16 @@ impl Trial {
             2 => Some(1),
             _ => Some(30_000),
         };
-        let engine = Engine::builder()
+        // And merges of any size are done in slices, or by others at any time.
+        let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };
+        let builder = match workers {
+            1 => Engine::builder().schedule(schedule(Pace::InSlices)),
+            2 => Engine::builder(),
+            _ => Engine::builder()
+                .schedule(schedule(Pace::AtOnce))
+                .compaction(Haphazard::new(workers as u64)),
+        };
+        let engine = builder
             .workers(workers)
             .memory(memory)
             .open_in_memory()

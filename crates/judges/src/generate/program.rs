@@ -3,7 +3,7 @@
 use alluvium_trace::Merging;
 
 use super::{Maker, Source};
-use crate::program::{Keeping, Program, Step, View};
+use crate::program::{Keeping, Merges, Program, Step, View};
 use crate::query::visit::{self, Visitor};
 use crate::query::{From, Query};
 
@@ -46,8 +46,8 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         views.push(View { name, keeping, query });
     }
     let steps = maker.script(&tables, &views);
-    let merging = Merging::default();
-    Program { number, workers, memory: None, merging, tables, views, steps }
+    let (merging, merges) = (Merging::default(), Merges::of(number));
+    Program { number, workers, memory: None, merging, merges, tables, views, steps }
 }
 
 impl Maker {

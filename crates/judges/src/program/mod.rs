@@ -74,6 +74,28 @@ pub(crate) enum Step {
     Watch,
 }
 
+/// Who merges batches of state, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merges {
+    /// The worker, in the call that makes a merge due.
+    AtOnce,
+    /// The worker, in slices.
+    InSlices,
+    /// Other threads, at any speed and in any order, which depend on a seed.
+    InBackground(u64),
+}
+
+impl Merges {
+    /// The choice for the program of this number.
+    pub(crate) fn of(number: u64) -> Self {
+        match number % 4 {
+            0 => Merges::AtOnce,
+            1 => Merges::InSlices,
+            _ => Merges::InBackground(number),
+        }
+    }
+}
+
 /// A program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
@@ -83,6 +105,8 @@ pub(crate) struct Program {
     pub(crate) memory: Option<usize>,
     /// When the engine merges batches of state.
     pub(crate) merging: Merging,
+    /// Who does the merges.
+    pub(crate) merges: Merges,
     pub(crate) tables: Vec<Table>,
     pub(crate) views: Vec<View>,
     pub(crate) steps: Vec<Step>,

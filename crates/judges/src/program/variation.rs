@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_trace::Merging;
 
 use super::run::{Judges, Report, replay, run_to_end};
-use super::{Program, Step, View, Write};
+use super::{Merges, Program, Step, View, Write};
 use crate::answers::compare::{Measure, difference};
 use crate::answers::row::Row;
 use crate::query::{Expr, Kind, Op, Value, construct};
@@ -38,6 +38,8 @@ pub(crate) enum Variation {
     Noise,
     /// With all batches of a trace merged at once, or as few as possible.
     Merging(Merging),
+    /// With merges done by others than before, at other times.
+    Merges,
     /// With a memory budget of this many bytes.
     Memory(usize),
     /// Replays the recorded changes without waiting, with all views created first.
@@ -55,7 +57,7 @@ impl Variation {
     }
 
     fn in_turn(turn: u64) -> Self {
-        match turn % 12 {
+        match turn % 13 {
             0 => Variation::Workers(1),
             1 => Variation::Workers(2),
             2 => Variation::Workers(3),
@@ -67,7 +69,8 @@ impl Variation {
             8 => Variation::Merging(Merging::Always),
             9 => Variation::Memory(1),
             10 => Variation::Memory(20_000),
-            _ => Variation::Merging(Merging::Never),
+            11 => Variation::Merging(Merging::Never),
+            _ => Variation::Merges,
         }
     }
 
@@ -87,6 +90,7 @@ impl Variation {
             Variation::Memory(memory) => other.memory = Some(memory),
             Variation::Replay => other.steps = views_first(program),
             Variation::Merging(merging) => other.merging = merging,
+            Variation::Merges => other.merges = Merges::of(program.number + 1),
         }
         other
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use alluvium_storage::{Compaction, Job, MergePool, Slice, Work};
+use alluvium_storage::{Compaction, Haphazard, Job, MergePool, Slice, Work};
 
 /// Work of so many bytes that counts what is done, and reports when it is over.
 struct Counted {
@@ -40,7 +40,11 @@ fn counted(bytes: u64) -> (Counted, Arc<AtomicU64>, Receiver<u64>, Arc<()>) {
 
 #[test]
 fn jobs_of_all_owners_are_done_once() {
-    let pool = MergePool::start(3).expect("threads");
+    all_are_done_once(&MergePool::start(3).expect("threads"));
+    all_are_done_once(&Haphazard::new(1));
+}
+
+fn all_are_done_once(pool: &dyn Compaction) {
     let jobs: Vec<_> = (0..200)
         .map(|number| {
             let (work, done, over, _) = counted(1 + number * 100);

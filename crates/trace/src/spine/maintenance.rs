@@ -80,7 +80,6 @@ impl<T: PageTime> Spine<T> {
             self.jobs.iter().for_each(|job| job.advance(self.tick));
             self.tick = LAST_TICK.min(2 * self.tick);
         }
-        self.maintain();
     }
 
     /// Merges layers until their sizes are in proportion, apart from those that jobs have.

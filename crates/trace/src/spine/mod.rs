@@ -163,8 +163,8 @@ impl<T: PageTime> Trace for Spine<T> {
 
     /// Installs what is done. Does slices of jobs as well, where nobody else does them and there is nothing else to do.
     fn exert(&mut self) {
-        self.maintain();
         self.tick();
+        self.maintain();
     }
 
     /// Does nothing: maintenance is due when frontiers allow it and is never put off.

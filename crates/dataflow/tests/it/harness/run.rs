@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use alluvium_dataflow::fault::{self, Fault};
-use alluvium_storage::MemoryStorage;
+use alluvium_storage::{Compaction, Haphazard, MemoryStorage};
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
-use alluvium_trace::{Epoch, Schedule};
+use alluvium_trace::{Epoch, Pace, Schedule};
 use timely::worker::Worker;
 
 use super::{History, Random, Rows, Watch, at, history};
@@ -68,7 +68,8 @@ impl Run {
 
     /// Runs `work` on every worker and returns what it watched, by view.
     ///
-    /// Depending on the seed, workers keep their state in memory, in files, or in memory until 20 kB are used.
+    /// Depending on the seed, workers keep their state in memory, in files, or in memory until 20 kB are used; and they merge
+    /// it at once, in slices, or let other threads do that at any speed.
     pub fn execute<V, W>(&self, views: impl IntoIterator<Item = V>, work: W) -> BTreeMap<V, History>
     where
         V: Ord + Clone + Debug + Send + Sync + 'static,
@@ -76,13 +77,21 @@ impl Run {
     {
         let watch = Watch::new(views);
         let (run, shared) = (self.clone(), watch.share());
+        let merges = self.seed / 3 % 3;
+        let pace = if merges == 1 { Pace::InSlices } else { Pace::AtOnce };
+        let background = (merges == 2).then(|| Arc::new(Haphazard::new(self.seed)));
         let guards = timely::execute(timely::Config::process(self.workers), move |worker| {
             fault::arm(run.fault);
             let memory = [usize::MAX, 1, 20_000][(run.seed % 3) as usize];
             let storage = Arc::new(MemoryStorage::new());
             let context = StateContext::new(MemoryBudget::new(memory), Some(storage));
-            let schedule = Schedule { tiled: run.tiled, ..Schedule::default() };
-            context::enter(context.with_schedule(schedule));
+            let tiled = run.tiled;
+            let schedule = Schedule { tiled, pace, smallest_job: 0, ..Schedule::default() };
+            let mut context = context.with_schedule(schedule);
+            if let Some(background) = &background {
+                context = context.with_compaction(Arc::clone(background) as Arc<dyn Compaction>);
+            }
+            context::enter(context);
             work(worker, &shared.with_probe());
         })
         .unwrap();

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Session};
-use alluvium_trace::Schedule;
+use alluvium_storage::Haphazard;
+use alluvium_trace::{Pace, Schedule};
 
 use super::{Judges, Mode, Report, text};
 use crate::answers::batch::Batch;
@@ -18,7 +19,7 @@ use crate::naive::Relation;
 use crate::program::model::Model;
 use crate::program::recording::Recorder;
 use crate::program::variation::Variation;
-use crate::program::{Keeping, Program, Step, Write};
+use crate::program::{Keeping, Merges, Program, Step, Write};
 use crate::query::{Kind, Value};
 
 /// 2024-01-01 00:01:00, the time at which every program begins.
@@ -74,10 +75,20 @@ impl<'a> Bench<'a> {
     ) -> Result<Self, String> {
         let clock = Arc::new(AtomicU64::new(START));
         let time = clock.clone();
-        let engine = Engine::builder()
+        let pace = match program.merges {
+            Merges::AtOnce | Merges::InBackground(_) => Pace::AtOnce,
+            Merges::InSlices => Pace::InSlices,
+        };
+        let mut builder = Engine::builder();
+        if let Merges::InBackground(seed) = program.merges {
+            builder = builder.compaction(Haphazard::new(seed));
+        }
+        let merging = program.merging;
+        // Programs are small: else all merges would be done at once.
+        let engine = builder
             .workers(program.workers)
             .memory(program.memory)
-            .schedule(Schedule { merging: program.merging, ..Schedule::default() })
+            .schedule(Schedule { merging, pace, smallest_job: 0, ..Schedule::default() })
             .clock(move || {
                 SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed))
             })
