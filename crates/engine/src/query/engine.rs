@@ -19,6 +19,7 @@ use datafusion::physical_plan::{collect, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
+use tokio::task::unconstrained;
 
 use super::Answer;
 use super::checked::CheckedArithmetic;
@@ -129,7 +130,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 fn block_on<R: Send>(
     future: impl Future<Output = std::result::Result<R, DataFusionError>> + Send,
 ) -> Result<R> {
-    let future = interrupt::until_requested(future);
+    let future = unconstrained(interrupt::until_requested(future));
     let run = || -> Result<R> {
         let runtime = Builder::new_current_thread().build();
         let runtime =
