@@ -24,6 +24,7 @@ use tokio::task::unconstrained;
 use super::Answer;
 use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
+use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
@@ -96,6 +97,7 @@ impl QueryEngine {
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
                 .with_analyzer_rule(Arc::new(OneNan))
+                .with_analyzer_rule(Arc::new(DeepExpressions))
                 .build()
         })
     }

@@ -11,20 +11,19 @@ mod exact;
 mod functions;
 mod meet;
 
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, Result};
-use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, type_union_coercion};
-use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::utils::merge_schema;
-use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs};
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
 
 pub use self::exact::ExactNumbers;
 pub(super) use self::exact::exact;
 pub(super) use self::functions::loses_fraction;
 pub(super) use self::meet::meet;
+use crate::planner::types::returned;
 
 /// The types of the operands of an expression; `None` for one without a type, whose error comes later.
 type Types = Vec<Option<DataType>>;
@@ -91,17 +90,9 @@ fn type_of(expression: &Expr, operands: &Types, schema: &DFSchema) -> Option<Dat
             BinaryTypeCoercer::new(left, op, right).get_result_type().ok()
         }
         (Expr::BinaryExpr(_), _) => None,
-        (Expr::ScalarFunction(call), operands) => returned(call, operands),
+        (Expr::ScalarFunction(call), operands) => {
+            returned(call, &operands.iter().cloned().collect::<Option<Vec<_>>>()?)
+        }
         _ => expression.get_type(schema).ok(),
     }
-}
-
-/// The type that a function returns. DataFusion finds it by way of the names of all nested calls.
-fn returned(call: &ScalarFunction, operands: &[Option<DataType>]) -> Option<DataType> {
-    let field = |operand: &Option<DataType>| Some(Field::new("", operand.clone()?, true).into());
-    let fields: Option<Vec<FieldRef>> = operands.iter().map(field).collect();
-    let fields = fields_with_udf(&fields?, call.func.as_ref()).ok()?;
-    let literals: Vec<_> = call.args.iter().map(Expr::as_literal).collect();
-    let arguments = ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &literals };
-    Some(call.func.return_field_from_args(arguments).ok()?.data_type().clone())
 }
