@@ -8,12 +8,16 @@
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
 //! - [`physical`]: the operators that maintain it, and their dataflow;
+//! - [`decimal`]: texts as DECIMAL;
+//! - `leaves`: nested values, changed in what they hold;
 //! - [`error`]: errors with positions;
 //! - [`stack`]: the stack that deep trees need.
 
 pub mod catalog;
+pub mod decimal;
 pub mod error;
 pub mod fault;
+mod leaves;
 pub mod physical;
 pub mod plan;
 pub mod planner;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Absent, Portion, Refusal};
+use alluvium::{Absent, Portion, Refusal, decimal};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
     UInt32Array,
@@ -12,9 +12,9 @@ use arrow::array::{
 use arrow::compute::{CastOptions, cast_with_options, filter, take};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
-use arrow::json::ReaderBuilder;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::json::{Text, values};
 use crate::parts::in_parts;
 
 /// Some rows of one file, column by column. A row that does not fit the table is refused, for its first problem.
@@ -113,6 +113,7 @@ impl<'a> Fit<'a> {
             (from, to) if from == to => Ok(given.clone()),
             (DataType::Utf8, DataType::Binary) => Ok(bytes(given)),
             (DataType::Utf8, to) if to.is_nested() => nested(field, given),
+            (DataType::Utf8, to) if to.is_decimal() => decimal::of_texts(given, to, true),
             (_, to) => cast_with_options(given, to, &CastOptions::default()),
         }
     }
@@ -152,26 +153,18 @@ fn nested(field: &Field, text: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         texts.is_valid(row) && texts.value(row).trim_ascii_start().starts_with(opening)
     };
     let rows: Vec<usize> = (0..texts.len()).filter(may_be_json).collect();
-    let field = Arc::new(field.clone().with_nullable(true));
+    let field = field.clone().with_nullable(true);
     let mut decode = |range: Range<usize>| {
-        let reader = ReaderBuilder::new_with_field(field.clone());
-        // Room for two values shows that one text has more than one.
-        let mut decoder = reader.with_batch_size(range.len() + 1).build_decoder()?;
-        for (before, &row) in rows[range].iter().enumerate() {
-            decoder.decode(texts.value(row).as_bytes())?;
-            if decoder.has_partial_record() || decoder.len() != before + 1 {
-                return Err(ArrowError::JsonError("the text is not one value".to_owned()));
-            }
-        }
-        decoder.flush()
+        let text = |&row: &usize| Text { text: texts.value(row).as_bytes(), values: 1 };
+        values(&field, rows[range].iter().map(text))
     };
     // The decoded values, behind one that is NULL, and where the value of each row is among them.
     let mut decoded = vec![arrow::array::new_null_array(field.data_type(), 1)];
     let mut places = vec![0; texts.len()];
     let mut place = 0;
     in_parts(0..rows.len(), &mut decode, &mut |range, values| {
-        if let Ok(Some(values)) = values {
-            decoded.push(values.column(0).clone());
+        if let Ok(values) = values {
+            decoded.push(values);
             for &row in &rows[range] {
                 place += 1;
                 places[row] = place;

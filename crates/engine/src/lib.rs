@@ -66,6 +66,7 @@ mod transaction;
 mod worker;
 mod writer;
 
+pub use alluvium_sql::decimal;
 pub use alluvium_sql::error::Position;
 pub use alluvium_sql::statement::{MOST_COLUMNS, Statement, StatementKind, Statements, parse};
 pub use arrow;

@@ -176,7 +176,7 @@ impl Compiler {
     /// As [`Compiler::rows`], for rows that no operator above stores as they are.
     pub(crate) fn passing_rows(&mut self, plan: &IncrementalPlan) -> CompileResult<OperatorId> {
         let node = plan.node.as_node();
-        let (rows, reports) = (plan.fingerprint(), self.depth_in_views == 0);
+        let (rows, reports) = (plan.fingerprint(), self.reports(0));
         let is_shared = node.is_shared();
         if is_shared && let Some(&built) = self.shared.get(&(rows, reports)) {
             return Ok(built);
@@ -201,12 +201,21 @@ impl Compiler {
         Ok(self.add(RowMap::relabel(rows, &plan.schema, schema.clone())))
     }
 
-    /// The rows of a view, which reports its errors itself.
-    pub(crate) fn rows_in_view(&mut self, plan: &IncrementalPlan) -> CompileResult<OperatorId> {
-        self.depth_in_views += 1;
+    /// The rows of a plan inside of some more views, which report its errors themselves.
+    pub(crate) fn rows_in_views(
+        &mut self,
+        views: usize,
+        plan: &IncrementalPlan,
+    ) -> CompileResult<OperatorId> {
+        self.depth_in_views += views;
         let rows = self.rows(plan);
-        self.depth_in_views -= 1;
+        self.depth_in_views -= views;
         rows
+    }
+
+    /// Whether the plan reports errors of a node inside of some more views.
+    pub(crate) fn reports(&self, views: usize) -> bool {
+        self.depth_in_views + views == 0
     }
 
     /// Both sides of a join, sorted by the pairs of columns `on`, and put where equal keys meet. `broadcast` is the side
@@ -280,7 +289,7 @@ impl Compiler {
     }
 
     fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {
-        self.steps.push(Step { operator, state, reports: self.depth_in_views == 0 });
+        self.steps.push(Step { operator, state, reports: self.reports(0) });
         OperatorId(self.steps.len() - 1)
     }
 }

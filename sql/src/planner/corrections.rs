@@ -20,13 +20,14 @@ use datafusion_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility,
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
 use super::functions;
+use super::types::type_of;
 
 /// Rewrites the syntax of a query.
 pub(super) fn in_syntax<S: VisitMut>(syntax: &mut S) {
@@ -118,7 +119,7 @@ impl AnalyzerRule for TextToInterval {
                         _ => return Ok(Transformed::no(part)),
                     };
                     if !matches!(field.data_type(), DataType::Interval(_))
-                        || !text.get_type(&schema).is_ok_and(|kind| kind.is_string())
+                        || !type_of(text, &schema).is_some_and(|kind| kind.is_string())
                     {
                         return Ok(Transformed::no(part));
                     }

@@ -19,12 +19,13 @@ use datafusion_expr::expr::{AggregateFunction, Cast, ScalarFunction, Sort, Windo
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion_optimizer::AnalyzerRule;
 
 use super::operands::map_compared;
+use super::types::type_of;
 
 const DAY: i128 = 86_400_000_000_000;
 
@@ -104,7 +105,7 @@ fn by_length(expression: Expr, schema: &DFSchema) -> Expr {
     let is_interval = match &expression {
         Expr::Literal(value, _) => value.data_type() == INTERVAL,
         Expr::ScalarFunction(call) if Arc::ptr_eq(&call.func, &BY_LENGTH) => false,
-        expression => expression.get_type(schema).is_ok_and(|of| of == INTERVAL),
+        expression => type_of(expression, schema) == Some(INTERVAL),
     };
     if !is_interval {
         return expression;
@@ -112,7 +113,7 @@ fn by_length(expression: Expr, schema: &DFSchema) -> Expr {
     // A difference of timestamps may have more nanoseconds than an interval.
     let argument = match expression {
         Expr::Cast(Cast { expr, .. })
-            if matches!(expr.get_type(schema), Ok(DataType::Duration(_))) =>
+            if matches!(type_of(&expr, schema), Some(DataType::Duration(_))) =>
         {
             *expr
         }

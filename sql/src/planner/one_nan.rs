@@ -15,12 +15,13 @@ use datafusion_expr::expr::{AggregateFunction, Alias, Case, Cast, ScalarFunction
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion_optimizer::AnalyzerRule;
 
 use super::operands::map_compared;
+use super::types::type_of;
 use crate::plan;
 
 static ONE_NAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -122,7 +123,7 @@ fn canonical(expression: Expr, schema: &DFSchema) -> Expr {
         | Expr::Cast(_)
         | Expr::TryCast(_)
         | Expr::ScalarFunction(_)
-            if expression.get_type(schema).is_ok_and(|of| has_floats(&of)) =>
+            if type_of(&expression, schema).is_some_and(|of| has_floats(&of)) =>
         {
             Expr::ScalarFunction(ScalarFunction::new_udf(ONE_NAN.clone(), vec![expression]))
         }
@@ -146,7 +147,7 @@ fn is_number(expression: &Expr) -> bool {
 }
 
 fn is_text(expression: &Expr, schema: &DFSchema) -> bool {
-    expression.get_type(schema).is_ok_and(|of| of.is_string())
+    type_of(expression, schema).is_some_and(|of| of.is_string())
 }
 
 /// Its argument, in which every NaN is the same.

@@ -27,7 +27,7 @@ const POWER: u8 = 45;
 
 /// How often the parser may begin an expression: at least, and per token. Where one reading of the text fails it tries
 /// another, and nested readings that fail would take exponential time.
-const STEPS: (usize, usize) = (10_000, 10);
+const STEPS: (usize, usize) = (50_000, 4);
 
 /// How many `IS DISTINCT FROM` and `^` may follow each other: each copies what is before it.
 const COPYING_CHAIN: usize = 100;

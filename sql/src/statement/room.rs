@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Position, Result};
@@ -10,18 +11,47 @@ use crate::stack;
 /// The largest number of tokens one after the other in one element of a list.
 const LONGEST_CHAIN: usize = 250_000;
 
+/// The largest number of words and operators of a statement. Literals and lists of them may be as long as they are.
+const MOST_WORDS: usize = 200_000;
+
 /// Reads a statement of these tokens on a stack on which the parser's tree can be walked and dropped. Also returns a bound
 /// of the depth of the tree.
 pub(super) fn with_room<R>(
     tokens: Vec<TokenWithSpan>,
     read: impl FnOnce(Vec<TokenWithSpan>) -> Result<R>,
 ) -> Result<(R, usize)> {
+    let start = || tokens.first().and_then(|token| Position::of_span(token.span));
     let chain = chain(&tokens);
     if chain > LONGEST_CHAIN {
-        let start = tokens.first().and_then(|token| Position::of_span(token.span));
-        return Err(Error::new("this statement is too long a chain of operators", start));
+        return Err(Error::new("this statement is too long a chain of operators", start()));
+    }
+    if tokens.iter().filter(|token| is_word(&token.token)).count() > MOST_WORDS {
+        let message = format!(
+            "a statement has at most {MOST_WORDS} names, keywords and operators: load rows with COPY, \
+             or write several statements"
+        );
+        return Err(Error::new(message, start()));
     }
     stack::with_bytes((512 << 10) + chain * (4 << 10), || read(tokens)).map(|read| (read, chain))
+}
+
+/// Whether a token is a name, a keyword or an operator: neither a literal nor what separates literals.
+fn is_word(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => {
+            !matches!(word.keyword, Keyword::NULL | Keyword::TRUE | Keyword::FALSE)
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::HexStringLiteral(_)
+        | Token::Comma
+        | Token::LParen
+        | Token::RParen
+        | Token::LBracket
+        | Token::RBracket
+        | Token::Minus => false,
+        _ => true,
+    }
 }
 
 /// A bound of the depth of the syntax tree: the largest number of tokens one after the other, where a bracket counts with

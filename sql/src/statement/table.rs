@@ -166,8 +166,18 @@ fn table_constraint(
     match constraint {
         TableConstraint::ForeignKey(_) => Ok(None),
         TableConstraint::PrimaryKey(key) => {
-            let columns = key.columns.iter().map(|column| key_column(column, fields));
-            columns.collect::<Result<Vec<usize>>>().map(Some)
+            let mut columns = Vec::new();
+            let mut taken = HashSet::new();
+            for column in &key.columns {
+                let number = key_column(column, fields)?;
+                if !taken.insert(number) {
+                    let name = fields[number].name();
+                    let message = format!("column \"{name}\" is in the primary key twice");
+                    return Err(Error::new(message, Position::of(&column.column.expr)));
+                }
+                columns.push(number);
+            }
+            Ok(Some(columns))
         }
         other => {
             let name = other.to_string();

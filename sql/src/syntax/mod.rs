@@ -7,13 +7,16 @@
 //! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
 //! - `expression`, `function` and `data_type`: what they are made of;
 //! - `clause` refuses what is written and not used;
-//! - `normalize` rewrites what DataFusion does not understand, before the check, and `shape` what is too deep for it;
+//! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
+//! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
+mod balance;
 mod change;
 mod clause;
 mod data_type;
 mod expression;
 mod function;
+mod limits;
 mod normalize;
 mod query;
 mod relation;

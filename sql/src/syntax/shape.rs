@@ -1,43 +1,25 @@
-//! The shape of syntax trees: long chains become bushy, and deep trees are refused.
-//!
-//! The parser makes `a OR b OR c OR …` a tree as deep as the chain is long, and everything after it recurses. Programs
-//! write chains of thousands of OR, AND and UNION, so these are balanced, which changes neither their result nor their
-//! order. Other trees have at most [`DEEPEST`] levels.
+//! The shape of syntax trees: chains that [can be](super::balance) become bushy, and trees of more than [`DEEPEST`] levels
+//! are refused, as is what holds more than its [limits](super::limits).
 
 use std::collections::HashMap;
-use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArguments, GroupByExpr,
-    GroupByWithModifier, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier, Value,
+    ArrayElemTypeDef, DataType, Expr, Function, ObjectNamePart, Query, Select, SetExpr,
 };
 
+use super::balance::{balance, balance_unions};
+use super::limits::{Counts, relations};
 use crate::error::{Error, Position, Result};
-use crate::planner::functions::{FunctionKind, function_kind, scalar_name};
+use crate::planner::functions::scalar_name;
 use crate::stack::DEEPEST;
-use crate::statement::{fold, relations};
+use crate::statement::{self, MOST_COLUMNS, fold};
 
 /// The largest number of levels of a type.
 const DEEPEST_TYPE: usize = 64;
 
-/// The largest number of grouping sets of a SELECT.
-const MOST_GROUPING_SETS: usize = 4_096;
-
-/// The largest number of relations that a SELECT joins.
-const MOST_RELATIONS: usize = 100;
-
 /// How many relations a common table may read, with those of the common tables that it reads.
 const MOST_COPIES: usize = 1_000;
-
-/// The largest number of calls of aggregate and window functions in a statement: planning compares each to all others.
-const MOST_AGGREGATES: usize = 1_000;
-
-/// The largest number of arguments of a call, of branches of a CASE, and of entries of a map or struct.
-const MOST_PARTS: usize = 1_000;
-
-/// Chains up to this length keep their shape.
-const SHORT_CHAIN: usize = 64;
 
 /// The depth of a syntax tree at the place that a walk has reached.
 #[derive(Default)]
@@ -45,8 +27,7 @@ pub(super) struct Shape {
     depth: usize,
     /// How many functions are around the present expression.
     functions: usize,
-    /// How many calls of aggregate and window functions there have been.
-    aggregates: usize,
+    counts: Counts,
 }
 
 impl Shape {
@@ -67,26 +48,6 @@ impl Shape {
     }
 }
 
-/// Whether planning compares a call to all others of its kind.
-fn is_aggregate(function: &Function) -> bool {
-    let kind = function_kind(&function.name.to_string().to_lowercase(), function.over.is_some());
-    matches!(kind, Some(FunctionKind::Aggregate | FunctionKind::Window))
-}
-
-/// An expression with parts that planning compares to each other: what it is, what they are, and their number.
-fn parts(expression: &Expr) -> Option<(&'static str, &'static str, usize)> {
-    match expression {
-        Expr::Function(function) => match &function.args {
-            FunctionArguments::List(list) => Some(("a call", "arguments", list.args.len())),
-            FunctionArguments::None | FunctionArguments::Subquery(_) => None,
-        },
-        Expr::Case { conditions, .. } => Some(("a CASE", "branches", conditions.len())),
-        Expr::Dictionary(fields) => Some(("a struct", "fields", fields.len())),
-        Expr::Map(map) => Some(("a map", "entries", map.entries.len())),
-        _ => None,
-    }
-}
-
 fn too_deep(position: Option<Position>) -> Error {
     let message = format!(
         "this nests more than {DEEPEST} levels deep, or is a chain of more than {DEEPEST} operators: \
@@ -98,7 +59,7 @@ fn too_deep(position: Option<Position>) -> Error {
 impl Shape {
     pub(super) fn enter_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         balance_unions(&mut query.body);
-        if let Err(error) = check_tables(query) {
+        if let Err(error) = self.counts.query(query).and_then(|()| check_tables(query)) {
             return ControlFlow::Break(error);
         }
         self.enter(query_levels(query), || None)
@@ -109,22 +70,14 @@ impl Shape {
     }
 
     pub(super) fn enter_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        let position = Position::of_span(select.select_token.0.span);
-        let sets = grouping_sets(&select.group_by);
-        if sets > MOST_GROUPING_SETS {
-            let message = format!("GROUP BY has more than {MOST_GROUPING_SETS} grouping sets");
-            return ControlFlow::Break(Error::new(message, position));
+        if let Err(error) = self.counts.select(select) {
+            return ControlFlow::Break(error);
         }
-        let joins = joins(select);
-        if joins > MOST_RELATIONS {
-            let message = format!("a SELECT reads more than {MOST_RELATIONS} relations");
-            return ControlFlow::Break(Error::new(message, position));
-        }
-        self.enter(joins, || position)
+        self.enter(relations(select), || Position::of_span(select.select_token.0.span))
     }
 
     pub(super) fn leave_select(&mut self, select: &Select) {
-        self.leave(joins(select));
+        self.leave(relations(select));
     }
 
     pub(super) fn enter_table_factor(&mut self) -> ControlFlow<Error> {
@@ -142,18 +95,9 @@ impl Shape {
                 canonical_name(function);
             }
             self.functions += 1;
-            self.aggregates += usize::from(is_aggregate(function));
-            if self.aggregates > MOST_AGGREGATES {
-                let message = format!(
-                    "a statement has at most {MOST_AGGREGATES} calls of aggregate and window functions"
-                );
-                return ControlFlow::Break(Error::new(message, end_of(expression)));
-            }
         }
-        if let Some((whole, parts, _)) = parts(expression).filter(|(.., count)| *count > MOST_PARTS)
-        {
-            let message = format!("{whole} has at most {MOST_PARTS} {parts}");
-            return ControlFlow::Break(Error::new(message, end_of(expression)));
+        if let Err(error) = self.counts.expression(expression) {
+            return ControlFlow::Break(error);
         }
         if let Expr::Cast { data_type, .. } = expression
             && let Err(error) = check_type(data_type)
@@ -200,17 +144,12 @@ fn expression_levels(expression: &Expr) -> usize {
     }
 }
 
-/// The joins of a SELECT, which are planned one above the other.
-fn joins(select: &Select) -> usize {
-    select.from.iter().map(|relation| 1 + relation.joins.len()).sum()
-}
-
 /// Refuses common tables that read each other so often that they stand for too many copies.
 fn check_tables(query: &Query) -> Result<()> {
     let Some(with) = &query.with else { return Ok(()) };
     let mut copies: HashMap<String, usize> = HashMap::new();
     for table in &with.cte_tables {
-        let read = relations(&*table.query);
+        let read = statement::relations(&*table.query);
         let of_one = |relation: &String| copies.get(relation).copied().unwrap_or(1);
         let count = read.iter().map(of_one).fold(1, usize::saturating_add);
         if count > MOST_COPIES {
@@ -225,26 +164,8 @@ fn check_tables(query: &Query) -> Result<()> {
     Ok(())
 }
 
-/// The number of grouping sets, which multiply if several lists of them are side by side.
-fn grouping_sets(group_by: &GroupByExpr) -> usize {
-    let GroupByExpr::Expressions(groups, modifiers) = group_by else { return 1 };
-    let of_group = |group: &Expr| match group {
-        Expr::Cube(columns) => 1_usize.checked_shl(columns.len() as u32).unwrap_or(usize::MAX),
-        Expr::Rollup(columns) => columns.len() + 1,
-        Expr::GroupingSets(sets) => sets.len(),
-        _ => 1,
-    };
-    let of_modifier = |modifier: &GroupByWithModifier| match modifier {
-        GroupByWithModifier::Cube => 1_usize.checked_shl(groups.len() as u32).unwrap_or(usize::MAX),
-        GroupByWithModifier::Rollup => groups.len() + 1,
-        _ => 1,
-    };
-    let all = groups.iter().map(of_group).chain(modifiers.iter().map(of_modifier));
-    all.fold(1, usize::saturating_mul)
-}
-
 /// A position near the end of an expression, found without a walk over all of it.
-fn end_of(mut expression: &Expr) -> Option<Position> {
+pub(super) fn end_of(mut expression: &Expr) -> Option<Position> {
     loop {
         expression = match expression {
             Expr::BinaryOp { right, .. } => right,
@@ -262,10 +183,15 @@ fn end_of(mut expression: &Expr) -> Option<Position> {
     }
 }
 
-/// Refuses a type of more than [`DEEPEST_TYPE`] levels.
+/// Refuses a type of more than [`DEEPEST_TYPE`] levels or more than [`MOST_COLUMNS`] fields and elements.
 pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
     let mut rest = vec![(data_type, 1)];
+    let mut types = 0;
     while let Some((data_type, level)) = rest.pop() {
+        types += 1;
+        if types > MOST_COLUMNS {
+            return Err(Error::new(format!("a type has at most {MOST_COLUMNS} fields"), None));
+        }
         if level > DEEPEST_TYPE {
             return Err(Error::new(
                 format!("this type nests more than {DEEPEST_TYPE} levels deep"),
@@ -291,128 +217,4 @@ pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Balances a long chain of AND or of OR, which group in any way.
-fn balance(expression: &mut Expr) {
-    let Expr::BinaryOp { op: operator @ (BinaryOperator::And | BinaryOperator::Or), .. } =
-        expression
-    else {
-        return;
-    };
-    let operator = operator.clone();
-    let mut length = 0;
-    let mut first = &*expression;
-    while let Expr::BinaryOp { left, op, .. } = first
-        && *op == operator
-    {
-        (first, length) = (left, length + 1);
-    }
-    if length <= SHORT_CHAIN {
-        return;
-    }
-    let mut operands = Vec::with_capacity(length + 1);
-    let mut rest = mem::replace(expression, Expr::value(Value::Null));
-    loop {
-        match rest {
-            Expr::BinaryOp { left, op, right } if op == operator => {
-                operands.push(*right);
-                rest = *left;
-            }
-            first => {
-                operands.push(first);
-                break;
-            }
-        }
-    }
-    let length = operands.len();
-    let mut operands = operands.into_iter().rev();
-    let join = |left, right| Expr::BinaryOp {
-        left: Box::new(left),
-        op: operator.clone(),
-        right: Box::new(right),
-    };
-    if let Some(balanced) = joined(&mut operands, length, &join) {
-        *expression = balanced;
-    }
-}
-
-/// Balances a long chain of UNION.
-///
-/// UNION ALL groups in any way. The last UNION of a chain that removes duplicates removes those of all before it too.
-fn balance_unions(body: &mut SetExpr) {
-    let mut length = 0;
-    let mut first = &*body;
-    while let Some(left) = union(first) {
-        (first, length) = (left, length + 1);
-    }
-    if length <= SHORT_CHAIN {
-        return;
-    }
-    let nothing = || {
-        SetExpr::Values(sqlparser::ast::Values {
-            explicit_row: false,
-            value_keyword: false,
-            rows: Vec::new(),
-        })
-    };
-    let mut terms = Vec::with_capacity(length + 1);
-    let mut distinct = 0;
-    let mut rest = mem::replace(body, nothing());
-    while union(&rest).is_some() {
-        let SetExpr::SetOperation { left, set_quantifier, right, .. } = rest else { break };
-        // The chain is taken apart from its end: the first that is found is the last one.
-        if set_quantifier != SetQuantifier::All && distinct == 0 {
-            distinct = length + 1 - terms.len();
-        }
-        terms.push(*right);
-        rest = *left;
-    }
-    terms.push(rest);
-    terms.reverse();
-    let all = |left, right| united(SetQuantifier::All, left, right);
-    let mut repeated = terms.split_off(distinct);
-    let half = terms.len() / 2;
-    let mut terms = terms.into_iter();
-    if let (Some(left), Some(right)) =
-        (joined(&mut terms, half, &all), joined(&mut terms, distinct - half, &all))
-    {
-        repeated.insert(0, united(SetQuantifier::Distinct, left, right));
-    }
-    let length = repeated.len();
-    if let Some(balanced) = joined(&mut repeated.into_iter(), length, &all) {
-        *body = balanced;
-    }
-}
-
-/// The left side of a UNION whose columns are paired by position.
-fn union(body: &SetExpr) -> Option<&SetExpr> {
-    match body {
-        SetExpr::SetOperation {
-            left,
-            op: SetOperator::Union,
-            set_quantifier: SetQuantifier::All | SetQuantifier::Distinct | SetQuantifier::None,
-            ..
-        } => Some(left),
-        _ => None,
-    }
-}
-
-fn united(set_quantifier: SetQuantifier, left: SetExpr, right: SetExpr) -> SetExpr {
-    let (left, right) = (Box::new(left), Box::new(right));
-    SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right }
-}
-
-/// The next `length` operands in a tree of the least depth; none if there are none.
-fn joined<T>(
-    operands: &mut impl Iterator<Item = T>,
-    length: usize,
-    join: &impl Fn(T, T) -> T,
-) -> Option<T> {
-    if length < 2 {
-        return if length == 1 { operands.next() } else { None };
-    }
-    let left = joined(operands, length / 2, join)?;
-    let right = joined(operands, length - length / 2, join)?;
-    Some(join(left, right))
 }

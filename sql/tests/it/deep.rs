@@ -56,12 +56,15 @@ fn chains_of_thousands_of_conditions_are_planned() {
 
 #[test]
 fn chains_that_cannot_be_balanced_have_a_limit() {
-    for operator in ["[1]", " + 1", " || b", "::TEXT", " LIKE 'x'", " IS NULL", " = c"] {
+    for operator in [" + 1", " || b", "::TEXT", " LIKE 'x'", " IS NULL", " = c"] {
         let text = format!("SELECT 1,\na{} FROM t", operator.repeat(20_000));
         let error = statement(&text).expect_err(operator);
         assert!(error.message.contains("more than 1000"), "{operator}: {error}");
         assert!(error.position.is_some(), "{operator}");
     }
+    let subscripts = |count| format!("SELECT l{} FROM t", "[1:2]".repeat(count));
+    assert!(statement(&subscripts(64)).is_ok());
+    assert_eq!(refusal(&subscripts(65)), "1:8: an expression has at most 64 subscripts");
     let unions = vec!["SELECT a FROM t"; 3_000];
     assert!(refusal(&unions.join(" EXCEPT ")).contains("more than 1000"));
     assert!(statement(&unions.join(" UNION ")).is_ok());
@@ -116,7 +119,7 @@ fn grouping_sets_are_counted_before_they_are_built() {
         format!("CUBE ({}), ROLLUP ({})", columns(10), columns(4)),
     ] {
         let text = format!("SELECT\n count(*) FROM t GROUP BY {groups}");
-        assert_eq!(refusal(&text), "1:1: GROUP BY has more than 4096 grouping sets", "{groups}");
+        assert_eq!(refusal(&text), "1:1: GROUP BY has at most 4096 grouping sets", "{groups}");
     }
     assert!(statement(&format!("SELECT 1 FROM t GROUP BY CUBE ({})", columns(12))).is_ok());
 }
@@ -152,7 +155,7 @@ fn wide_definitions_are_refused_at_once() {
     let error = refusal(&format!("CREATE TABLE u ({})", names(10_000).join(", ")));
     assert_eq!(error, "1:14: a table has at most 4096 columns, and not 10000");
     let error = refusal(&format!("SELECT 1 FROM t{}", " CROSS JOIN t".repeat(300)));
-    assert_eq!(error, "1:1: a SELECT reads more than 100 relations");
+    assert_eq!(error, "1:1: a SELECT reads at most 100 relations");
     let error = refusal(&format!("CREATE TABLE u (a INT DEFAULT 1{})", " + 1".repeat(500)));
     assert_eq!(error, "1:17: a DEFAULT nests at most 100 levels deep");
 }
@@ -196,10 +199,15 @@ fn parts_that_are_compared_to_each_other_have_a_limit() {
         ("MAP {", "'#': #", "}", "a map has at most 1000 entries"),
         ("{", "'f#': #", "}", "a struct has at most 1000 fields"),
         ("CASE a ", "WHEN # THEN #", " END", "a CASE has at most 1000 branches"),
+        ("", "a + #", "", "a SELECT computes at most 1000 columns"),
+        ("DISTINCT ON (", "a + #", ") a", "DISTINCT ON has at most 1000 keys"),
+        ("SUM(a) OVER (ORDER BY ", "a + #", ")", "a window has at most 1000 keys"),
+        ("1 FROM t GROUP BY ", "a + #", "--", "GROUP BY has at most 1000 keys"),
+        ("1 FROM t ORDER BY ", "a + #", "--", "ORDER BY has at most 1000 keys"),
         (
-            "",
+            "[",
             "SUM(a + #)",
-            "",
+            "]",
             "a statement has at most 1000 calls of aggregate and window functions",
         ),
     ] {
@@ -208,6 +216,39 @@ fn parts_that_are_compared_to_each_other_have_a_limit() {
         let error = refusal(&text(1_001));
         assert!(error.ends_with(message), "{error}");
     }
+}
+
+#[test]
+fn lists_of_literals_may_be_longer() {
+    let list = |count: usize, part: &str| vec![part; count].join(", ");
+    for (before, part, after, most, message) in [
+        ("SELECT ", "a", " FROM t", 4_096, "1:1: a SELECT has at most 4096 columns"),
+        ("VALUES (", "1", ")", 4_096, "VALUES has at most 4096 columns"),
+        ("SELECT [", "1", "] FROM t", 32_768, "an array has at most 32768 elements"),
+        ("CREATE TABLE u (s STRUCT<", "a INT", ">)", 4_095, "a type has at most 4096 fields"),
+    ] {
+        let text = |count| format!("{before}{}{after}", list(count, part));
+        assert!(statement(&text(most)).is_ok(), "{message}");
+        let error = refusal(&text(most + 1));
+        assert!(error.ends_with(message), "{error}");
+    }
+    assert!(statement(&format!("SELECT 1 FROM t WHERE a IN ({})", list(100_000, "1"))).is_ok());
+    let rows = format!("INSERT INTO t VALUES {}", list(50_000, "(1, 'x', -1, TRUE, NULL)"));
+    assert!(statement(&rows).is_ok());
+}
+
+#[test]
+fn a_statement_has_a_limited_number_of_parts() {
+    let conditions = |count| format!("SELECT 1 FROM t WHERE {}", vec!["a = 1"; count].join(" OR "));
+    assert!(statement(&conditions(10_000)).is_ok());
+    let error = refusal(&conditions(20_000));
+    assert!(error.ends_with("at most 40000 columns, operators and calls"), "{error}");
+    let error = refusal(&format!("SELECT {}", vec!["a"; 200_000].join(", ")));
+    assert!(error.starts_with("1:1: a statement has at most 200000 names"), "{error}");
+    let selects = |count| vec!["SELECT a FROM t"; count].join(" UNION ");
+    assert_eq!(refusal(&selects(3_001)), "1:66001: a statement has at most 3000 SELECTs");
+    let error = refusal("CREATE TABLE u (a INT, b INT, PRIMARY KEY (a, b, a))");
+    assert_eq!(error, "1:50: column \"a\" is in the primary key twice");
 }
 
 #[test]

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::{Portion, Refusal, SourceRequest};
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, new_empty_array};
+use arrow::compute::concat;
+use arrow::datatypes::{Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::json::ReaderBuilder;
 
 use super::keys::keys;
 use super::records::Batch;
+use super::values::{Text, values};
 use crate::fit::Fit;
 use crate::parts::in_parts;
 
@@ -26,7 +26,7 @@ pub struct Decoder {
     /// For each column whether it has a default other than NULL.
     has_default: Vec<bool>,
     /// The columns under the names that members have, any of which may be absent.
-    members: SchemaRef,
+    members: Fields,
 }
 
 impl Decoder {
@@ -51,9 +51,8 @@ impl Decoder {
             let name = name.unwrap_or_else(|| field.name().clone());
             Field::new(name, field.data_type().clone(), true)
         };
-        let members = request.schema.fields().iter().map(member).collect::<Vec<_>>();
-        let members = Arc::new(Schema::new(members));
-        ReaderBuilder::new(members.clone()).build_decoder()?;
+        let members = request.schema.fields().iter().map(member).collect();
+        values(&object(&members), std::iter::empty())?;
         Ok(Self {
             schema: request.schema.clone(),
             has_default: request.has_default.clone(),
@@ -78,10 +77,12 @@ impl Decoder {
                 bad.push(Refusal { file: file.to_owned(), line, message });
             }
         });
-        let rows = match parts.as_slice() {
-            [rows] => rows.clone(),
-            parts => concat_batches(&self.members, parts)?,
+        let parts: Vec<&dyn Array> = parts.iter().map(|rows| rows.as_ref()).collect();
+        let rows = match parts.is_empty() {
+            true => new_empty_array(object(&self.members).data_type()),
+            false => concat(&parts)?,
         };
+        let rows = rows.as_struct();
         let line = |row: usize| objects.line(good[row]);
         let mut fit = Fit::new(file, good.len(), &line);
         for (index, field) in self.schema.fields().iter().enumerate() {
@@ -96,24 +97,14 @@ impl Decoder {
         Ok(portion)
     }
 
-    fn try_decode(&self, text: &[u8], count: usize) -> Result<RecordBatch, String> {
-        let message = |error: ArrowError| match error {
-            ArrowError::JsonError(message) | ArrowError::ParseError(message) => message,
+    fn try_decode(&self, text: &[u8], count: usize) -> Result<ArrayRef, String> {
+        let text = Text { text, values: count };
+        values(&object(&self.members), std::iter::once(text)).map_err(|error| match error {
+            ArrowError::JsonError(message)
+            | ArrowError::ParseError(message)
+            | ArrowError::CastError(message) => message,
             error => error.to_string(),
-        };
-        if count == 0 {
-            return Ok(RecordBatch::new_empty(self.members.clone()));
-        }
-        let decoder = ReaderBuilder::new(self.members.clone()).with_batch_size(count + 1);
-        let mut decoder = decoder.build_decoder().map_err(message)?;
-        decoder.decode(text).map_err(message)?;
-        if decoder.has_partial_record() || decoder.len() != count {
-            return Err("the text is not one JSON object".to_owned());
-        }
-        match decoder.flush().map_err(message)? {
-            Some(rows) => Ok(rows),
-            None => Err("the text is not one JSON object".to_owned()),
-        }
+        })
     }
 
     /// The objects that do not have a column. NULL is a value.
@@ -124,10 +115,15 @@ impl Decoder {
         objects: &Batch,
         rows: &[usize],
     ) -> BooleanArray {
-        let name = self.members.field(column).name();
+        let name = self.members[column].name();
         let absent = |(row, &object): (usize, &usize)| {
             values.is_null(row) && !keys(objects.text(object..object + 1)).any(|key| key == *name)
         };
         rows.iter().enumerate().map(absent).map(Some).collect()
     }
+}
+
+/// An object with these members.
+fn object(members: &Fields) -> Field {
+    Field::new_struct("", members.clone(), false)
 }

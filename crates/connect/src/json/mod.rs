@@ -1,7 +1,7 @@
 //! JSON files, compressed with gzip or not: an object per row.
 //!
-//! [`records`] cuts a file into objects, [`decode`] makes typed arrays of them, [`infer`] guesses types, and
-//! [`write`](mod@write) writes. A file that begins with `[` is read as one array of objects, any other as an object per
+//! [`records`] cuts a file into objects, [`decode`] makes rows of them with the typed arrays of [`values`], [`infer`] guesses
+//! types, and [`write`](mod@write) writes. A file that begins with `[` is read as one array of objects, any other as an object per
 //! line; a file is written as one array ([`Json::ARRAY`]) or as an object per line ([`Json::LINES`]).
 //!
 //! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
@@ -15,6 +15,7 @@ mod infer;
 mod keys;
 mod options;
 mod records;
+mod values;
 mod write;
 
 use std::io;
@@ -29,6 +30,7 @@ use crate::input::{self, Counter, Files, failed};
 use decode::Decoder;
 use options::Options;
 use records::Records;
+pub(crate) use values::{Text, values};
 use write::JsonWriter;
 
 /// JSON files: either one array of objects, or an object a line.

@@ -5,6 +5,7 @@ mod connectors;
 mod copy;
 mod csv;
 mod damage;
+mod decimals;
 mod long;
 mod nested;
 mod workspace;

@@ -1,6 +1,7 @@
 //! Filters and projections, fused, over whole batches.
 
 mod bounded;
+mod chain;
 mod errors;
 mod evaluate;
 mod expression;
@@ -14,12 +15,13 @@ use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
-use self::evaluate::{Evaluation, Work};
+use self::chain::{Chain, Rest};
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::fuel::fueled;
 
 pub use bounded::{Bounded, LARGEST, Sizes};
+pub use chain::MapStep;
 pub use errors::{ErrorRows, error_schema, message};
 pub use fallible::can_fail;
 
@@ -42,17 +44,26 @@ pub fn map<'scope>(
     schema: SchemaRef,
     context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let evaluation = Evaluation::new(filter, project, schema);
+    maps(stream, vec![MapStep { filter, project, schema, reports: true }], context)
+}
+
+/// As [`map`], of which each step is one, over the rows of the step before.
+pub fn maps<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    steps: Vec<MapStep>,
+    context: &StateContext,
+) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
+    let chain = Chain::new(steps);
     fueled(
         stream,
         "Map",
         context,
-        |delta: &mut Delta<Epoch>, open| open(Work::new(std::mem::take(delta))),
-        move |work| {
+        |delta: &mut Delta<Epoch>, open| open(Rest::new(std::mem::take(delta))),
+        move |rest| {
             if fault::armed(Fault::PanicInMap) {
                 panic!("a fault was injected into a map");
             }
-            evaluation.advance(work)
+            chain.advance(rest)
         },
     )
 }

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql::planner::type_of;
 use arrow::array::new_empty_array;
 use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use arrow::datatypes::{DataType, Field, FieldRef};
@@ -16,8 +17,8 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
@@ -59,10 +60,9 @@ impl AnalyzerRule for CheckedArithmetic {
 
 /// The expression, checked if it is integer arithmetic.
 fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    // The type of a function is found by way of its name, which takes as long as the function is deep.
     let is_integer = |expr: &Expr| match expr {
         Expr::ScalarFunction(call) if call.func.inner().is::<Checked>() => true,
-        expr => expr.get_type(schema).is_ok_and(|kind| kind.is_integer()),
+        expr => type_of(expr, schema).is_some_and(|kind| kind.is_integer()),
     };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {

@@ -19,10 +19,12 @@ use datafusion::physical_plan::{collect, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
+use tokio::task::unconstrained;
 
 use super::Answer;
 use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
+use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
@@ -95,6 +97,7 @@ impl QueryEngine {
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(DistinctRows))
                 .with_analyzer_rule(Arc::new(OneNan))
+                .with_analyzer_rule(Arc::new(DeepExpressions))
                 .build()
         })
     }
@@ -129,7 +132,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 fn block_on<R: Send>(
     future: impl Future<Output = std::result::Result<R, DataFusionError>> + Send,
 ) -> Result<R> {
-    let future = interrupt::until_requested(future);
+    let future = unconstrained(interrupt::until_requested(future));
     let run = || -> Result<R> {
         let runtime = Builder::new_current_thread().build();
         let runtime =

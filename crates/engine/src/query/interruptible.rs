@@ -1,8 +1,10 @@
-//! Joins that an interrupt ends.
+//! Queries that an interrupt ends.
 //!
-//! A query is [interrupted](interrupt) where it yields. Scans yield now and then by themselves, and joins do here for what
-//! they emit. A join whose condition holds for hardly any pair emits nothing for a long time; it is interrupted where it
-//! evaluates the condition.
+//! A query is [interrupted](interrupt) where a scan or a join emits rows. A join whose condition holds for hardly any pair
+//! emits nothing for a long time; it is interrupted where it evaluates the condition.
+//!
+//! These fail rather than yield to the runtime. What yields does so for want of tokio's budget, of which every operator on
+//! the way to a scan takes some: plans deeper than the budget would never reach it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,26 +12,28 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, FieldRef, Schema};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
     HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
 };
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
 
 use crate::interrupt;
 
-/// The plan with joins that yield, and conditions of joins that fail once they are interrupted.
+/// The plan with scans, joins and conditions of joins that fail once they are interrupted.
 pub(super) fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let interruptible = plan.transform_up(|node| {
-        if node.children().len() < 2 {
+        if node.children().len() == 1 {
             return Ok(Transformed::no(node));
         }
-        let join: Arc<dyn ExecutionPlan> =
+        let node: Arc<dyn ExecutionPlan> =
             if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
                 let condition = join.filter().map(watched);
                 Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(condition).build()?)
@@ -39,9 +43,64 @@ pub(super) fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exec
             } else {
                 node
             };
-        Ok(Transformed::yes(Arc::new(CooperativeExec::new(join))))
+        Ok(Transformed::yes(Arc::new(Interruptible { input: node })))
     })?;
     Ok(interruptible.data)
+}
+
+fn check() -> Result<()> {
+    interrupt::check().map_err(|interrupted| DataFusionError::External(interrupted.into()))
+}
+
+/// A scan or join that fails once the query is interrupted.
+#[derive(Debug)]
+struct Interruptible {
+    input: Arc<dyn ExecutionPlan>,
+}
+
+impl DisplayAs for Interruptible {
+    fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Interruptible")
+    }
+}
+
+impl ExecutionPlan for Interruptible {
+    fn name(&self) -> &str {
+        "Interruptible"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
+        Ok(Arc::new(Interruptible { input }))
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let rows = self.input.execute(partition, context)?;
+        let rows = rows.map(|rows| check().and(rows));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
 }
 
 /// A condition that fails once the query is interrupted.
@@ -76,7 +135,7 @@ impl fmt::Display for Watched {
 
 impl PhysicalExpr for Watched {
     fn evaluate(&self, rows: &RecordBatch) -> Result<ColumnarValue> {
-        interrupt::check().map_err(|interrupted| DataFusionError::External(interrupted.into()))?;
+        check()?;
         self.0.evaluate(rows)
     }
 

@@ -8,6 +8,7 @@ mod arrangements;
 mod checked;
 mod clock;
 mod conditions;
+mod deep;
 mod distinct_rows;
 mod engine;
 mod errors;

@@ -66,8 +66,76 @@ fn set_operations_of_hundreds_of_terms_work() {
     }
     for operator in [" EXCEPT ", " INTERSECT "] {
         both(&engine, &chain(operator, 20, select)).expect("it is planned");
+        // Deeper than tokio's budget for one task, on which operators of DataFusion wait for each other.
+        both(&engine, &chain(operator, 200, |_| "SELECT a FROM t".to_owned()))
+            .expect("it is planned");
         both(&engine, &chain(operator, 20_000, select)).expect_err("it is refused");
     }
+}
+
+/// The optimizer compared each part of an expression to what a condition makes constant, and took minutes.
+#[test]
+fn a_long_chain_beside_a_condition_is_planned_at_once() {
+    let engine = engine_with(1, TABLE);
+    let sum = |terms| vec!["a"; terms].join(" + ");
+    let (long, short) = (sum(900), sum(400));
+    for (select, value) in [
+        (format!("SELECT {long} AS x FROM t WHERE a = 1"), "900"),
+        (format!("SELECT {short} AS x FROM t WHERE {short} = 400 AND b = 'x'"), "400"),
+        (format!("SELECT MAX({short}) AS x FROM t GROUP BY {short}"), "400"),
+        (
+            format!(
+                "SELECT o.a AS x FROM t o LEFT JOIN t p ON {} = 400",
+                short.replace('a', "p.a")
+            ),
+            "1",
+        ),
+    ] {
+        assert_eq!(both(&engine, &select).expect("it is planned"), [value], "{}", start(&select));
+    }
+    let casts = "::TEXT::INT".repeat(200);
+    engine.execute(&format!("UPDATE t SET a = a{casts} + 1 WHERE a = 1")).expect("it works");
+    assert_eq!(query(&engine, "SELECT a FROM t"), ["2"]);
+    engine
+        .execute("CREATE TABLE d (n DECIMAL(12, 2)); INSERT INTO d VALUES (1)")
+        .expect("it works");
+    let difference = vec!["n"; 302].join(" - ");
+    let rows = both(&engine, &format!("SELECT {difference} AS x FROM d"));
+    assert_eq!(rows.expect("it is planned"), ["-300.00"]);
+}
+
+/// Arrow's parser recursed once for every 38 digits.
+#[test]
+fn digits_by_the_million_do_not_abort_the_process() {
+    let engine = engine_with(1, TABLE);
+    let digits = "9".repeat(4 << 20);
+    for number in
+        [format!("CAST('{digits}' AS DECIMAL)"), "REPEAT('9', 4000000)::DECIMAL".to_owned()]
+    {
+        let error = engine.query(&format!("SELECT {number}")).expect_err("it is refused");
+        assert!(error.to_string().contains("is not a DECIMAL(38, 10)"), "{error}");
+    }
+    let tried = "SELECT TRY_CAST(REPEAT('9', 4000000) AS DECIMAL(10, 2)) AS x FROM t";
+    assert_eq!(both(&engine, tried).expect("it is planned"), ["NULL"]);
+}
+
+/// Each is planned and rendered with all below it: maps behind each other are one operator.
+#[test]
+fn errors_of_a_view_below_are_its_own() {
+    let engine = engine_with(2, TABLE);
+    engine
+        .execute(
+            "CREATE VIEW p AS SELECT a, 6 / (a - 2) AS x FROM t;
+             CREATE VIEW q AS SELECT a, 12 / (x - 6) AS y FROM p;
+             CREATE MATERIALIZED VIEW v AS SELECT a, y FROM q WHERE y / (a - 4) > -100;
+             INSERT INTO t VALUES (2, 'x', true), (3, 'x', true), (4, 'x', true), (5, 'x', true)",
+        )
+        .expect("it works");
+    assert_eq!(query(&engine, "SELECT * FROM v"), ["1 -1", "5 -3"]);
+    let errors = "SELECT view, COUNT(*) FROM alluvium.errors GROUP BY view ORDER BY view";
+    assert_eq!(query(&engine, errors), ["p 1", "q 1", "v 1"]);
+    engine.execute("DELETE FROM t WHERE a IN (2, 3, 4)").expect("it works");
+    assert!(query(&engine, errors).is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::map::{can_fail, map};
+use alluvium_dataflow::map::{MapStep, can_fail, maps};
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -195,14 +195,25 @@ impl PlanNode for Map {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let input = compiler.rows(&self.input)?;
-        Ok(compiler.add(RowMap {
-            input,
-            filter: self.filter.clone(),
-            project: self.project.clone(),
-            schema: plan.schema.clone(),
-            fallible: self.filter.iter().chain(&self.project).any(can_fail),
-        }))
+        // Maps of the views below are steps of the same operator.
+        let mut steps = vec![self.step(&plan.schema, compiler.reports(0))];
+        let (mut input, mut views) = (&*self.input, 0);
+        loop {
+            input = match &input.node {
+                Node::View(view) => {
+                    views += 1;
+                    &*view.input
+                }
+                Node::Map(map) => {
+                    steps.push(map.step(&input.schema, compiler.reports(views)));
+                    &*map.input
+                }
+                _ => break,
+            };
+        }
+        steps.reverse();
+        let input = compiler.rows_in_views(views, input)?;
+        Ok(compiler.add(RowMap { input, steps }))
     }
 
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -227,24 +238,26 @@ impl PlanNode for Map {
     }
 }
 
-/// A map, ready to be rendered.
+impl Map {
+    fn step(&self, schema: &SchemaRef, reports: bool) -> MapStep {
+        let (filter, project) = (self.filter.clone(), self.project.clone());
+        let reports = reports && filter.iter().chain(&project).any(can_fail);
+        MapStep { filter, project, schema: schema.clone(), reports }
+    }
+}
+
+/// Maps behind each other, ready to be rendered.
 #[derive(Debug)]
 pub(crate) struct RowMap {
     input: OperatorId,
-    filter: Option<Arc<dyn PhysicalExpr>>,
-    project: Vec<Arc<dyn PhysicalExpr>>,
-    schema: SchemaRef,
-    /// Whether the expressions can fail.
-    fallible: bool,
+    steps: Vec<MapStep>,
 }
 
 impl Operator for RowMap {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let rows = rendering.rows(self.input);
-        let (filter, project) = (self.filter.clone(), self.project.clone());
-        let context = rendering.context();
-        let (rows, errors) = map(rows, filter, project, self.schema.clone(), &context);
-        if self.fallible {
+        let (rows, errors) = maps(rows, self.steps.clone(), &rendering.context());
+        if self.steps.iter().any(|step| step.reports) {
             rendering.report(errors);
         }
         rows
@@ -256,6 +269,6 @@ impl RowMap {
     pub(crate) fn relabel(input: OperatorId, from: &Schema, to: SchemaRef) -> Self {
         let columns = 0..from.fields().len();
         let project = columns.map(|column| expression::column(from, column)).collect();
-        Self { input, filter: None, project, schema: to, fallible: false }
+        Self { input, steps: vec![MapStep { filter: None, project, schema: to, reports: false }] }
     }
 }

@@ -54,7 +54,7 @@ impl PlanNode for View {
     }
 
     fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
-        compiler.rows_in_view(&self.input)
+        compiler.rows_in_views(1, &self.input)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -1,16 +1,20 @@
 //! Casts that round, and results that fit.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{Cast, ScalarFunction, TryCast};
-use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, ScalarUDF};
 use datafusion_optimizer::AnalyzerRule;
 
 use super::double::literal;
-use super::functions::{IN_PRECISION, ROUND, is_called, loses_fraction};
+use super::functions::{IN_PRECISION, OF_TEXT, OF_TEXT_OR_NULL, ROUND, is_called, loses_fraction};
 use super::{Change, Types, change_node, change_up};
+use crate::decimal;
 use crate::planner::short_time::with_seconds;
 
 /// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
@@ -44,7 +48,7 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
     match part {
         Expr::Cast(Cast { expr, field }) => {
             let target = field.data_type().clone();
-            match converted(*expr, types, &target) {
+            match converted(*expr, types, &target, &OF_TEXT) {
                 Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
                 Converted::Operand(expr, changed) => {
                     let cast = Expr::Cast(Cast { expr: Box::new(expr), field });
@@ -54,7 +58,7 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
         }
         Expr::TryCast(TryCast { expr, field }) => {
             let target = field.data_type().clone();
-            match converted(*expr, types, &target) {
+            match converted(*expr, types, &target, &OF_TEXT_OR_NULL) {
                 Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
                 Converted::Operand(expr, changed) => {
                     let cast = Expr::TryCast(TryCast { expr: Box::new(expr), field });
@@ -88,7 +92,12 @@ enum Converted {
     Operand(Expr, bool),
 }
 
-fn converted(operand: Expr, types: &Types, target: &DataType) -> Converted {
+fn converted(
+    operand: Expr,
+    types: &Types,
+    target: &DataType,
+    of_text: &Arc<ScalarUDF>,
+) -> Converted {
     let Some(Some(source)) = types.first() else { return Converted::Operand(operand, false) };
     if let Some(literal) = with_seconds(&operand, target) {
         return Converted::Operand(literal, true);
@@ -97,19 +106,27 @@ fn converted(operand: Expr, types: &Types, target: &DataType) -> Converted {
     {
         return Converted::Exact(datafusion_expr::lit(value));
     }
-    let is_rounded =
-        matches!(&operand, Expr::ScalarFunction(call) if is_called(&call.func, &ROUND));
-    if is_rounded || !loses_fraction(source, target) {
+    let function = if decimal::is_of_text(source, target) {
+        of_text
+    } else if loses_fraction(source, target) {
+        &*ROUND
+    } else {
         return Converted::Operand(operand, false);
-    }
-    // The second argument says which of the numbers in lists and structs become integers.
-    match ScalarValue::try_from(target) {
-        Ok(target) => {
-            let target = Expr::Literal(target, None);
-            let rounded = ScalarFunction::new_udf(ROUND.clone(), vec![operand, target]);
-            Converted::Operand(Expr::ScalarFunction(rounded), true)
+    };
+    // The second argument says which of the values in lists and structs are meant.
+    match (&operand, ScalarValue::try_from(target)) {
+        (Expr::ScalarFunction(call), _) if Arc::ptr_eq(&call.func, function) => {
+            Converted::Operand(operand, false)
         }
-        Err(_) => Converted::Operand(operand, false),
+        (operand, Ok(target_value)) => {
+            let arguments = vec![operand.clone(), Expr::Literal(target_value, None)];
+            let call = Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), arguments));
+            match target {
+                DataType::Decimal128(..) => Converted::Exact(call),
+                _ => Converted::Operand(call, true),
+            }
+        }
+        (_, Err(_)) => Converted::Operand(operand, false),
     }
 }
 
@@ -123,10 +140,12 @@ fn decimal_arithmetic(binary: BinaryExpr, left: (u8, i8), right: (u8, i8)) -> Re
         Operator::Divide => p - s + t + (s + 4),
         _ => 0,
     };
-    let expr = Expr::BinaryExpr(binary);
     if digits <= i16::from(DECIMAL128_MAX_PRECISION) {
-        return Ok((Transformed::no(expr), None));
+        return Ok((Transformed::no(Expr::BinaryExpr(binary)), None));
     }
-    let checked = ScalarFunction::new_udf(IN_PRECISION.clone(), vec![expr]);
-    Ok((Transformed::yes(Expr::ScalarFunction(checked)), None))
+    let (left, right) =
+        (DataType::Decimal128(left.0, left.1), DataType::Decimal128(right.0, right.1));
+    let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type().ok();
+    let checked = ScalarFunction::new_udf(IN_PRECISION.clone(), vec![Expr::BinaryExpr(binary)]);
+    Ok((Transformed::yes(Expr::ScalarFunction(checked)), result))
 }

@@ -23,6 +23,7 @@ pub use self::exact::ExactNumbers;
 pub(super) use self::exact::exact;
 pub(super) use self::functions::loses_fraction;
 pub(super) use self::meet::meet;
+use crate::planner::types::returned;
 
 /// The types of the operands of an expression; `None` for one without a type, whose error comes later.
 type Types = Vec<Option<DataType>>;
@@ -89,6 +90,9 @@ fn type_of(expression: &Expr, operands: &Types, schema: &DFSchema) -> Option<Dat
             BinaryTypeCoercer::new(left, op, right).get_result_type().ok()
         }
         (Expr::BinaryExpr(_), _) => None,
+        (Expr::ScalarFunction(call), operands) => {
+            returned(call, &operands.iter().cloned().collect::<Option<Vec<_>>>()?)
+        }
         _ => expression.get_type(schema).ok(),
     }
 }

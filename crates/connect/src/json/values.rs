@@ -1,0 +1,107 @@
+//! JSON values as arrays of a type.
+
+use std::sync::Arc;
+
+use alluvium::decimal;
+use arrow::array::{Array, ArrayRef, AsArray, StructArray, new_empty_array};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::error::ArrowError;
+use arrow::json::ReaderBuilder;
+
+/// A text of some JSON values.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    pub text: &'a [u8],
+    /// How many values there have to be.
+    pub values: usize,
+}
+
+/// The values of some texts as those of a field, which may be NULL if the field may.
+///
+/// # Errors
+///
+/// If a text is something else, or a value is not of the type.
+pub fn values<'a>(
+    field: &Field,
+    texts: impl Iterator<Item = Text<'a>> + Clone,
+) -> Result<ArrayRef, ArrowError> {
+    let read_as_text = |field: &Field| texts_for_decimals(field.data_type()) != *field.data_type();
+    match field.data_type() {
+        // Only fields with DECIMAL are read as texts: the reader would take numbers for VARCHAR as well.
+        DataType::Struct(fields) if read_as_text(field) => {
+            let (texts_of, others): (Vec<FieldRef>, Vec<FieldRef>) =
+                fields.iter().cloned().partition(|field| read_as_text(field));
+            let part = |fields: Vec<FieldRef>| {
+                field.clone().with_data_type(DataType::Struct(fields.into()))
+            };
+            let texts_of = as_texts(&part(texts_of), texts.clone())?;
+            let others = read(&part(others), false, texts)?;
+            joined(fields, texts_of.as_struct(), others.as_struct())
+        }
+        _ if read_as_text(field) => as_texts(field, texts),
+        _ => read(field, false, texts),
+    }
+}
+
+/// The values of a field whose DECIMAL are read as texts first: arrow's reader rounds in no way that SQL does.
+fn as_texts<'a>(
+    field: &Field,
+    texts: impl Iterator<Item = Text<'a>>,
+) -> Result<ArrayRef, ArrowError> {
+    let texts_for = texts_for_decimals(field.data_type());
+    let values = read(&field.clone().with_data_type(texts_for), true, texts)?;
+    decimal::of_texts(&values, field.data_type(), false)
+}
+
+fn read<'a>(
+    field: &Field,
+    numbers_are_texts: bool,
+    texts: impl Iterator<Item = Text<'a>>,
+) -> Result<ArrayRef, ArrowError> {
+    let texts: Vec<Text<'a>> = texts.collect();
+    let count: usize = texts.iter().map(|text| text.values).sum();
+    // Room for one value more shows that a text has more than it should.
+    let mut decoder = ReaderBuilder::new_with_field(Arc::new(field.clone()))
+        .with_coerce_primitive(numbers_are_texts)
+        .with_batch_size(count + 1)
+        .build_decoder()?;
+    let mut expected = 0;
+    for Text { text, values } in texts {
+        decoder.decode(text)?;
+        expected += values;
+        if decoder.has_partial_record() || decoder.len() != expected {
+            return Err(ArrowError::JsonError("the text is not one JSON object".to_owned()));
+        }
+    }
+    match decoder.flush()? {
+        Some(rows) => Ok(rows.column(0).clone()),
+        None => Ok(new_empty_array(field.data_type())),
+    }
+}
+
+/// A struct of these fields, each of which is in one of two others.
+fn joined(fields: &Fields, one: &StructArray, other: &StructArray) -> Result<ArrayRef, ArrowError> {
+    let (mut of_one, mut of_other) = (one.columns().iter(), other.columns().iter());
+    let mut next = |field: &FieldRef| {
+        let is_of_one = one.fields().get(one.num_columns() - of_one.len()) == Some(field);
+        if is_of_one { of_one.next() } else { of_other.next() }
+    };
+    let columns = fields.iter().filter_map(&mut next).cloned().collect();
+    let (length, nulls) = (one.len(), one.nulls().cloned());
+    let joined = StructArray::try_new_with_length(fields.clone(), columns, nulls, length)?;
+    Ok(Arc::new(joined))
+}
+
+/// The type with VARCHAR in place of DECIMAL.
+fn texts_for_decimals(kind: &DataType) -> DataType {
+    let of_field = |field: &FieldRef| {
+        Arc::new(Field::clone(field).with_data_type(texts_for_decimals(field.data_type())))
+    };
+    match kind {
+        DataType::Decimal128(..) => DataType::Utf8,
+        DataType::List(element) => DataType::List(of_field(element)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(of_field).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(of_field(entries), *is_sorted),
+        other => other.clone(),
+    }
+}
