@@ -49,7 +49,8 @@ pub(super) fn in_syntax<S: VisitMut>(syntax: &mut S) {
     let ControlFlow::Continue(()) = syntax.visit(&mut AnyOf);
 }
 
-/// `CASE WHEN any THEN TRUE WHEN array_position(list, NULL) IS NULL THEN any END`
+/// `any OR CASE WHEN array_position(list, NULL) IS NULL THEN FALSE END`: neither copies the other, which would double nested
+/// ones at each level.
 fn or_null(any: &ast::Expr, list: &ast::Expr) -> ast::Expr {
     let value = |value| ast::Expr::Value(ast::Value::with_empty_span(value));
     let argument = |expr| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr));
@@ -67,17 +68,22 @@ fn or_null(any: &ast::Expr, list: &ast::Expr) -> ast::Expr {
         over: None,
         within_group: Vec::new(),
     });
-    let when = |condition, result| ast::CaseWhen { condition, result };
-    ast::Expr::Case {
+    let no_null = ast::CaseWhen {
+        condition: ast::Expr::IsNull(Box::new(position)),
+        result: value(ast::Value::Boolean(false)),
+    };
+    let case = ast::Expr::Case {
         case_token: ast::helpers::attached_token::AttachedToken::empty(),
         end_token: ast::helpers::attached_token::AttachedToken::empty(),
         operand: None,
-        conditions: vec![
-            when(any.clone(), value(ast::Value::Boolean(true))),
-            when(ast::Expr::IsNull(Box::new(position)), any.clone()),
-        ],
+        conditions: vec![no_null],
         else_result: None,
-    }
+    };
+    ast::Expr::Nested(Box::new(ast::Expr::BinaryOp {
+        left: Box::new(any.clone()),
+        op: ast::BinaryOperator::Or,
+        right: Box::new(case),
+    }))
 }
 
 /// The plan with other expressions.

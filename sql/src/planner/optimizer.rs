@@ -25,7 +25,6 @@ use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimizer::OptimizerRule;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
-use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 
 use super::constant;
@@ -39,6 +38,7 @@ use super::intervals::IntervalsByLength;
 use super::microseconds::Microseconds;
 use super::numbers::ExactNumbers;
 use super::one_nan::OneNan;
+use super::simplify::BoundedSimplifier;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -64,7 +64,7 @@ impl ViewOptimizer {
         analyzer.add_function_rewrite(Arc::new(OneStringType));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(DistinctOnToRowNumber),
-            Arc::new(SimplifyExpressions::new()),
+            Arc::new(BoundedSimplifier::default()),
             Arc::new(ScalarSubqueryToJoin::new()),
             Arc::new(ExtractEquijoinPredicate::new()),
             Arc::new(EliminateDuplicatedExpr::new()),

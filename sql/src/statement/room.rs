@@ -54,6 +54,11 @@ fn is_word(token: &Token) -> bool {
     }
 }
 
+/// Whether `<` behind a token begins the parts of a type.
+fn is_nested_type(before: &Token) -> bool {
+    matches!(before, Token::Word(word) if matches!(word.keyword, Keyword::MAP | Keyword::STRUCT | Keyword::ARRAY))
+}
+
 /// A bound of the depth of the syntax tree: the largest number of tokens one after the other, where a bracket counts with
 /// its contents, and of a list only its longest element.
 fn chain(tokens: &[TokenWithSpan]) -> usize {
@@ -72,10 +77,13 @@ fn chain(tokens: &[TokenWithSpan]) -> usize {
 
     let mut open = Vec::new();
     let mut list = List::default();
+    let mut before = &Token::EOF;
     for token in tokens {
         list.element += 1;
         match token.token {
             Token::LParen | Token::LBracket | Token::LBrace => open.push(mem::take(&mut list)),
+            // As nobody may close it, it is a bracket that is not closed: the bound is only larger.
+            Token::Lt if is_nested_type(before) => open.push(mem::take(&mut list)),
             Token::RParen | Token::RBracket | Token::RBrace => {
                 let inner = list.end();
                 list = open.pop().unwrap_or_default();
@@ -84,6 +92,7 @@ fn chain(tokens: &[TokenWithSpan]) -> usize {
             Token::Comma => list = List { element: 0, longest: list.end() },
             _ => {}
         }
+        before = &token.token;
     }
     open.iter().map(List::end).sum::<usize>() + list.end()
 }

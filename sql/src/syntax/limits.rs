@@ -3,9 +3,12 @@
 //! Planning compares the parts of some lists to each other, and prints what it plans again and again. So what is long
 //! is refused before it is planned: what remains takes a second or two.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
-    Array, Distinct, Expr, Function, FunctionArguments, GroupByExpr, GroupByWithModifier, Interval,
-    OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, WindowType,
+    Array, BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, GroupByWithModifier, Interval, OrderBy, OrderByKind, Query,
+    Select, SelectItem, SetExpr, Value, WindowType, visit_expressions,
 };
 
 use super::shape::end_of;
@@ -20,7 +23,7 @@ const MOST_GROUPING_SETS: usize = 4_096;
 const MOST_RELATIONS: usize = 100;
 
 /// The largest number of SELECTs in a statement, with those of subqueries and set operations.
-const MOST_SELECTS: usize = 3_000;
+const MOST_SELECTS: usize = 1_000;
 
 /// The largest number of expressions in a statement but literals, each part of one with its own.
 const MOST_EXPRESSIONS: usize = 40_000;
@@ -37,6 +40,12 @@ const MOST_ELEMENTS: usize = 32_768;
 
 /// The largest number of subscripts and fields behind each other.
 const MOST_SUBSCRIPTS: usize = 64;
+
+/// The largest number of characters of a pattern that is written out.
+const LONGEST_PATTERN: usize = 10_000;
+
+/// How many `= ANY(list)` a list may be computed with, one in another.
+const MOST_NESTED_ANY: usize = 4;
 
 /// What a walk over a statement has found.
 #[derive(Default)]
@@ -116,6 +125,14 @@ impl Counts {
             Expr::Array(Array { elem: elements, .. }) => {
                 within(elements.len(), MOST_ELEMENTS, "an array has at most", "elements", at)
             }
+            Expr::Like { pattern, .. }
+            | Expr::ILike { pattern, .. }
+            | Expr::SimilarTo { pattern, .. } => check_pattern(pattern, at),
+            Expr::BinaryOp { op, right, .. } if is_match(op) => check_pattern(right, at),
+            Expr::AnyOp { right, .. } => {
+                let most = MOST_NESTED_ANY;
+                within(nested_any(right), most, "a list is computed with at most", "nested ANY", at)
+            }
             Expr::CompoundFieldAccess { access_chain, .. } => {
                 let most = MOST_SUBSCRIPTS;
                 within(access_chain.len(), most, "an expression has at most", "subscripts", at)
@@ -167,8 +184,43 @@ fn is_aggregate(function: &Function) -> bool {
     matches!(kind, Some(FunctionKind::Aggregate | FunctionKind::Window))
 }
 
+/// Whether an operator matches a regular expression.
+fn is_match(operator: &BinaryOperator) -> bool {
+    use BinaryOperator::{PGRegexIMatch, PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch};
+    matches!(operator, PGRegexMatch | PGRegexIMatch | PGRegexNotMatch | PGRegexNotIMatch)
+}
+
+/// Patterns are compiled, which takes far more memory than they have.
+fn check_pattern(pattern: &Expr, at: impl FnOnce() -> Option<Position>) -> Result<()> {
+    let Expr::Value(value) = pattern else { return Ok(()) };
+    let length = match &value.value {
+        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => text.len(),
+        _ => 0,
+    };
+    within(length, LONGEST_PATTERN, "a pattern has at most", "characters", at)
+}
+
+/// How deeply `= ANY(list)` nests in the list of another.
+fn nested_any(list: &Expr) -> usize {
+    let mut deepest = 0;
+    let _: ControlFlow<()> = visit_expressions(list, |part| {
+        if let Expr::AnyOp { right, .. } = part
+            && deepest <= MOST_NESTED_ANY
+        {
+            deepest = deepest.max(1 + nested_any(right));
+        }
+        ControlFlow::Continue(())
+    });
+    deepest
+}
+
 fn check_call(function: &Function, at: impl Fn() -> Option<Position>) -> Result<()> {
     if let FunctionArguments::List(list) = &function.args {
+        if function.name.to_string().to_lowercase().starts_with("regexp_")
+            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))) = list.args.get(1)
+        {
+            check_pattern(pattern, &at)?;
+        }
         within(list.args.len(), MOST_PARTS, "a call has at most", "arguments", &at)?;
     }
     if let Some(WindowType::WindowSpec(window)) = &function.over {

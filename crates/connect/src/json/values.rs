@@ -43,7 +43,7 @@ pub fn values<'a>(
     }
 }
 
-/// The values of a field whose DECIMAL are read as texts first: arrow's reader rounds in no way that SQL does.
+/// The values of a field whose DECIMAL are read as texts first: arrow's reader does not round, and misreads long numbers.
 fn as_texts<'a>(
     field: &Field,
     texts: impl Iterator<Item = Text<'a>>,

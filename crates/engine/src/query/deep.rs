@@ -7,6 +7,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use alluvium_sql::planner::check_copies;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
@@ -75,6 +76,7 @@ fn hide(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let is_condition = matches!(&expression, Expr::BinaryExpr(BinaryExpr { op, .. })
         if op.is_logic_operator() || op.supports_propagation());
     if !is_condition && is_of_columns(&expression) {
+        check_copies(&expression)?;
         return Ok(Transformed::yes(Deep::call(&expression, schema)?));
     }
     expression.map_children(|part| hide(part, schema))
@@ -85,7 +87,7 @@ fn is_of_columns(expression: &Expr) -> bool {
     let mut is_of_columns = true;
     let walked = expression.apply(|part| {
         is_of_columns &= match part {
-            Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
+            Expr::ScalarFunction(call) => can_be_called(&call.func),
             Expr::Column(_)
             | Expr::Literal(..)
             | Expr::BinaryExpr(_)
@@ -111,6 +113,14 @@ fn is_of_columns(expression: &Expr) -> bool {
         Ok(if is_of_columns { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     });
     walked.is_ok() && is_of_columns
+}
+
+/// Whether a function has a value by itself. The simplifier replaces those that evaluate only some of their arguments, and
+/// casts.
+fn can_be_called(function: &ScalarUDF) -> bool {
+    function.signature().volatility == Volatility::Immutable
+        && !function.short_circuits()
+        && !function.name().contains("cast")
 }
 
 /// A function of the columns that an expression reads.

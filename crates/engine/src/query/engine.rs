@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
-    CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown, IntervalsByLength,
-    Microseconds, OneNan, TextToInterval,
+    BoundedSimplifier, CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown,
+    IntervalsByLength, Microseconds, OneNan, TextToInterval,
 };
 use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
@@ -107,8 +107,11 @@ impl QueryEngine {
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let last: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
         [Arc::new(HiddenGroups), Arc::new(ConditionsInTurn)];
-    let own: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
-        [Arc::new(CrossJoinElimination::default()), Arc::new(FilterPushDown::careful())];
+    let own: [Arc<dyn OptimizerRule + Send + Sync>; 3] = [
+        Arc::new(CrossJoinElimination::default()),
+        Arc::new(FilterPushDown::careful()),
+        Arc::new(BoundedSimplifier::default()),
+    ];
     // They may give two columns the same name, and only help to read single fields of files.
     let left_out = ["extract_leaf_expressions", "push_down_leaf_projections"];
     let rules = Optimizer::new().rules.into_iter();

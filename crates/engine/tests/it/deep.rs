@@ -104,6 +104,37 @@ fn a_long_chain_beside_a_condition_is_planned_at_once() {
     assert_eq!(rows.expect("it is planned"), ["-300.00"]);
 }
 
+/// Each level copies what is inside of it, at least twice.
+#[test]
+fn what_copies_its_operands_nests_within_limits() {
+    let engine = engine_with(1, TABLE);
+    for (open, inner, close, few) in [
+        ("COALESCE(", "a", ", 1)", "1"),
+        ("NVL(", "a", ", 1)", "1"),
+        ("(", "a", " BETWEEN 0 AND 1)::INT", "1"),
+        ("(", "a", " IN (0, 1))::INT", "1"),
+        ("CASE WHEN ", "c", " THEN TRUE ELSE c END", "true"),
+    ] {
+        let select = |depth| {
+            format!("SELECT {}{inner}{} AS x FROM t", open.repeat(depth), close.repeat(depth))
+        };
+        assert_eq!(both(&engine, &select(6)).expect("it is planned"), [few], "{open}");
+        // Views have other rules: what one refuses the other may plan.
+        for select in [select(40), format!("CREATE MATERIALIZED VIEW w AS {}", select(40))] {
+            if let Err(error) = engine.execute(&select) {
+                assert!(error.to_string().contains("nest"), "{open}: {error}");
+            }
+        }
+        engine.execute("DROP VIEW IF EXISTS w").expect("it is gone");
+    }
+    let any = format!(
+        "SELECT {}a{} AS x FROM t",
+        "(".repeat(40),
+        " = ANY([0, 1, NULL]))::INT".repeat(40)
+    );
+    assert_eq!(query(&engine, &any), ["1"]);
+}
+
 /// Arrow's parser recursed once for every 38 digits.
 #[test]
 fn digits_by_the_million_do_not_abort_the_process() {

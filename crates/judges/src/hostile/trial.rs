@@ -21,8 +21,11 @@ const BEYOND: u64 = 64 << 20;
 /// What planning may take of it per byte of a statement.
 const PLANNING: u64 = 400;
 
-/// The longest that a statement may take, in a release build: in all, and per byte of its text.
-const LONGEST: (Duration, Duration) = (Duration::from_secs(2), Duration::from_micros(2));
+/// The longest that a text may take, in a release build, however short it is.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// What it may take longer per byte, and for each statement in it.
+const LONGER: (Duration, Duration) = (Duration::from_micros(2), Duration::from_millis(1));
 
 /// The time in which a statement ends that is interrupted.
 const ENDING: Duration = Duration::from_secs(1);
@@ -141,7 +144,9 @@ impl Trial {
 
     /// Runs text as a client does, and interrupts what takes too long.
     fn statement(&self, open: &mut Open, text: &str, verdict: &mut Verdict) {
-        let longest = (LONGEST.0 + LONGEST.1 * text.len() as u32) * self.measures.factor;
+        let statements = text.bytes().filter(|byte| *byte == b';').count();
+        let longer = LONGER.0 * text.len() as u32 + LONGER.1 * statements as u32;
+        let longest = (LONGEST + longer) * self.measures.factor;
         let before = memory::resident("self").unwrap_or(0);
         if self.measures.memory {
             memory::forget_peak();
