@@ -22,7 +22,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion_common::{Column, JoinType, Result, ScalarValue};
+use datafusion_common::{Column, DataFusionError, JoinType, Result, ScalarValue};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
@@ -32,6 +32,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 
+use super::extent::Extent;
 use super::functions::FUNCTIONS;
 use super::single_row::single_row;
 
@@ -63,13 +64,16 @@ impl Decorrelation {
     fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = plan.map_children(|child| self.plan(child).map(Transformed::yes)).data()?;
         let plan = plan.map_subqueries(|query| self.plan(query).map(Transformed::yes)).data()?;
-        match plan {
-            LogicalPlan::Filter(filter) if is_nested(&filter.predicate) => self.filter(filter),
+        let rewritten = match plan {
+            LogicalPlan::Filter(filter) if is_nested(&filter.predicate) => self.filter(filter)?,
             LogicalPlan::Projection(projection) if projection.expr.iter().any(is_nested) => {
-                self.projection(projection)
+                self.projection(projection)?
             }
-            other => Ok(other),
-        }
+            other => return Ok(other),
+        };
+        // NOT IN reads its subquery three times, with all that is nested in it.
+        Extent::of(&rewritten).map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(rewritten)
     }
 
     fn filter(&self, filter: logical::Filter) -> Result<LogicalPlan> {

@@ -148,6 +148,22 @@ fn views_that_read_each_other_twice_are_refused_before_they_are_expanded() {
 }
 
 #[test]
+fn subqueries_that_are_read_three_times_are_counted_while_they_are_rewritten() {
+    let mut definitions = Definitions::flights();
+    definitions.define(TABLE);
+    let nested = |depth: usize| {
+        format!(
+            "{}SELECT a FROM t{}",
+            "SELECT a FROM t WHERE a NOT IN (".repeat(depth),
+            ")".repeat(depth)
+        )
+    };
+    definitions.view(&nested(3)).unwrap();
+    let error = definitions.view(&nested(12)).unwrap_err();
+    assert!(error.message.starts_with("the plan has more than 10000 operations"), "{error}");
+}
+
+#[test]
 fn wide_definitions_are_refused_at_once() {
     let names =
         |count: usize| (0..count).map(|number| format!("c{number} INT")).collect::<Vec<_>>();

@@ -24,7 +24,7 @@ const PLANNING: u64 = 400;
 /// The longest that a text may take, in a release build, however short it is.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// What it may take longer per byte, and for each statement in it.
+/// What it may take longer per byte of it and of the files that it reads, and for each statement in it.
 const LONGER: (Duration, Duration) = (Duration::from_micros(2), Duration::from_millis(1));
 
 /// The time in which a statement ends that is interrupted.
@@ -121,12 +121,13 @@ impl Trial {
         let setup = case.setup.get(open.done..).unwrap_or_default();
         // What others expect of them does not matter here.
         let mut ignored = Verdict::default();
-        setup.iter().for_each(|statement| self.statement(&mut open, statement, &mut ignored));
+        let read = case.files.iter().map(|(_, bytes)| bytes.len()).sum();
+        setup.iter().for_each(|statement| self.statement(&mut open, statement, 0, &mut ignored));
         open.done = open.done.max(case.setup.len());
         verdict.findings.append(&mut ignored.findings);
 
         for statement in &case.statements {
-            self.statement(&mut open, statement, &mut verdict);
+            self.statement(&mut open, statement, read, &mut verdict);
         }
         if (number + 1).is_multiple_of(CHECKED) {
             self.check(&mut open, &mut verdict);
@@ -142,10 +143,10 @@ impl Trial {
         verdict
     }
 
-    /// Runs text as a client does, and interrupts what takes too long.
-    fn statement(&self, open: &mut Open, text: &str, verdict: &mut Verdict) {
+    /// Runs text, which may read so many bytes of files, as a client does, and interrupts what takes too long.
+    fn statement(&self, open: &mut Open, text: &str, read: usize, verdict: &mut Verdict) {
         let statements = text.bytes().filter(|byte| *byte == b';').count();
-        let longer = LONGER.0 * text.len() as u32 + LONGER.1 * statements as u32;
+        let longer = LONGER.0 * (text.len() + read) as u32 + LONGER.1 * statements as u32;
         let longest = (LONGEST + longer) * self.measures.factor;
         let before = memory::resident("self").unwrap_or(0);
         if self.measures.memory {
