@@ -14,6 +14,10 @@ const LONGEST_CHAIN: usize = 250_000;
 /// The largest number of words and operators of a statement. Literals and lists of them may be as long as they are.
 const MOST_WORDS: usize = 200_000;
 
+/// The largest number of SELECTs in a statement, with those of subqueries and set operations. The tree of each takes some
+/// 20 kB.
+const MOST_SELECTS: usize = 1_000;
+
 /// Reads a statement of these tokens on a stack on which the parser's tree can be walked and dropped. Also returns a bound
 /// of the depth of the tree.
 pub(super) fn with_room<R>(
@@ -32,7 +36,16 @@ pub(super) fn with_room<R>(
         );
         return Err(Error::new(message, start()));
     }
+    let mut selects = tokens.iter().filter(|token| is_select(&token.token));
+    if let Some(select) = selects.nth(MOST_SELECTS) {
+        let message = format!("a statement has at most {MOST_SELECTS} SELECTs");
+        return Err(Error::new(message, Position::of_span(select.span)));
+    }
     stack::with_bytes((512 << 10) + chain * (4 << 10), || read(tokens)).map(|read| (read, chain))
+}
+
+fn is_select(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == Keyword::SELECT && word.quote_style.is_none())
 }
 
 /// Whether a token is a name, a keyword or an operator: neither a literal nor what separates literals.

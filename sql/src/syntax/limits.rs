@@ -22,9 +22,6 @@ const MOST_GROUPING_SETS: usize = 4_096;
 /// The largest number of relations that a SELECT joins.
 const MOST_RELATIONS: usize = 100;
 
-/// The largest number of SELECTs in a statement, with those of subqueries and set operations.
-const MOST_SELECTS: usize = 1_000;
-
 /// The largest number of expressions in a statement but literals, each part of one with its own.
 const MOST_EXPRESSIONS: usize = 40_000;
 
@@ -50,7 +47,6 @@ const MOST_NESTED_ANY: usize = 4;
 /// What a walk over a statement has found.
 #[derive(Default)]
 pub(super) struct Counts {
-    selects: usize,
     expressions: usize,
     /// Calls of aggregate and window functions.
     aggregates: usize,
@@ -73,10 +69,8 @@ impl Counts {
         }
     }
 
-    pub(super) fn select(&mut self, select: &Select) -> Result<()> {
+    pub(super) fn select(&self, select: &Select) -> Result<()> {
         let at = || Position::of_span(select.select_token.0.span);
-        self.selects += 1;
-        within(self.selects, MOST_SELECTS, "a statement has at most", "SELECTs", at)?;
         let items = select.projection.len();
         within(items, MOST_COLUMNS, "a SELECT has at most", "columns", at)?;
         let computed = select.projection.iter().filter(|item| is_computed(item)).count();

@@ -2,6 +2,7 @@
 //! are refused, as is what holds more than its [limits](super::limits).
 
 use std::collections::HashMap;
+use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -27,6 +28,10 @@ pub(super) struct Shape {
     depth: usize,
     /// How many functions are around the present expression.
     functions: usize,
+    /// How many window functions are around it, up to the query that it is in.
+    windows: usize,
+    /// The same of the queries around that.
+    outer_windows: Vec<usize>,
     counts: Counts,
 }
 
@@ -62,10 +67,12 @@ impl Shape {
         if let Err(error) = self.counts.query(query).and_then(|()| check_tables(query)) {
             return ControlFlow::Break(error);
         }
+        self.outer_windows.push(mem::take(&mut self.windows));
         self.enter(query_levels(query), || None)
     }
 
     pub(super) fn leave_query(&mut self, query: &Query) {
+        self.windows = self.outer_windows.pop().unwrap_or(0);
         self.leave(query_levels(query));
     }
 
@@ -95,6 +102,13 @@ impl Shape {
                 canonical_name(function);
             }
             self.functions += 1;
+            // DataFusion refuses them late, after it has copied each into all others.
+            if function.over.is_some() && self.windows > 0 {
+                let message =
+                    "window functions cannot be nested: select the inner one in a subquery";
+                return ControlFlow::Break(Error::new(message, Position::of(&*function)));
+            }
+            self.windows += usize::from(function.over.is_some());
         }
         if let Err(error) = self.counts.expression(expression) {
             return ControlFlow::Break(error);
@@ -108,7 +122,10 @@ impl Shape {
     }
 
     pub(super) fn leave_expr(&mut self, expression: &Expr) {
-        self.functions -= usize::from(matches!(expression, Expr::Function(_)));
+        if let Expr::Function(function) = expression {
+            self.functions -= 1;
+            self.windows -= usize::from(function.over.is_some());
+        }
         self.leave(expression_levels(expression));
     }
 }

@@ -280,6 +280,20 @@ fn patterns_have_a_limited_length() {
 }
 
 #[test]
+fn window_functions_are_not_nested() {
+    let nested = |depth: usize| {
+        format!("{}a{}", "COUNT(*) OVER (ORDER BY ".repeat(depth), ")".repeat(depth))
+    };
+    assert!(statement(&format!("SELECT {} FROM t", nested(1))).is_ok());
+    let inner = format!("SELECT SUM((SELECT {} FROM t)) OVER () FROM t", nested(1));
+    assert!(statement(&inner).is_ok());
+    for text in ["SELECT # FROM t", "DELETE FROM t WHERE # = 1", "UPDATE t SET a = #"] {
+        let error = refusal(&text.replace('#', &nested(30)));
+        assert!(error.contains("window functions cannot be nested"), "{error}");
+    }
+}
+
+#[test]
 fn a_statement_has_a_limited_number_of_parts() {
     let conditions = |count| format!("SELECT 1 FROM t WHERE {}", vec!["a = 1"; count].join(" OR "));
     assert!(statement(&conditions(10_000)).is_ok());
