@@ -2,17 +2,19 @@
 //!
 //! Each run has its own engine. It creates the tables and the view, and then inserts the events: one transaction of
 //! three batches per epoch, with the complete rows of all streams, whatever the query reads of them. Epochs are
-//! pipelined; at most [`IN_FLIGHT`] of them are incomplete.
+//! pipelined; at most [`IN_FLIGHT`] of them are incomplete. With a [rate](Options::rate) epochs arrive by the clock
+//! instead, whether the earlier ones are complete or not (an *open loop*), and latency counts from the scheduled
+//! arrival: an engine that stalls is charged for all that it keeps waiting.
 //!
 //! [`measure`] runs a query twice. In the first run, which is timed, the view is not materialized and has no
 //! subscribers: its changes are computed, and dropped at the end of the dataflow, as in engines that only emit
 //! changes. The second run subscribes to the changes, to compute the checksum of the contents.
 
 use std::collections::VecDeque;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use alluvium::{Builder, Change, Engine};
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
@@ -21,7 +23,8 @@ use crossbeam_channel::unbounded;
 
 use crate::checksum::Checksum;
 use crate::error::{Error, Result};
-use crate::measurement::{Latency, Measurement};
+use crate::latency::Latency;
+use crate::measurement::Measurement;
 use crate::query::{Query, TABLES};
 use crate::resources;
 use crate::source::{Events, Extent, Input, Source};
@@ -44,6 +47,8 @@ pub struct Options {
     pub source: Source,
     /// The memory budget in bytes; see [`Builder::memory`].
     pub memory: Option<usize>,
+    /// How many events arrive per second; without a rate, as many as the engine takes.
+    pub rate: Option<NonZeroU64>,
     /// How many threads merge state in the background; see [`Builder::merge_threads`].
     pub merge_threads: usize,
     /// Called when memory gets scarce; see [`Builder::on_pressure`].
@@ -76,7 +81,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let timed = || {
         let begun = Instant::now();
         let processor = resources::processor_time()?;
-        let driven = drive(&engine, epochs)?;
+        let driven = drive(&engine, epochs, Arrivals::of(options))?;
         let elapsed = begun.elapsed().as_secs_f64();
         Ok((driven, elapsed, resources::processor_time()? - processor))
     };
@@ -167,7 +172,11 @@ pub fn side_input() -> Result<RecordBatch> {
 }
 
 /// Commits all events and waits for their completion. Returns the latencies of epochs and the bytes of the events.
-fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(Latency, u64)> {
+fn drive(
+    engine: &Engine,
+    all: impl Iterator<Item = Result<Events>>,
+    mut arrivals: Arrivals,
+) -> Result<(Latency, u64)> {
     let (committed, epochs) = unbounded::<(u64, Instant)>();
     thread::scope(|scope| {
         // A separate thread observes the completion of each epoch.
@@ -181,18 +190,12 @@ fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(
         });
         let commit_all = || {
             let mut entered = 0;
-            let mut in_flight = VecDeque::with_capacity(IN_FLIGHT);
             for events in all {
                 let events = events?;
-                if in_flight.len() == IN_FLIGHT
-                    && let Some(oldest) = in_flight.pop_front()
-                {
-                    engine.wait(oldest)?;
-                }
+                let begun = arrivals.next(engine)?;
                 entered += events.bytes() as u64;
-                let begun = Instant::now();
                 let epoch = commit(engine, &events)?;
-                in_flight.push_back(epoch);
+                arrivals.committed(epoch);
                 // The observer runs until the channel closes, unless the engine fails.
                 let _ = committed.send((epoch, begun));
             }
@@ -205,6 +208,56 @@ fn drive(engine: &Engine, all: impl Iterator<Item = Result<Events>>) -> Result<(
         let entered = all?;
         Ok((latency?, entered))
     })
+}
+
+/// When epochs are committed.
+enum Arrivals {
+    /// As soon as fewer than [`IN_FLIGHT`] are incomplete.
+    Closed(VecDeque<u64>),
+    /// At equal intervals.
+    Open { next: Instant, interval: Duration },
+}
+
+impl Arrivals {
+    /// The arrivals of a run that starts now.
+    fn of(options: &Options) -> Self {
+        match options.rate {
+            None => Self::Closed(VecDeque::with_capacity(IN_FLIGHT)),
+            Some(rate) => {
+                let seconds = options.extent.epoch_rows as f64 / rate.get() as f64;
+                let interval = Duration::from_secs_f64(seconds);
+                // An epoch arrives with its last event.
+                Self::Open { next: Instant::now() + interval, interval }
+            }
+        }
+    }
+
+    /// Waits for the arrival of the next epoch. Returns the time from which its latency counts.
+    fn next(&mut self, engine: &Engine) -> Result<Instant> {
+        match self {
+            Self::Closed(in_flight) => {
+                if in_flight.len() == IN_FLIGHT
+                    && let Some(oldest) = in_flight.pop_front()
+                {
+                    engine.wait(oldest)?;
+                }
+                Ok(Instant::now())
+            }
+            Self::Open { next, interval } => {
+                let scheduled = *next;
+                *next += *interval;
+                thread::sleep(scheduled.saturating_duration_since(Instant::now()));
+                Ok(scheduled)
+            }
+        }
+    }
+
+    /// Notes the epoch that was committed.
+    fn committed(&mut self, epoch: u64) {
+        if let Self::Closed(in_flight) = self {
+            in_flight.push_back(epoch);
+        }
+    }
 }
 
 /// Inserts events as one epoch.

@@ -3,11 +3,12 @@
 //!
 //! [`source`] provides the events in epochs, and [`query`] the queries as SQL files. [`harness`] runs a query over
 //! a source through the SQL interface, as a program that embeds the engine would. [`measurement`] is the result,
-//! and [`checksum`] summarizes the contents of the view.
+//! with the [`latency`] of epochs, and [`checksum`] summarizes the contents of the view.
 
 pub mod checksum;
 mod error;
 pub mod harness;
+pub mod latency;
 pub mod measurement;
 pub mod query;
 mod resources;

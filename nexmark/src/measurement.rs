@@ -1,11 +1,11 @@
 //! Measurements of a query, as JSON and as a line of a table.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::checksum::Checksum;
+use crate::latency::Latency;
 
 /// The measurements of one query.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,33 +50,8 @@ pub struct Measurement {
     pub spilled_bytes: u64,
     /// The checksum of the view at the end.
     pub contents: Checksum,
-    /// The latency of epochs, from commit to completion.
+    /// The latency of epochs, from commit to completion; with a rate, from scheduled arrival to completion.
     pub latency: Latency,
-}
-
-/// The latency of epochs, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Latency {
-    /// The median.
-    pub p50: f64,
-    /// The 99th percentile.
-    pub p99: f64,
-    /// The 99.9th percentile.
-    pub p999: f64,
-}
-
-impl Latency {
-    /// Of all epochs; zero without any.
-    pub fn of(mut epochs: Vec<Duration>) -> Self {
-        epochs.sort_unstable();
-        // The smallest latency that at least this part of all does not exceed.
-        let quantile = |part: f64| {
-            let rank = (part * epochs.len() as f64).ceil() as usize;
-            let epoch = epochs.get(rank.saturating_sub(1));
-            epoch.map_or(0.0, |epoch| epoch.as_secs_f64() * 1e3)
-        };
-        Self { p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999) }
-    }
 }
 
 impl Measurement {
@@ -114,11 +89,7 @@ impl Measurement {
             "spilled_bytes": self.spilled_bytes,
             "output_rows": self.contents.rows,
             "checksum": format!("{:016x}", self.contents.sum),
-            "epoch_ms": {
-                "p50": self.latency.p50,
-                "p99": self.latency.p99,
-                "p999": self.latency.p999,
-            },
+            "epoch_ms": self.latency.to_json(),
         })
     }
 
@@ -126,7 +97,6 @@ impl Measurement {
     pub fn from_json(entry: &Value) -> Option<Self> {
         let number = |name: &str| entry.get(name)?.as_u64();
         let real = |name: &str| entry.get(name)?.as_f64();
-        let quantile = |name: &str| entry.get("epoch_ms")?.get(name)?.as_f64();
         Some(Self {
             query: entry.get("query")?.as_str()?.to_owned(),
             events: number("events")?,
@@ -150,11 +120,7 @@ impl Measurement {
                 sum: u64::from_str_radix(entry.get("checksum")?.as_str()?, 16).ok()?,
                 rows: entry.get("output_rows")?.as_i64()?,
             },
-            latency: Latency {
-                p50: quantile("p50")?,
-                p99: quantile("p99")?,
-                p999: quantile("p999")?,
-            },
+            latency: Latency::from_json(entry.get("epoch_ms")?)?,
         })
     }
 }
@@ -178,11 +144,28 @@ impl fmt::Display for Header {
     }
 }
 
+/// The latencies of a query's epochs: one line for each bucket.
+pub struct Histogram<'a>(pub &'a Measurement);
+
+impl fmt::Display for Histogram<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Latency { histogram, most, .. } = &self.0.latency;
+        let epochs: u64 = histogram.iter().map(|bucket| bucket.epochs).sum();
+        write!(to, "{:5} {epochs} epochs, the slowest {most:.1} ms", self.0.query)?;
+        for bucket in histogram {
+            let part = bucket.epochs as f64 / epochs as f64;
+            let bar = "#".repeat((part * 60.0).ceil() as usize);
+            write!(to, "\n{:>9} ms {:9}  {bar}", bucket.limit, bucket.epochs)?;
+        }
+        Ok(())
+    }
+}
+
 /// A line of a table.
 impl fmt::Display for Measurement {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mebibytes = |bytes: u64| bytes as f64 / (1024.0 * 1024.0);
-        let Latency { p50, p99, p999 } = self.latency;
+        let Latency { p50, p99, p999, .. } = self.latency;
         write!(
             to,
             "{:5} {:11.0} {:8.2} {:8.2} {:10.0} {:9.0} {:10.0} {:8.2} {:8.1} {:8.1} {:8.1} {:12}  {:016x}",
@@ -206,15 +189,7 @@ impl fmt::Display for Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_latencies_that_a_part_of_all_epochs_does_not_exceed() {
-        let epochs = |count: u64| (1..=count).rev().map(Duration::from_millis).collect();
-        let Latency { p50, p99, p999 } = Latency::of(epochs(2000));
-        assert_eq!((p50, p99, p999), (1000.0, 1980.0, 1998.0));
-        assert_eq!(Latency::of(epochs(1)).p50, 1.0);
-        assert_eq!(Latency::of(Vec::new()).p999, 0.0);
-    }
+    use crate::latency::Bucket;
 
     #[test]
     fn a_report_can_be_read_again() {
@@ -238,7 +213,13 @@ mod tests {
             disk_bytes: 7,
             spilled_bytes: 8,
             contents: Checksum { sum: u64::MAX - 1, rows: 9 },
-            latency: Latency { p50: 1.5, p99: 2.5, p999: 3.5 },
+            latency: Latency {
+                p50: 1.5,
+                p99: 2.5,
+                p999: 3.5,
+                most: 4.5,
+                histogram: vec![Bucket { limit: 2.0, epochs: 6 }],
+            },
         };
         let report = report(std::slice::from_ref(&measurement));
         let text: Value = serde_json::from_str(&report.to_string()).unwrap();

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use alluvium_nexmark::harness::{self, Options};
-use alluvium_nexmark::measurement::{Header, Measurement, report};
+use alluvium_nexmark::measurement::{Header, Histogram, Measurement, report};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
 use clap::ValueEnum;
@@ -30,6 +30,10 @@ pub(crate) struct NexmarkArgs {
     /// The number of events per epoch
     #[arg(long, value_name = "N", default_value = "40k", value_parser = count)]
     epoch_rows: u64,
+    /// The number of events that arrive per second, whether the engine keeps up or not; latency counts from their
+    /// scheduled arrival, and its histogram is printed [default: as many as the engine takes]
+    #[arg(long, value_name = "N", value_parser = rate)]
+    rate: Option<NonZeroU64>,
     /// The source of the events
     #[arg(long, value_enum, default_value = "memory")]
     source: SourceKind,
@@ -82,6 +86,11 @@ fn count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
 }
 
+fn rate(text: &str) -> Result<NonZeroU64, String> {
+    let events = count(text)?;
+    NonZeroU64::new(events).ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
+}
+
 /// Runs the benchmark. The status is 0 if all queries could be measured, else 1.
 pub(crate) fn run(arguments: NexmarkArgs) -> ExitCode {
     match measure(arguments) {
@@ -121,6 +130,9 @@ fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
             Ok(measurement) => {
                 if !to_stdout {
                     print(&measurement)?;
+                    if arguments.rate.is_some() {
+                        print(&Histogram(&measurement))?;
+                    }
                 }
                 measured.push(measurement);
             }
@@ -160,7 +172,7 @@ impl NexmarkArgs {
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
         let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
         let on_pressure = allocator::tighten;
-        Ok(Options { extent, workers, source, memory, merge_threads, on_pressure })
+        Ok(Options { extent, workers, source, memory, rate: self.rate, merge_threads, on_pressure })
     }
 
     /// Measures a query in a separate process.
@@ -179,6 +191,9 @@ impl NexmarkArgs {
             .stderr(Stdio::inherit());
         if let Some(folder) = &self.directory {
             command.arg("--directory").arg(folder);
+        }
+        if let Some(rate) = self.rate {
+            command.args(["--rate", &rate.to_string()]);
         }
         if let Some(memory) = self.memory {
             command.args(["--memory", &memory.to_string()]);
