@@ -109,6 +109,11 @@ impl Snapshot {
         self.version.batches().map(Batch::len).sum()
     }
 
+    /// The bytes of the updates, in memory and in files.
+    pub fn bytes(&self) -> usize {
+        self.version.batches().map(Batch::bytes).sum()
+    }
+
     /// The rows as of the end of `epoch`, each as often as its weight says, in batches of bounded
     /// size, ordered by nothing. `columns` selects and orders the columns.
     pub fn read(&self, epoch: Epoch, columns: &[usize]) -> Rows {

@@ -19,6 +19,7 @@ use super::frame_bounds;
 use super::functions::{FUNCTIONS, Functions};
 use super::grouping_sets;
 use super::lateral;
+use super::literal_rows;
 use super::merged::{self, MergingPlanner};
 use super::microseconds::in_microseconds;
 use super::numbers;
@@ -76,13 +77,17 @@ impl<'a> Context<'a> {
     }
 
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
-    /// grouping sets by [`grouping_sets`](super::grouping_sets), [`frame_bounds`](super::frame_bounds), numbers by
+    /// grouping sets by [`grouping_sets`](super::grouping_sets), rows of VALUES that
+    /// go into a table by [`literal_rows`](super::literal_rows), [`frame_bounds`](super::frame_bounds), numbers by
     /// [`numbers`](super::numbers) and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
         merged::qualify(&mut statement, self.catalog);
-        let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
+        let mut plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
+        if into_table {
+            plan = literal_rows::scanned(plan)?;
+        }
         lateral::unnest_in_place(plan)
             .and_then(grouping_sets::of_columns)
             .and_then(|plan| numbers::meet(plan, into_table))

@@ -3,6 +3,7 @@
 //! Planning compares the parts of some lists to each other, and prints what it plans again and again. So what is long
 //! is refused before it is planned: what remains takes a second or two.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -28,6 +29,9 @@ const MOST_EXPRESSIONS: usize = 40_000;
 /// The largest number of calls of aggregate and window functions in a statement: planning compares each to all others.
 const MOST_AGGREGATES: usize = 1_000;
 
+/// The largest number of different windows in a statement: each is sorted for and planned above the others.
+const MOST_WINDOWS: usize = 200;
+
 /// The largest number of arguments of a call, of branches of a CASE, of entries of a map or struct, of keys to order or
 /// group by, and of selected columns that are computed.
 const MOST_PARTS: usize = 1_000;
@@ -50,6 +54,8 @@ pub(super) struct Counts {
     expressions: usize,
     /// Calls of aggregate and window functions.
     aggregates: usize,
+    /// The windows of these calls, as they are written.
+    windows: HashSet<String>,
 }
 
 impl Counts {
@@ -102,6 +108,12 @@ impl Counts {
                 self.aggregates += usize::from(is_aggregate(function));
                 let kind = "calls of aggregate and window functions";
                 within(self.aggregates, MOST_AGGREGATES, "a statement has at most", kind, at)?;
+                if let Some(window) = &function.over {
+                    self.windows.insert(window.to_string());
+                    let windows = self.windows.len();
+                    let kind = "different windows";
+                    within(windows, MOST_WINDOWS, "a statement has at most", kind, at)?;
+                }
                 check_call(function, at)
             }
             Expr::Case { conditions, .. } => {

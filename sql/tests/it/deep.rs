@@ -314,3 +314,19 @@ fn a_message_does_not_repeat_a_long_name() {
     let error = definitions.view(&format!("SELECT {} FROM t", "x".repeat(1 << 20))).unwrap_err();
     assert!(error.message.len() < 2_000 && error.message.starts_with("no column \"xxx"), "{error}");
 }
+
+#[test]
+fn windows_are_counted_if_they_differ() {
+    let text = |count: usize, window: &str| {
+        let parts: Vec<String> = (0..count)
+            .map(|number| {
+                format!("SUM(a) OVER (ORDER BY {})", window.replace('#', &number.to_string()))
+            })
+            .collect();
+        format!("SELECT {} FROM t", parts.join(", "))
+    };
+    assert!(statement(&text(200, "a + #")).is_ok());
+    let error = refusal(&text(201, "a + #"));
+    assert!(error.ends_with("a statement has at most 200 different windows"), "{error}");
+    assert!(statement(&text(1_000, "a")).is_ok());
+}

@@ -155,3 +155,31 @@ fn unsupported_writes_are_refused_with_a_position() {
         }
     }
 }
+
+#[test]
+fn many_rows_of_literals_are_planned_as_columns() {
+    let definitions = definitions();
+    let plan = |row: &str| {
+        let rows: Vec<String> = (0..100).map(|n| row.replace('#', &n.to_string())).collect();
+        let text = format!("INSERT INTO item (id, \"Name\", price) VALUES {}", rows.join(", "));
+        let planned = write(&definitions, &text).unwrap();
+        (planned.plan.display_indent().to_string(), columns(&planned.plan))
+    };
+    let all = "id Int64, Name Utf8, price Decimal128(8, 2), n Int32";
+    for row in [
+        "(#, 'a', 2)",
+        "(#, NULL, 2.5), (-#, 'b', -3), (7, '#', 10.25)",
+        "('#', CAST('#' AS TEXT), NULL)",
+        "(NULL, NULL, NULL)",
+    ] {
+        let (plan, columns) = plan(row);
+        assert!(plan.contains("TableScan: values") && !plan.contains("Values:"), "{row}: {plan}");
+        assert_eq!(columns, all, "{row}");
+    }
+    // Not literals, and literals whose digits would change.
+    for row in ["(# + 1, 'a', 2)", "(#, 1.5, 2), (#, 1.25, 2)", "(#, 'a', 2), ('#', 'a', 2)"] {
+        let (plan, columns) = plan(row);
+        assert!(plan.contains("Values:"), "{row}: {plan}");
+        assert_eq!(columns, all, "{row}");
+    }
+}

@@ -1,5 +1,6 @@
 //! DataFusion, set up for one query at a time.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
@@ -21,7 +22,6 @@ use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::unconstrained;
 
-use super::Answer;
 use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::deep::DeepExpressions;
@@ -29,6 +29,7 @@ use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
 use super::sequence::Sequences;
+use super::{Answer, batch_size};
 use crate::error::{Error, Result};
 use crate::interrupt;
 
@@ -41,7 +42,7 @@ pub(crate) struct QueryEngine {
 
 impl QueryEngine {
     pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
-        let state = self.state();
+        let state = &*self.state(&plan)?;
         block_on(async {
             let plan = interruptible(state.create_physical_plan(&plan).await?)?;
             let schema = plan.schema();
@@ -56,7 +57,7 @@ impl QueryEngine {
         plan: LogicalPlan,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<()> {
-        let state = self.state();
+        let state = &*self.state(&plan)?;
         block_on(async {
             let plan = interruptible(state.create_physical_plan(&plan).await?)?;
             let mut batches = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
@@ -70,17 +71,30 @@ impl QueryEngine {
     }
 
     pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {
-        let state = self.state();
+        let state = &*self.state(&plan)?;
         block_on(async {
             let plan = state.create_physical_plan(&plan).await?;
             Ok(displayable(plan.as_ref()).indent(false).to_string())
         })
     }
 
-    fn state(&self) -> &SessionState {
+    /// The rules, functions and options for a plan.
+    fn state(&self, plan: &LogicalPlan) -> Result<Cow<'_, SessionState>> {
+        let usual = self.usual_state();
+        let rows = batch_size::of(plan)?;
+        if rows == batch_size::MOST {
+            return Ok(Cow::Borrowed(usual));
+        }
+        let config = usual.config().clone().with_batch_size(rows);
+        let state = SessionStateBuilder::new_from_existing(usual.clone()).with_config(config);
+        Ok(Cow::Owned(state.build()))
+    }
+
+    fn usual_state(&self) -> &SessionState {
         self.state.get_or_init(|| {
             // The plan runs on one thread: partitions would only cost.
-            let mut config = SessionConfig::new().with_target_partitions(1);
+            let config = SessionConfig::new().with_target_partitions(1);
+            let mut config = config.with_batch_size(batch_size::MOST);
             config.options_mut().sql_parser.map_string_types_to_utf8view = false;
             // DataFusion's logical and physical plans disagree on whether `x IS TRUE` can be NULL.
             config.options_mut().execution.skip_physical_aggregate_schema_check = true;

@@ -5,6 +5,7 @@
 //! views ([`checked`]). `NOW()` is the time of the epoch that is read or, inside a transaction, the transaction's.
 
 mod arrangements;
+mod batch_size;
 mod checked;
 mod clock;
 mod conditions;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use alluvium_sql::planner::{Planner, RelationSource, SeriesSource, at};
+use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, at};
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::datasource::provider_as_source;
+use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 use super::{Files, QueryEngine, series};
@@ -136,9 +136,14 @@ impl Reader {
         let plan = at(plan, time)?;
         let attached = plan.transform_up_with_subqueries(|node| match node {
             LogicalPlan::TableScan(scan) => {
-                let provider = match scan.source.downcast_ref::<SeriesSource>() {
-                    Some(source) => Some(series::table(source)),
-                    None => relation(&scan).and_then(|name| providers.get(name)).cloned(),
+                let source = scan.source.as_ref();
+                let provider = if let Some(series) = source.downcast_ref::<SeriesSource>() {
+                    Some(series::table(series))
+                } else if let Some(literals) = source.downcast_ref::<LiteralRows>() {
+                    let rows = literals.rows().clone();
+                    Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?) as _)
+                } else {
+                    relation(&scan).and_then(|name| providers.get(name)).cloned()
                 };
                 let Some(provider) = provider else {
                     return Ok(Transformed::no(LogicalPlan::TableScan(scan)));

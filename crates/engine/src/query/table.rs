@@ -53,6 +53,13 @@ impl RelationTable {
         Self { schema, epoch, snapshots, overlaid }
     }
 
+    /// The mean size of a row.
+    pub(super) fn row_bytes(&self) -> usize {
+        let rows: usize = self.snapshots.iter().map(Snapshot::updates).sum();
+        let bytes: usize = self.snapshots.iter().map(Snapshot::bytes).sum();
+        bytes / rows.max(1)
+    }
+
     /// The rows of a table that the transaction has written to.
     fn overlaid(
         &self,

@@ -152,3 +152,23 @@ fn changes_that_a_subscriber_does_not_take_wait_in_files() {
     }
     assert!(subscription.try_next().unwrap().is_none());
 }
+
+#[test]
+fn a_long_literal_or_row_beside_many_rows_is_read_in_small_batches() {
+    let engine = engine(
+        64 * MIB,
+        "CREATE TABLE t (id BIGINT);
+         CREATE TABLE long (text VARCHAR);
+         INSERT INTO t SELECT * FROM range(0, 2500);
+         INSERT INTO long SELECT repeat('x', 1000000)",
+    );
+    // Both have more bytes in all than a column of a batch can have.
+    let literal = "x".repeat(1_000_000);
+    let count = "SELECT SUM(OCTET_LENGTH(text)) FROM";
+    for source in [
+        format!("(SELECT id, '{literal}' AS text FROM t)"),
+        "(SELECT id, text FROM t CROSS JOIN long)".to_owned(),
+    ] {
+        assert_eq!(query(&engine, &format!("{count} {source}")), ["2500000000"]);
+    }
+}

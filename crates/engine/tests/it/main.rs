@@ -22,3 +22,4 @@ mod support;
 mod time_windows;
 mod transactions;
 mod unchecked;
+mod values;

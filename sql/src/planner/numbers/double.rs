@@ -36,7 +36,7 @@ pub(super) fn to_double(expression: Expr, data_type: DataType) -> Expr {
 }
 
 /// The DOUBLE nearest to a DECIMAL literal; a cast divides, which rounds twice.
-pub(super) fn literal(expression: &Expr) -> Option<f64> {
+pub(in crate::planner) fn literal(expression: &Expr) -> Option<f64> {
     let text = match expression {
         Expr::Literal(ScalarValue::Decimal128(Some(value), precision, scale), _) => {
             Decimal128Type::format_decimal(*value, *precision, *scale)

@@ -19,6 +19,7 @@ use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, type_union_coerc
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
 
+pub(super) use self::double::literal as nearest_double;
 pub use self::exact::ExactNumbers;
 pub(super) use self::exact::exact;
 pub(super) use self::functions::loses_fraction;
