@@ -3,6 +3,9 @@
 //! Differential-dataflow's driver decides which batches meet: each fresh batch of one side with all accepted batches of
 //! the other. This module merges the two, key by key. A pair changes at the later of its two times, by the product of
 //! its two weights.
+//!
+//! A key may have more rows than fit into memory. Its fresh rows are read in blocks, and the other side's rows are read
+//! in place, once for each block. Most keys have one block.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -98,44 +101,65 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for Pair
             Fresh::Input0 => right_rows.prefetch_hint(Cursors::new(left)),
             Fresh::Input1 => left_rows.prefetch_hint(Cursors::new(right)),
         }
+        let (fresh_rows, other_rows) = match fresh {
+            Fresh::Input0 => (left_rows, right_rows),
+            Fresh::Input1 => (right_rows, left_rows),
+        };
         let pairs = Pairs {
             since: meet,
-            left: left_rows,
-            right: right_rows,
-            right_rows: Side::new(&self.context),
-            left_rows: Side::new(&self.context),
+            fresh,
+            fresh_rows,
+            other_rows,
+            block: Block::new(&self.context),
+            row: Vec::new(),
             at: None,
         };
         Box::new(std::iter::once(vec![Rc::new(Cell::new(Some(pairs)))]))
     }
 }
 
-/// The rows of one side under one key.
-struct Side<T> {
+/// Some rows of one side under one key.
+struct Block<T> {
     values: Encoded,
     /// The index of a value, a time, and a weight.
     updates: Vec<(usize, T, i64)>,
+    /// The bytes of values that make a block full.
+    full: usize,
 }
 
-impl<T: PageTime> Side<T> {
+impl<T: PageTime> Block<T> {
     fn new(context: &StateContext) -> Self {
-        Self { values: Encoded::counted(context), updates: Vec::new() }
+        let full = context.budget().policy().output_batch;
+        Self { values: Encoded::counted(context), updates: Vec::new(), full }
     }
 
-    /// Loads the rows of the current key, with times advanced to `since` and consolidated.
+    /// Loads the next rows of the current key.
     fn load(&mut self, rows: &mut Cursors<T>, since: &T) {
         self.values.clear();
         self.updates.clear();
-        while let Some(value) = rows.val() {
+        while self.values.bytes().len() < self.full
+            && self.updates.len() < DELTA_ROWS
+            && let Some(value) = rows.val()
+        {
             let index = self.values.len();
-            let start = self.updates.len();
             self.values.push(value);
-            rows.updates(|time, weight| self.updates.push((index, time.join(since), weight)));
-            if self.updates.len() > start + 1 {
-                consolidate(&mut self.updates, start);
-            }
+            load_updates(rows, since, &mut self.updates, index);
             rows.step_val();
         }
+    }
+}
+
+/// Adds the updates of the current row, with times advanced to `since` and consolidated.
+fn load_updates<T: PageTime>(
+    rows: &Cursors<T>,
+    since: &T,
+    updates: &mut Vec<(usize, T, i64)>,
+    index: usize,
+) {
+    let start = updates.len();
+    rows.updates(|time, weight| updates.push((index, time.join(since), weight)));
+    if updates.len() > start + 1 {
+        consolidate(updates, start);
     }
 }
 
@@ -214,69 +238,177 @@ impl<T: PageTime> Output<T> {
 struct Pairs<T> {
     /// A lower bound of the fresh times. Advancing the other side's times to it changes no pair.
     since: T,
-    left: Cursors<T>,
-    right: Cursors<T>,
-    left_rows: Side<T>,
-    right_rows: Side<T>,
-    /// The updates of the current key to continue with, if its rows are loaded.
+    /// Which side is fresh.
+    fresh: Fresh,
+    fresh_rows: Cursors<T>,
+    other_rows: Cursors<T>,
+    /// Fresh rows under the current key.
+    block: Block<T>,
+    /// The updates of the other side's current row.
+    row: Vec<(usize, T, i64)>,
+    /// The updates of the block and of the row to continue with, if they are loaded.
     at: Option<(usize, usize)>,
 }
 
 impl<T: PageTime> Pairs<T> {
-    /// Moves both sides to the next key they share.
+    /// Moves both sides to the next key they share, and loads its first rows; returns whether there is one.
     fn next_key(&mut self) -> bool {
-        while let (Some(left), Some(right)) = (self.left.key(), self.right.key()) {
-            match left.cmp(right) {
-                Ordering::Less => self.left.seek_key(right),
-                Ordering::Greater => self.right.seek_key(left),
-                Ordering::Equal => return true,
+        while let (Some(fresh), Some(other)) = (self.fresh_rows.key(), self.other_rows.key()) {
+            match fresh.cmp(other) {
+                Ordering::Less => self.fresh_rows.seek_key(other),
+                Ordering::Greater => self.other_rows.seek_key(fresh),
+                Ordering::Equal => {
+                    self.block.load(&mut self.fresh_rows, &self.since);
+                    self.load_row();
+                    return true;
+                }
             }
         }
         false
     }
 
-    /// Adds pairs of the current key from the given updates on, until there are no more or the output is full.
-    fn fill(&mut self, (mut left, mut right): (usize, usize), out: &mut Output<T>) {
-        let key = self.left.key().expect("both cursors are at a shared key");
-        while left < self.left_rows.updates.len() {
-            let (left_value, left_time, left_weight) = self.left_rows.updates[left];
-            while right < self.right_rows.updates.len() {
+    /// Loads the updates of the other side's current row.
+    fn load_row(&mut self) {
+        self.row.clear();
+        load_updates(&self.other_rows, &self.since, &mut self.row, 0);
+        self.at = Some((0, 0));
+    }
+
+    /// Moves to the next pair of a block and a row under the current key; to no pair if there are no more.
+    fn step(&mut self) {
+        self.other_rows.step_val();
+        if self.other_rows.val().is_none() {
+            if self.fresh_rows.val().is_none() {
+                self.at = None;
+                self.fresh_rows.step_key();
+                self.other_rows.step_key();
+                return;
+            }
+            self.block.load(&mut self.fresh_rows, &self.since);
+            self.other_rows.rewind_vals();
+        }
+        self.load_row();
+    }
+
+    /// Adds pairs of the block and the row from the given updates on, until there are no more or the output is full.
+    /// Returns whether there are no more.
+    fn fill(&mut self, (mut fresh, mut other): (usize, usize), out: &mut Output<T>) -> bool {
+        let keys = "both cursors are at a shared key, and the other side at a row";
+        let key = self.fresh_rows.key().expect(keys);
+        let other_value = self.other_rows.val().expect(keys);
+        while fresh < self.block.updates.len() {
+            let (fresh_value, fresh_time, fresh_weight) = self.block.updates[fresh];
+            let fresh_value = self.block.values.get(fresh_value);
+            while other < self.row.len() {
                 if out.is_full() {
-                    self.at = Some((left, right));
-                    return;
+                    self.at = Some((fresh, other));
+                    return false;
                 }
-                let (right_value, right_time, right_weight) = self.right_rows.updates[right];
+                let (_, other_time, other_weight) = self.row[other];
+                let (left_value, right_value, left_time, right_time) = match self.fresh {
+                    Fresh::Input0 => (fresh_value, other_value, fresh_time, other_time),
+                    Fresh::Input1 => (other_value, fresh_value, other_time, fresh_time),
+                };
                 let time = if fault::armed(Fault::JoinAtLeftTime) {
                     left_time
                 } else {
                     left_time.join(&right_time)
                 };
                 out.keys.push(key);
-                out.left.push(self.left_rows.values.get(left_value));
-                out.right.push(self.right_rows.values.get(right_value));
-                out.updates.push(time, multiply(left_weight, right_weight));
-                right += 1;
+                out.left.push(left_value);
+                out.right.push(right_value);
+                out.updates.push(time, multiply(fresh_weight, other_weight));
+                other += 1;
             }
-            right = 0;
-            left += 1;
+            other = 0;
+            fresh += 1;
         }
-        self.at = None;
-        self.left.step_key();
-        self.right.step_key();
+        true
     }
 
     /// The next delta.
     fn next(&mut self, out: &mut Output<T>) -> Option<Delta<T>> {
         while !out.is_full() {
-            if self.at.is_none() {
-                if !self.next_key() {
-                    break;
+            if let Some(at) = self.at {
+                if self.fill(at, out) {
+                    self.step();
                 }
-                self.left_rows.load(&mut self.left, &self.since);
-                self.right_rows.load(&mut self.right, &self.since);
+            } else if !self.next_key() {
+                break;
             }
-            self.fill(self.at.unwrap_or_default(), out);
         }
         (out.updates.len() > 0).then(|| out.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_trace::BatchBuilder;
+    use alluvium_trace::memory::MemoryBudget;
+    use arrow::array::{ArrayRef, AsArray, Int64Array};
+    use arrow::datatypes::{DataType, Field, Int64Type};
+    use differential_dataflow::trace::Description;
+    use timely::progress::Antichain;
+
+    use super::*;
+
+    fn schema() -> SchemaRef {
+        let number = |name| Field::new(name, DataType::Int64, false);
+        Arc::new(Schema::new(vec![number("key"), number("value")]))
+    }
+
+    /// Rows with these values under one key, each at two times that add up to `weight`.
+    fn rows(values: std::ops::Range<i64>, weight: i64, context: &StateContext) -> Batch<Epoch> {
+        let layout = Layout::keyed(schema(), &[0]).unwrap();
+        let count = values.clone().count();
+        let column = |numbers: Vec<i64>| Arc::new(Int64Array::from(numbers)) as ArrayRef;
+        let columns = vec![column(vec![7; count]), column(values.collect())];
+        let (mut keys, mut encoded) = (Encoded::new(), Encoded::new());
+        layout.encode(&assemble(schema(), columns, count), &mut keys, &mut encoded);
+        let mut encoded: Vec<&[u8]> = encoded.iter().collect();
+        encoded.sort_unstable();
+        let mut builder = BatchBuilder::new(context);
+        for value in encoded {
+            builder.push(keys.get(0), value, &0, weight - 1);
+            builder.push(keys.get(0), value, &1, 1);
+        }
+        let until = |epoch| Antichain::from_elem(epoch);
+        builder.finish(Description::new(until(0), until(2), until(0)))
+    }
+
+    #[test]
+    fn a_key_with_many_rows_on_both_sides_is_joined_in_blocks() {
+        let context = StateContext::new(MemoryBudget::new(1 << 20), None);
+        let most = context.budget().policy().output_batch;
+        let layout = Layout::keyed(schema(), &[0]).unwrap();
+        let both = schema();
+        let spec = Spec::new((&both, &[1]), (&both, &[1]));
+        for fresh in [Fresh::Input0, Fresh::Input1] {
+            // The fresh side has more rows than a block.
+            let (left, right) = match fresh {
+                Fresh::Input0 => (1..3_001, 1..41),
+                Fresh::Input1 => (1..41, 1..3_001),
+            };
+            let batches = |values, weight| vec![rows(values, weight, &context)];
+            let mut tactic = PairTactic { context: context.clone() };
+            let pairs = tactic.prep(batches(left, 2), batches(right, 3), fresh, 1).next();
+            let mut pairs = pairs.unwrap().pop().and_then(|pairs| pairs.take()).unwrap();
+            let mut output = Output::new(spec.clone(), layout.clone(), layout.clone(), &context);
+            let (mut count, mut sum, mut blocks) = (0, 0, 0);
+            while let Some(delta) = pairs.next(&mut output) {
+                assert!(pairs.block.values.bytes().len() <= most + 16);
+                blocks += usize::from(pairs.at.is_some_and(|at| at.0 > 0));
+                let [left, right] =
+                    [0, 1].map(|column| delta.rows.column(column).as_primitive::<Int64Type>());
+                for row in 0..delta.rows.num_rows() {
+                    assert_eq!((delta.weight(row), *delta.time(row)), (6, 1));
+                    sum += left.value(row) * right.value(row);
+                    count += 1;
+                }
+            }
+            assert!(blocks > 1);
+            assert_eq!(count, 3_000 * 40);
+            assert_eq!(sum, (3_000 * 3_001 / 2) * (40 * 41 / 2));
+        }
     }
 }

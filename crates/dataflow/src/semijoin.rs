@@ -45,6 +45,7 @@ pub(crate) fn semijoin<'scope>(
         by,
         wanted,
         matched: Matched::default(),
+        is_followed: false,
         row: Vec::new(),
         history: History::default(),
     };
@@ -55,6 +56,8 @@ struct Semijoin {
     by: Match,
     wanted: Wanted,
     matched: Matched,
+    /// Whether `matched` is about the current key, some of whose rows are done.
+    is_followed: bool,
     row: Vec<u8>,
     history: History,
 }
@@ -95,7 +98,13 @@ impl Matched {
 }
 
 impl PairLogic for Semijoin {
-    fn reduce(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
+    fn reduce(
+        &mut self,
+        key: &[u8],
+        rows: &mut Rows,
+        matches: &mut Rows,
+        output: &mut OutputRows,
+    ) -> bool {
         match self.by {
             Match::SameKey => self.by_key(key, rows, matches, output),
             Match::SameRow => self.by_row(key, rows, matches, output),
@@ -104,42 +113,56 @@ impl PairLogic for Semijoin {
 }
 
 impl Semijoin {
-    fn by_key(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
-        let wanted = self.wanted;
-        // The history of matches is read only if something changes.
-        self.history.clear();
-        rows.changes(key, &mut self.history);
-        matches.changes(key, &mut self.history);
-        if self.history.changes.is_empty() {
-            return;
-        }
-        self.matched.matches.clear();
-        if matches.is_steady(key, &mut self.matched.matches) {
-            self.matched.always(true);
-        } else {
-            self.matched.follow();
-        }
-        let matched = &self.matched;
-        if matched.turns.is_empty() {
-            if wants(wanted, matched.before) {
-                rows.each_change(key, |row, time, weight| {
-                    output.push(key, row, matched.before, time, weight);
-                });
+    fn by_key(
+        &mut self,
+        key: &[u8],
+        rows: &mut Rows,
+        matches: &mut Rows,
+        output: &mut OutputRows,
+    ) -> bool {
+        if !self.is_followed {
+            // The history of matches is read only if something changes.
+            if !rows.has_changes(key) && !matches.has_changes(key) {
+                return true;
             }
-            return;
+            self.matched.matches.clear();
+            if matches.is_steady(key, &mut self.matched.matches) {
+                self.matched.always(true);
+            } else {
+                self.matched.follow();
+            }
         }
-        rows.each_history(key, &mut self.history, |row, history| {
-            replay(wanted, matched, key, row, history, output);
-        });
+        let (wanted, matched) = (self.wanted, &self.matched);
+        let is_done = if !matched.turns.is_empty() {
+            rows.each_history(key, &mut self.history, |row, history| {
+                replay(wanted, matched, key, row, history, output);
+                !output.is_full()
+            })
+        } else if wants(wanted, matched.before) {
+            rows.each_change(key, |row, time, weight| {
+                output.push(key, row, matched.before, time, weight);
+                !output.is_full()
+            })
+        } else {
+            true
+        };
+        self.is_followed = !is_done;
+        is_done
     }
 
-    fn by_row(&mut self, key: &[u8], rows: &mut Rows, matches: &mut Rows, output: &mut OutputRows) {
+    fn by_row(
+        &mut self,
+        key: &[u8],
+        rows: &mut Rows,
+        matches: &mut Rows,
+        output: &mut OutputRows,
+    ) -> bool {
         let wanted = self.wanted;
-        loop {
+        while !output.is_full() {
             let next = match (rows.fresh_row(key), matches.fresh_row(key)) {
                 (Some(row), Some(other)) => row.min(other),
                 (Some(row), None) | (None, Some(row)) => row,
-                (None, None) => return,
+                (None, None) => return true,
             };
             self.row.clear();
             self.row.extend_from_slice(next);
@@ -168,6 +191,7 @@ impl Semijoin {
             self.history.settle();
             replay(wanted, matched, key, row, &self.history, output);
         }
+        false
     }
 }
 

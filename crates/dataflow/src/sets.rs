@@ -88,7 +88,13 @@ struct Weights {
 }
 
 impl PairLogic for Weights {
-    fn reduce(&mut self, key: &[u8], left: &mut Rows, right: &mut Rows, output: &mut OutputRows) {
+    fn reduce(
+        &mut self,
+        key: &[u8],
+        left: &mut Rows,
+        right: &mut Rows,
+        output: &mut OutputRows,
+    ) -> bool {
         for (rows, history) in [(left, &mut self.left), (right, &mut self.right)] {
             history.clear();
             // The key is the whole row, and the value is empty.
@@ -102,7 +108,7 @@ impl PairLogic for Weights {
             let time = match (lefts.first(), rights.first()) {
                 (Some(left), Some(right)) => left.0.min(right.0),
                 (Some(one), None) | (None, Some(one)) => one.0,
-                (None, None) => return,
+                (None, None) => return true,
             };
             for (changes, count) in [(&mut lefts, &mut on_left), (&mut rights, &mut on_right)] {
                 if let Some((&(at, by), later)) = changes.split_first()

@@ -20,6 +20,9 @@ use crate::statement::MOST_COLUMNS;
 /// The largest number of grouping sets of a SELECT.
 const MOST_GROUPING_SETS: usize = 4_096;
 
+/// The largest number of keys that these have together: each is planned with all keys.
+const MOST_GROUPING_KEYS: usize = 100_000;
+
 /// The largest number of relations that a SELECT joins.
 const MOST_RELATIONS: usize = 100;
 
@@ -89,6 +92,9 @@ impl Counts {
         }
         let sets = grouping_sets(&select.group_by);
         within(sets, MOST_GROUPING_SETS, "GROUP BY has at most", "grouping sets", at)?;
+        let all = sets.saturating_mul(keys(&select.group_by));
+        let kind = "keys in all grouping sets together";
+        within(all, MOST_GROUPING_KEYS, "GROUP BY has at most", kind, at)?;
         within(relations(select), MOST_RELATIONS, "a SELECT reads at most", "relations", at)
     }
 
@@ -239,6 +245,18 @@ fn check_call(function: &Function, at: impl Fn() -> Option<Position>) -> Result<
 /// The relations that a SELECT joins, which are planned one above the other.
 pub(super) fn relations(select: &Select) -> usize {
     select.from.iter().map(|relation| 1 + relation.joins.len()).sum()
+}
+
+/// The number of keys to group by, also in lists of grouping sets.
+fn keys(group_by: &GroupByExpr) -> usize {
+    let GroupByExpr::Expressions(groups, _) = group_by else { return 0 };
+    let of_group = |group: &Expr| match group {
+        Expr::Cube(sets) | Expr::Rollup(sets) | Expr::GroupingSets(sets) => {
+            sets.iter().map(Vec::len).sum()
+        }
+        _ => 1,
+    };
+    groups.iter().map(of_group).sum()
 }
 
 /// The number of grouping sets, which multiply if several lists of them are side by side.

@@ -29,7 +29,7 @@ pub(crate) use self::groups::{Groups, Results};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaBuilder, DeltaStream, EncodedDelta};
 use crate::fault::{self, Fault};
-use crate::fuel::Produced;
+use crate::fuel::{Fuel, Produced};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::ErrorRows;
 use crate::overlay::Overlay;
@@ -71,6 +71,7 @@ pub(crate) fn recompute<'scope>(
         pending: Vec::new(),
         slices: Vec::new(),
         charge: context.budget().charge(0),
+        evaluated: 0,
     };
     let key = layout.key_names();
     let stream = if remember {
@@ -97,6 +98,8 @@ struct Recompute<E> {
     slices: Vec<(Epoch, Place)>,
     /// Counts what evaluation decodes.
     charge: Charge,
+    /// The bytes of groups that were evaluated and did not consume fuel yet.
+    evaluated: usize,
 }
 
 /// The results of groups.
@@ -142,8 +145,15 @@ struct Pending {
 }
 
 impl<E: Evaluator> Reduction for Recompute<E> {
-    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output) {
-        for number in 0..changes.len() {
+    fn reduce_all(
+        &mut self,
+        changes: &Changes,
+        first: usize,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
+        fuel: &mut Fuel,
+    ) -> usize {
+        for number in first..changes.len() {
             let key = changes.key(number);
             self.overlay.clear();
             let mut before = Place::Nowhere;
@@ -165,13 +175,20 @@ impl<E: Evaluator> Reduction for Recompute<E> {
             }
             let end = self.slices.len();
             self.pending.push(Pending { key: number, before, end, is_whole: true });
-            if self.is_full() {
+            fuel.consume(std::mem::take(&mut self.evaluated));
+            if self.is_full() || !fuel.is_left() {
                 self.emit(changes, output);
                 self.clear();
+                fuel.consume(std::mem::take(&mut self.evaluated) + output.take_bytes());
+            }
+            if !fuel.is_left() {
+                return number + 1;
             }
         }
         self.emit(changes, output);
         self.clear();
+        fuel.consume(std::mem::take(&mut self.evaluated) + output.take_bytes());
+        changes.len()
     }
 }
 
@@ -225,6 +242,7 @@ impl<E: Evaluator> Recompute<E> {
         if self.groups.len() > 0 {
             // Decoded rows, and encoded results.
             self.charge.set(self.groups.bytes().saturating_mul(2));
+            self.evaluated = self.evaluated.saturating_add(self.groups.bytes());
             self.evaluator.evaluate(&self.groups, &mut self.known.computed);
             self.groups.clear();
             self.charge.set(0);

@@ -15,8 +15,15 @@ use crate::reader::Reader;
 
 /// A reduction of two inputs.
 pub(crate) trait PairLogic: 'static {
-    /// Emits the changes of the output under `key`, of which at least one side has updates.
-    fn reduce(&mut self, key: &[u8], left: &mut Rows, right: &mut Rows, output: &mut OutputRows);
+    /// Emits changes of the output under `key`, of which at least one side has updates, until there are no more or the
+    /// output is full. Returns whether there are no more; if there are, it is called again to continue.
+    fn reduce(
+        &mut self,
+        key: &[u8],
+        left: &mut Rows,
+        right: &mut Rows,
+        output: &mut OutputRows,
+    ) -> bool;
 }
 
 /// Reduces the rows of `left` and `right` under each of their keys.
@@ -93,9 +100,10 @@ impl<L: PairLogic> Reducer<Reader> for Pair<L> {
                 return false;
             }
             let Running { left, right, key } = running;
-            self.logic.reduce(key, left, right, &mut self.output);
-            left.leave(key);
-            right.leave(key);
+            if self.logic.reduce(key, left, right, &mut self.output) {
+                left.leave(key);
+                right.leave(key);
+            }
             fuel.consume(KEY_FUEL + key.len() + self.output.drain().map(&mut emit).sum::<usize>());
         }
         self.output.flush();

@@ -13,16 +13,26 @@ pub(crate) struct History {
     pub(crate) before: i64,
     /// The changes; ascending by time and one for each time once [`History::settle`] was called.
     pub(crate) changes: Vec<(Epoch, i64)>,
+    /// How many changes are added up as they are read: of a million rows there are few times.
+    full: usize,
 }
+
+/// The fewest changes that are added up as they are read.
+const MANY: usize = 4096;
 
 impl History {
     pub(crate) fn clear(&mut self) {
         self.before = 0;
         self.changes.clear();
+        self.full = 0;
     }
 
     /// Adds the updates of the current value of `cursors`; returns whether one is in the interval.
     fn read(&mut self, cursors: &Cursors<Epoch>, interval: Interval) -> bool {
+        if self.changes.len() >= self.full.max(MANY) {
+            self.settle();
+            self.full = 2 * self.changes.len();
+        }
         let known = self.changes.len();
         cursors.updates(|time, weight| {
             if time < interval.lower {
@@ -66,35 +76,41 @@ impl Rows {
         }
     }
 
-    /// Adds the changes of all rows under `key`, which must be the current one, to `history`.
-    pub(crate) fn changes(&mut self, key: &[u8], history: &mut History) {
-        if self.fresh.key() != Some(key) {
-            return;
-        }
-        self.fresh.rewind_vals();
-        while self.fresh.val().is_some() {
-            history.read(&self.fresh, self.interval);
-            self.fresh.step_val();
-        }
-        // Fresh batches have only a part of what was before.
-        history.before = 0;
+    /// Whether a row under `key` changes.
+    pub(crate) fn has_changes(&mut self, key: &[u8]) -> bool {
+        let has = !self.each_change(key, |_, _, _| false);
+        self.rewind(key);
+        has
     }
 
-    /// Calls `visit` with each change of a row under `key`, its time, and its weight.
-    pub(crate) fn each_change(&mut self, key: &[u8], mut visit: impl FnMut(&[u8], Epoch, i64)) {
+    /// Moves back to the first row under `key` with fresh updates.
+    fn rewind(&mut self, key: &[u8]) {
+        if self.fresh.key() == Some(key) {
+            self.fresh.rewind_vals();
+        }
+    }
+
+    /// Calls `visit` with each change of a row under `key`, its time, and its weight, from the current row on, until it
+    /// returns that there is no room for another row. Returns whether there always was.
+    pub(crate) fn each_change(
+        &mut self,
+        key: &[u8],
+        mut visit: impl FnMut(&[u8], Epoch, i64) -> bool,
+    ) -> bool {
         if self.fresh.key() != Some(key) {
-            return;
+            return true;
         }
         let interval = self.interval;
-        self.fresh.rewind_vals();
-        while let Some(value) = self.fresh.val() {
+        let mut has_room = true;
+        while has_room && let Some(value) = self.fresh.val() {
             self.fresh.updates(|time, weight| {
                 if interval.contains(time) {
-                    visit(value, time, weight);
+                    has_room = visit(value, time, weight);
                 }
             });
             self.fresh.step_val();
         }
+        has_room
     }
 
     /// The next row under `key` with fresh updates.
@@ -138,25 +154,28 @@ impl Rows {
         false
     }
 
-    /// Calls `visit` with each row under `key` and its history.
+    /// Calls `visit` with each row under `key` and its history, from the current row on, until it returns that there is no
+    /// room for another row. Returns whether there always was.
     pub(crate) fn each_history(
         &mut self,
         key: &[u8],
         history: &mut History,
-        mut visit: impl FnMut(&[u8], &mut History),
-    ) {
+        mut visit: impl FnMut(&[u8], &mut History) -> bool,
+    ) -> bool {
         if !self.find(key) {
-            return;
+            return true;
         }
-        while let Some(value) = self.all.val() {
+        let mut has_room = true;
+        while has_room && let Some(value) = self.all.val() {
             history.clear();
             history.read(&self.all, self.interval);
             if history.before != 0 || !history.changes.is_empty() {
                 history.settle();
-                visit(value, history);
+                has_room = visit(value, history);
             }
             self.all.step_val();
         }
+        has_room
     }
 
     /// Moves to `key` in all batches; returns whether they have it.

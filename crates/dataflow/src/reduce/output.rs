@@ -55,7 +55,7 @@ impl Output {
     }
 
     /// The bytes of values that were pushed since the last call.
-    pub(super) fn take_bytes(&mut self) -> usize {
+    pub(crate) fn take_bytes(&mut self) -> usize {
         std::mem::take(&mut self.bytes)
     }
 

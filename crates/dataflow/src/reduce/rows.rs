@@ -86,6 +86,11 @@ impl OutputRows {
         }
     }
 
+    /// Whether a delta should be emitted before more is added.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.full.is_empty()
+    }
+
     /// The deltas that are full.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Delta<Epoch>> + '_ {
         self.full.drain(..)

@@ -26,17 +26,39 @@ pub(crate) trait Logic: 'static {
 
 /// A reduction of one input.
 pub(crate) trait Reduction: 'static {
-    /// Emits the changes of the output under all these keys, in order, and finishes each key.
-    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output);
+    /// Emits the changes of the output under these keys, from key number `first` on, in order, and finishes each key. Stops
+    /// when the fuel is used up; returns the number of the next key.
+    fn reduce_all(
+        &mut self,
+        changes: &Changes,
+        first: usize,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
+        fuel: &mut Fuel,
+    ) -> usize;
 }
 
 impl<L: Logic> Reduction for L {
-    fn reduce_all(&mut self, changes: &Changes, prior: &mut Prior<'_>, output: &mut Output) {
-        self.prepare(changes);
-        for key in 0..changes.len() {
+    fn reduce_all(
+        &mut self,
+        changes: &Changes,
+        first: usize,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
+        fuel: &mut Fuel,
+    ) -> usize {
+        if first == 0 {
+            self.prepare(changes);
+        }
+        for key in first..changes.len() {
             self.reduce(changes, key, prior, output);
             output.finish_key(changes.key(key));
+            fuel.consume(output.take_bytes());
+            if !fuel.is_left() {
+                return key + 1;
+            }
         }
+        changes.len()
     }
 }
 
@@ -107,6 +129,8 @@ struct Running {
     interval: Interval,
     time: Epoch,
     changes: Cursors<Epoch>,
+    /// The number of the next key among those that are loaded.
+    next: usize,
     prior_input: Cursors<Epoch>,
     prior_output: Cursors<Epoch>,
 }
@@ -135,17 +159,28 @@ where
         prior_input.prefetch_hint(Cursors::new(fresh.iter().cloned()));
         prior_output.prefetch_hint(Cursors::new(fresh.iter().cloned()));
         let changes = Cursors::scan(fresh);
-        self.running = Some(Running { interval, time, changes, prior_input, prior_output });
+        let next = self.changes.len();
+        self.running = Some(Running { interval, time, changes, next, prior_input, prior_output });
     }
 
     fn advance(&mut self, fuel: &mut Fuel, emit: &mut dyn FnMut(Vec<Batch<Epoch>>)) -> bool {
         let Some(running) = &mut self.running else { return true };
         let mut prior =
             Prior { input: &mut running.prior_input, output: &mut running.prior_output };
-        while self.changes.load(&mut running.changes) {
-            self.reduction.reduce_all(&self.changes, &mut prior, &mut self.output);
-            fuel.consume(self.changes.bytes() + self.output.take_bytes());
-            if !fuel.is_left() && running.changes.key().is_some() {
+        loop {
+            let Self { reduction, changes, output, .. } = self;
+            if running.next == changes.len() {
+                if !changes.load(&mut running.changes) {
+                    break;
+                }
+                running.next = 0;
+            }
+            running.next = reduction.reduce_all(changes, running.next, &mut prior, output, fuel);
+            let has_more = running.next < changes.len();
+            if !has_more {
+                fuel.consume(changes.bytes());
+            }
+            if (has_more || running.changes.key().is_some()) && !fuel.is_left() {
                 return false;
             }
         }

@@ -16,12 +16,14 @@ use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
 use super::*;
-use crate::arrangement::keep;
+use crate::arrangement::{arrange, keep};
 use crate::contents::Contents;
 use crate::delta::{Delta, Times};
 use crate::import::Imports;
 use crate::input::{Input, input};
 use crate::layout::Layout;
+use crate::recompute::{Evaluator, Groups, Results, recompute};
+use crate::semijoin::{Match, Wanted, semijoin};
 
 /// The number of rows under each key, as eight bytes. Counts how often it is called for a batch of keys.
 struct Count(Rc<Cell<usize>>);
@@ -212,5 +214,108 @@ fn a_large_interval_takes_several_activations_and_is_one_batch() {
         }
         assert!(activations > 2, "{activations}");
         assert_eq!((emitted.borrow().len(), updates(batches(&trace)).len()), (1, 20_000));
+    });
+}
+
+/// The bytes that an operator emits in each step until it has passed `epoch`.
+fn emitted_per_step(
+    worker: &mut Worker,
+    bytes: &Cell<usize>,
+    probe: &Handle<Epoch>,
+    epoch: Epoch,
+) -> Vec<usize> {
+    let mut steps = Vec::new();
+    while probe.less_than(&epoch) {
+        worker.step();
+        steps.extend(Some(bytes.take()).filter(|&bytes| bytes > 0));
+    }
+    steps
+}
+
+#[test]
+fn a_key_with_many_rows_is_emitted_in_pieces() {
+    const ROWS: i64 = 50_000;
+    for by in [Match::SameKey, Match::SameRow] {
+        timely::execute_directly(move |worker| {
+            let budget = MemoryBudget::new(4 << 20);
+            let most = budget.policy().activation + 4 * budget.policy().output_batch;
+            let context = StateContext::new(budget, None);
+            let (emitted, count) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+            let probe = Handle::new();
+            let (mut rows, mut matches) = worker.dataflow(|scope| {
+                let layout = Layout::keyed(schema(), &[0]).unwrap();
+                let side = |name| {
+                    let (end, stream) = input(scope, name, &context);
+                    (end, keep(stream, layout.clone(), name, &context))
+                };
+                let ((rows, all), (matches, matching)) = (side("rows"), side("matches"));
+                let shape = Shape::of_rows(schema());
+                let unmatched = semijoin(all, matching, by, Wanted::Unmatched, shape, &context);
+                let (emitted, count) = (Rc::clone(&emitted), Rc::clone(&count));
+                unmatched.probe_with(&probe).sink(Pipeline, "Seen", move |(input, _)| {
+                    input.for_each(|_, delta: &mut Delta<Epoch>| {
+                        emitted.set(emitted.get() + delta.bytes());
+                        let weights = (0..delta.rows.num_rows()).map(|row| delta.weight(row));
+                        count.set(count.get() + weights.sum::<i64>());
+                    });
+                });
+                (rows, matches)
+            });
+            let all: Vec<_> = (0..ROWS).map(|value| (7, value, 1)).collect();
+            send(&mut rows, 1, all.clone());
+            matches.advance_to(2);
+            let steps = emitted_per_step(worker, &emitted, &probe, 2);
+            assert_eq!(count.get(), ROWS);
+            assert!(steps.len() > 10 && steps.iter().all(|&step| step <= most), "{by:?} {steps:?}");
+            // Each row finds its match, and loses it again.
+            send(&mut matches, 2, if by == Match::SameRow { all.clone() } else { all[..1].into() });
+            rows.advance_to(3);
+            let steps = emitted_per_step(worker, &emitted, &probe, 3);
+            assert_eq!(count.get(), 0);
+            assert!(steps.len() > 10 && steps.iter().all(|&step| step <= most), "{by:?} {steps:?}");
+        });
+    }
+}
+
+/// One result for each group, its last row. Counts the rows it is called for.
+struct Last(Rc<Cell<usize>>);
+
+impl Evaluator for Last {
+    fn evaluate(&mut self, groups: &Groups, results: &mut Results) {
+        self.0.set(self.0.get() + groups.rows());
+        for group in 0..groups.len() {
+            let last = groups.rows_of(group).end - 1;
+            results.row(groups.values().nth(last).unwrap());
+            results.end();
+        }
+    }
+}
+
+#[test]
+fn many_groups_are_recomputed_in_pieces() {
+    const GROUPS: i64 = 100;
+    const ROWS: i64 = 1_000;
+    timely::execute_directly(|worker| {
+        let context = StateContext::new(MemoryBudget::new(4 << 20), None);
+        let evaluated = Rc::new(Cell::new(0));
+        let probe = Handle::new();
+        let mut rows = worker.dataflow(|scope| {
+            let (end, stream) = input(scope, "rows", &context);
+            let layout = Layout::keyed(schema(), &[0]).unwrap();
+            let arranged = arrange(stream, &layout, "Rows", &context);
+            let last = Last(Rc::clone(&evaluated));
+            recompute(arranged, last, layout, true, vec!["f".to_owned()], &context)
+                .0
+                .probe_with(&probe);
+            end
+        });
+        let all = (0..GROUPS).flat_map(|group| (0..ROWS).map(move |value| (group, value, 1)));
+        send(&mut rows, 1, all.collect());
+        emitted_per_step(worker, &evaluated, &probe, 2);
+        // One row of each group changes, which are few bytes, and all groups are recomputed.
+        send(&mut rows, 2, (0..GROUPS).map(|group| (group, -1, 1)).collect());
+        let steps = emitted_per_step(worker, &evaluated, &probe, 3);
+        assert_eq!(steps.iter().sum::<usize>() as i64, GROUPS * (ROWS + 1));
+        assert!(steps.iter().all(|&rows| rows as i64 <= 10 * ROWS), "{steps:?}");
     });
 }
