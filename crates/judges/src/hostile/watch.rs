@@ -14,8 +14,9 @@ use super::finding::{Fault, Finding, shortened};
 use super::memory;
 use super::summary::Summary;
 
-/// The time after which a case is ended with its process, in a release build.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time after which a case is ended with its process, in a release build: more than any case is allowed, and one of
+/// 300,000 statements is allowed five minutes.
+const PATIENCE: Duration = Duration::from_secs(360);
 
 /// The resident memory at which a process is ended, for the sake of the machine.
 const MOST_MEMORY: u64 = 4 << 30;
