@@ -122,6 +122,9 @@ fn grouping_sets_are_counted_before_they_are_built() {
         assert_eq!(refusal(&text), "1:1: GROUP BY has at most 4096 grouping sets", "{groups}");
     }
     assert!(statement(&format!("SELECT 1 FROM t GROUP BY CUBE ({})", columns(12))).is_ok());
+    let error = refusal(&format!("SELECT 1 FROM t GROUP BY ROLLUP ({})", columns(316)));
+    assert!(error.ends_with("at most 100000 keys in all grouping sets together"), "{error}");
+    assert!(statement(&format!("SELECT 1 FROM t GROUP BY ROLLUP ({})", columns(315))).is_ok());
 }
 
 #[test]

@@ -60,13 +60,15 @@ impl Instance {
 
     fn open(&self, input: &Input) -> Result<InputReader> {
         let entry = self.writer.catalog.get(&input.table)?;
+        let views = self.writer.catalog.dependents(&input.table).len();
+        let policy = self.context.budget().policy();
         let request = SourceRequest {
             path: input.path.clone(),
             options: input.options.clone(),
             schema: entry.schema.clone(),
             has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
             batch_rows: self.settings.batch_rows,
-            batch_bytes: self.settings.batch_bytes,
+            batch_bytes: policy.portion_for(views),
         };
         let opened = self.connectors.formats.open(&*input.source, &request);
         opened.map_err(|error| named(input, error))

@@ -16,7 +16,7 @@
 //! | [`large_buffer_when_over`](MemoryPolicy::large_buffer_when_over) | 1/64 | | the same while counted memory exceeds its share |
 //! | [`all_buffers_when_over`](MemoryPolicy::all_buffers_when_over) | 1/8 | | each buffer has an equal share of it then, if that is less: many views have hundreds |
 //! | [`queued`](MemoryPolicy::queued) | 1/16 | at least 64 KiB | above it producers wait: rows queue between workers |
-//! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time |
+//! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time, for all views they enter ([`portion_for`](MemoryPolicy::portion_for)) |
 //! | [`refused`](MemoryPolicy::refused) | 1/16 | 64 KiB to 16 MiB | refused rows that are kept to be queried |
 //! | [`group`](MemoryPolicy::group) | 1/8 | 4 MiB more, at most 1 GiB | the rows of a group that is recomputed as a whole |
 //! | [`prefetch`](MemoryPolicy::prefetch) | 1/16 | at most 8 MiB | the most that one prefetch asks a file for |
@@ -95,7 +95,7 @@ impl MemoryPolicy {
             large_buffer_when_over: limit / 64,
             all_buffers_when_over: limit / 8,
             queued: (limit / 16).max(64 * KIB),
-            portion: (limit / 16).clamp(256 * KIB, 16 * MIB),
+            portion: portion(limit, 1),
             refused: (limit / 16).clamp(64 * KIB, 16 * MIB),
             group: (limit / 8).saturating_add(4 * MIB).min(GIB),
             prefetch: (limit / 16).min(8 * MIB),
@@ -107,6 +107,16 @@ impl MemoryPolicy {
             smallest_file: (limit / 256).min(64 * KIB),
         }
     }
+
+    /// The share of [`portion`](Self::portion) if the rows enter this many views, which all hold some of them at once: not
+    /// less than an operator emits each time it runs.
+    pub fn portion_for(&self, views: usize) -> usize {
+        portion(self.limit, views).max(self.activation).min(self.portion)
+    }
+}
+
+fn portion(limit: usize, views: usize) -> usize {
+    (limit / 16 / views.max(1)).clamp(256 * KIB, 16 * MIB)
 }
 
 #[cfg(test)]
@@ -129,5 +139,15 @@ mod tests {
         assert_eq!((policy.activation, policy.output_batch), (MIB, MIB));
         assert_eq!((policy.smallest_file, policy.prefetch), (64 * KIB, 8 * MIB));
         assert_eq!(policy.free_slots, 1 << 30);
+    }
+
+    #[test]
+    fn views_share_a_portion_only_where_memory_is_short() {
+        let portions =
+            |limit| [0, 1, 4, 1000].map(|views| MemoryPolicy::new(limit).portion_for(views));
+        assert_eq!(portions(64 * MIB), [4 * MIB, 4 * MIB, MIB, 512 * KIB]);
+        assert_eq!(portions(GIB), [16 * MIB, 16 * MIB, 16 * MIB, MIB]);
+        assert_eq!(portions(1024 * GIB), [16 * MIB; 4]);
+        assert_eq!(portions(0), [256 * KIB; 4]);
     }
 }
