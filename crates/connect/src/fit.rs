@@ -190,27 +190,77 @@ fn quote(given: &ArrayRef, text: &str) -> String {
 
 /// A type as SQL calls it, with its article.
 pub fn type_name(kind: &DataType) -> String {
+    let name = sql_name(kind);
+    let article = if name.starts_with('I') { "an" } else { "a" };
+    format!("{article} {name}")
+}
+
+fn sql_name(kind: &DataType) -> String {
     match kind {
-        DataType::Boolean => "a BOOLEAN".into(),
-        DataType::Int8 => "a TINYINT".into(),
-        DataType::Int16 => "a SMALLINT".into(),
-        DataType::Int32 => "an INTEGER".into(),
-        DataType::Int64 => "a BIGINT".into(),
-        DataType::UInt8 => "a TINYINT UNSIGNED".into(),
-        DataType::UInt16 => "a SMALLINT UNSIGNED".into(),
-        DataType::UInt32 => "an INTEGER UNSIGNED".into(),
-        DataType::UInt64 => "a BIGINT UNSIGNED".into(),
-        DataType::Float32 => "a REAL".into(),
-        DataType::Float64 => "a DOUBLE".into(),
-        DataType::Utf8 => "a VARCHAR".into(),
-        DataType::Binary => "a BYTEA".into(),
+        DataType::Boolean => "BOOLEAN".into(),
+        DataType::Int8 => "TINYINT".into(),
+        DataType::Int16 => "SMALLINT".into(),
+        DataType::Int32 => "INTEGER".into(),
+        DataType::Int64 => "BIGINT".into(),
+        DataType::UInt8 => "TINYINT UNSIGNED".into(),
+        DataType::UInt16 => "SMALLINT UNSIGNED".into(),
+        DataType::UInt32 => "INTEGER UNSIGNED".into(),
+        DataType::UInt64 => "BIGINT UNSIGNED".into(),
+        DataType::Float32 => "REAL".into(),
+        DataType::Float64 => "DOUBLE".into(),
+        DataType::Utf8 => "VARCHAR".into(),
+        DataType::Binary => "BYTEA".into(),
         DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
-            format!("a DECIMAL({precision}, {scale})")
+            format!("DECIMAL({precision}, {scale})")
         }
-        DataType::Date32 => "a DATE".into(),
-        DataType::Time32(_) | DataType::Time64(_) => "a TIME".into(),
-        DataType::Timestamp(_, None) => "a TIMESTAMP".into(),
-        DataType::Timestamp(_, Some(_)) => "a TIMESTAMP WITH TIME ZONE".into(),
-        other => format!("of type {other}"),
+        DataType::Date32 => "DATE".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "TIME".into(),
+        DataType::Timestamp(_, None) => "TIMESTAMP".into(),
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".into(),
+        DataType::List(element) => format!("{}[]", sql_name(element.data_type())),
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|field| {
+                let (name, kind) = (field.name(), sql_name(field.data_type()));
+                format!("{name} {kind}")
+            });
+            format!("STRUCT({})", fields.collect::<Vec<_>>().join(", "))
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(entry) => {
+                let parts = entry.iter().map(|part| sql_name(part.data_type()));
+                format!("MAP({})", parts.collect::<Vec<_>>().join(", "))
+            }
+            other => other.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::Fields;
+
+    use super::*;
+
+    #[test]
+    fn types_have_their_names_in_sql() {
+        let field = |name, kind| Field::new(name, kind, true);
+        let fields = vec![field("a", DataType::Int32), field("b", DataType::Utf8)];
+        let record = DataType::Struct(Fields::from(fields));
+        let list = DataType::List(Arc::new(field("item", record.clone())));
+        let entries = Field::new_struct(
+            "entries",
+            vec![field("key", DataType::Utf8), field("value", DataType::Date32)],
+            false,
+        );
+        for (kind, expected) in [
+            (DataType::Int32, "an INTEGER"),
+            (DataType::UInt16, "a SMALLINT UNSIGNED"),
+            (record, "a STRUCT(a INTEGER, b VARCHAR)"),
+            (list, "a STRUCT(a INTEGER, b VARCHAR)[]"),
+            (DataType::Map(Arc::new(entries), false), "a MAP(VARCHAR, DATE)"),
+        ] {
+            assert_eq!(type_name(&kind), expected);
+        }
     }
 }
