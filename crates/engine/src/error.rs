@@ -115,6 +115,12 @@ impl From<alluvium_sql::Error> for Error {
 /// An error while a statement runs is one of its data: planning has reported all others.
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
+        if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
+            return Self::data(
+                "the query takes more memory than queries may, a quarter of the memory budget or 64 MiB: \
+                 select fewer rows or columns, aggregate them, or allow more memory",
+            );
+        }
         Self::data(message(&error))
     }
 }

@@ -70,7 +70,7 @@ impl Instance {
         ));
         let catalog = Arc::new(Catalog::default());
         let planner = Arc::new(Planner::new());
-        let query = Arc::new(QueryEngine::default());
+        let query = Arc::new(QueryEngine::new(context.budget().policy().queries));
         let connectors = Connectors::new(sources, sinks, poison.clone(), context.budget());
         Ok(Arc::new(Self {
             definitions: Definitions::new(

@@ -11,12 +11,15 @@ use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::{collect, displayable, execute_stream};
+use datafusion::physical_plan::{displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use tokio::runtime::{Builder, Handle};
@@ -32,21 +35,49 @@ use super::sequence::Sequences;
 use super::{Answer, batch_size};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::transaction::bytes_of;
 
 /// Optimises and runs plans whose scans can be read.
-#[derive(Default)]
 pub(crate) struct QueryEngine {
+    /// The memory for rows that all queries hold together.
+    memory: Arc<dyn MemoryPool>,
     /// Made when first needed: a program without queries starts without it.
     state: OnceLock<SessionState>,
 }
 
 impl QueryEngine {
+    /// An engine whose queries hold at most `bytes` of rows together.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { memory: Arc::new(GreedyMemoryPool::new(bytes)), state: OnceLock::new() }
+    }
+
+    /// Runs a plan. Its result counts among the rows that queries hold, until it is returned.
     pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
+        let held = MemoryConsumer::new("result").register(&self.memory);
+        self.run_holding(plan, |rows| held.try_grow(bytes_of(rows)))
+    }
+
+    /// Runs a plan whose result the engine itself needs, however large.
+    pub(crate) fn run_all(&self, plan: LogicalPlan) -> Result<Answer> {
+        self.run_holding(plan, |_| Ok(()))
+    }
+
+    fn run_holding(
+        &self,
+        plan: LogicalPlan,
+        hold: impl Fn(&RecordBatch) -> std::result::Result<(), DataFusionError> + Send + Sync,
+    ) -> Result<Answer> {
         let state = &*self.state(&plan)?;
         block_on(async {
             let plan = interruptible(state.create_physical_plan(&plan).await?)?;
             let schema = plan.schema();
-            let batches = collect(plan, Arc::new(TaskContext::from(state))).await?;
+            let mut rows = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
+            let mut batches = Vec::new();
+            while let Some(batch) = rows.next().await {
+                let batch = batch?;
+                hold(&batch)?;
+                batches.push(batch);
+            }
             Ok(Answer { schema, batches })
         })
     }
@@ -98,8 +129,15 @@ impl QueryEngine {
             config.options_mut().sql_parser.map_string_types_to_utf8view = false;
             // DataFusion's logical and physical plans disagree on whether `x IS TRUE` can be NULL.
             config.options_mut().execution.skip_physical_aggregate_schema_check = true;
+            let runtime = RuntimeEnvBuilder::new()
+                .with_memory_pool(Arc::clone(&self.memory))
+                .with_disk_manager_builder(
+                    DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+                )
+                .build_arc();
             SessionStateBuilder::new()
                 .with_config(config)
+                .with_runtime_env(runtime.expect("a runtime without files needs nothing"))
                 .with_default_features()
                 .with_optimizer_rules(rules())
                 .with_physical_optimizer_rules(physical_rules())

@@ -88,10 +88,8 @@ impl Reader {
         let plan = self.planner.query(&query, &Scope(&entries))?;
         let files = Files::new();
         let at_least = self.last();
-        self.evaluate(
-            plan,
-            Reading { entries: &entries, files: &files, at_least, transaction: None },
-        )
+        let reading = Reading { entries: &entries, files: &files, at_least, transaction: None };
+        self.query.run_all(self.attach(plan, reading)?)
     }
 
     /// The last committed epoch: a query that begins now sees it, on every handle.

@@ -39,8 +39,13 @@ pub(super) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, u
     (assemble(rows.schema(), columns, rows.num_rows()), all)
 }
 
+/// How much memory rows take, without that of larger batches that they are sliced from.
+pub(crate) fn bytes_of(rows: &RecordBatch) -> usize {
+    rows.columns().iter().map(|column| bytes(column, &column.to_data())).sum()
+}
+
 /// How much memory a column takes, without that of a larger one that it is sliced from.
-pub(super) fn bytes(column: &ArrayRef, array: &ArrayData) -> usize {
+fn bytes(column: &ArrayRef, array: &ArrayData) -> usize {
     array.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
 }
 

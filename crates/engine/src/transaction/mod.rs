@@ -17,6 +17,7 @@ use std::time::SystemTime;
 
 use arrow::array::RecordBatch;
 
+pub(crate) use counted::bytes_of;
 pub(crate) use overlay::Overlay;
 pub(crate) use staged::{Staged, Staging};
 

@@ -57,8 +57,7 @@ impl Rows {
 
     /// How much memory they take, without that of a larger batch that they are sliced from.
     pub(crate) fn bytes(&self) -> usize {
-        let columns = self.in_memory().into_iter().flat_map(RecordBatch::columns);
-        columns.map(|column| counted::bytes(column, &column.to_data())).sum()
+        self.in_memory().map_or(0, counted::bytes_of)
     }
 
     /// The rows, if they are in memory.

@@ -172,3 +172,27 @@ fn a_long_literal_or_row_beside_many_rows_is_read_in_small_batches() {
         assert_eq!(query(&engine, &format!("{count} {source}")), ["2500000000"]);
     }
 }
+
+#[test]
+fn a_query_that_holds_too_much_is_an_error() {
+    let engine = engine(
+        8 * MIB,
+        "CREATE TABLE t (id BIGINT);
+         INSERT INTO t SELECT * FROM range(0, 2500)",
+    );
+    let literal = "x".repeat(100_000);
+    for query in [
+        format!("SELECT id, '{literal}' AS text FROM t"),
+        format!("SELECT id, '{literal}' || id AS text FROM t ORDER BY text LIMIT 2000"),
+        format!("SELECT STRING_AGG('{literal}' || id, '') FROM t GROUP BY id"),
+    ] {
+        let error = engine.query(&query).unwrap_err().to_string();
+        assert!(error.starts_with("the query takes more memory than queries may"), "{error}");
+    }
+    // What is not held may be any amount.
+    let sum =
+        format!("SELECT SUM(OCTET_LENGTH(text)) FROM (SELECT '{literal}' || id AS text FROM t)");
+    assert_eq!(query(&engine, &sum), ["250008890"]);
+    let same = "SELECT COUNT(*) FROM t a JOIN t b USING (id)";
+    assert_eq!(query(&engine, same), ["2500"]);
+}
