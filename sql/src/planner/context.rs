@@ -77,20 +77,17 @@ impl<'a> Context<'a> {
     }
 
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
-    /// grouping sets by [`grouping_sets`](super::grouping_sets), rows of VALUES that
-    /// go into a table by [`literal_rows`](super::literal_rows), [`frame_bounds`](super::frame_bounds), numbers by
-    /// [`numbers`](super::numbers) and some expressions by [`corrections`](super::corrections).
+    /// grouping sets by [`grouping_sets`](super::grouping_sets), [`frame_bounds`](super::frame_bounds), numbers by
+    /// [`numbers`](super::numbers), many rows of VALUES by [`literal_rows`](super::literal_rows), and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
         merged::qualify(&mut statement, self.catalog);
-        let mut plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
-        if into_table {
-            plan = literal_rows::scanned(plan)?;
-        }
+        let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
         lateral::unnest_in_place(plan)
             .and_then(grouping_sets::of_columns)
             .and_then(|plan| numbers::meet(plan, into_table))
+            .and_then(literal_rows::scanned)
             .and_then(frame_bounds::corrected)
             .and_then(corrections::in_plan)
     }

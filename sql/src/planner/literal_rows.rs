@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{Result, ScalarValue};
@@ -66,7 +66,9 @@ fn scan(values: &Values) -> Result<Option<LogicalPlan>> {
     }
     let fields: Vec<Field> = columns
         .iter()
-        .map(|(name, column)| Field::new(*name, column.literals.data_type().clone(), true))
+        .map(|(name, Column { literals, .. })| {
+            Field::new(*name, literals.data_type().clone(), literals.null_count() > 0)
+        })
         .collect();
     let literals = columns.iter().map(|(_, column)| Arc::clone(&column.literals)).collect();
     let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), literals)?;

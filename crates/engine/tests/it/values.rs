@@ -41,6 +41,27 @@ fn a_row_among_many_has_the_values_that_it_has_alone() {
 }
 
 #[test]
+fn many_rows_can_be_queried_and_be_a_view() {
+    // A number meets one with a point, as among few rows.
+    let rows: Vec<String> = (0..100)
+        .map(|n| format!("({n}, 'x{n}', {n}.5, CAST(NULL AS DATE)), ({n}, NULL, 1e3, NULL)"))
+        .collect();
+    let rows = format!("VALUES {}", rows.join(", "));
+    let engine = engine_with(2, &format!("CREATE MATERIALIZED VIEW v AS {rows}"));
+    let from = |source: &str| {
+        query(
+            &engine,
+            &format!(
+                "SELECT SUM(column1), MAX(column2), COUNT(column2), SUM(column3), COUNT(column4)
+                 FROM {source}"
+            ),
+        )
+    };
+    assert_eq!(from(&format!("({rows})")), ["9900 x99 100 105000.0 0"]);
+    assert_eq!(from("v"), from(&format!("({rows})")));
+}
+
+#[test]
 fn one_row_that_cannot_be_converted_refuses_the_statement() {
     let engine = engine_with(1, "CREATE TABLE t (a SMALLINT NOT NULL, b DATE)");
     for (wrong, expected) in [

@@ -27,6 +27,7 @@ use super::expression::{self, Expression};
 use super::prune::prune_nothing;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
+use crate::planner::LiteralRows;
 use crate::planner::context::OPTIONS;
 use crate::planner::refusal::Landmarks;
 use crate::planner::relation::source_of;
@@ -155,6 +156,10 @@ impl Builder<'_> {
         if let Some(source) = scan.source.downcast_ref::<SeriesSource>() {
             let series = IncrementalPlan::series(source.series(), scan.source.schema());
             return Ok(IncrementalPlan::columns(series, &columns)?);
+        }
+        if let Some(source) = scan.source.downcast_ref::<LiteralRows>() {
+            let rows = IncrementalPlan::constant(source.rows().clone());
+            return Ok(IncrementalPlan::columns(rows, &columns)?);
         }
         let Some(source) = source_of(scan.source.as_ref()) else {
             return self.refuse("this relation");
