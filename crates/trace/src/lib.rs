@@ -43,6 +43,7 @@ pub mod schedule;
 pub mod spine;
 pub mod time;
 pub mod trace;
+pub mod typed;
 
 mod fences;
 mod page_reader;
