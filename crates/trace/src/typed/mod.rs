@@ -31,8 +31,8 @@
 //! timely::execute(timely::Config::process(2), move |worker| {
 //!     // All workers share the budget and the folder.
 //!     context::enter(state.for_worker(Arc::default()));
+//!     let index = worker.index() as u64;
 //!     worker.dataflow::<u64, _, _>(|scope| {
-//!         let index = worker.index() as u64;
 //!         let orders = scope.new_collection_from((0..100).map(move |n| (n % 7, index))).1;
 //!         let names = scope.new_collection_from((0..7).map(|n| (n, format!("number {n}")))).1;
 //!         let (orders, names) = (orders.arrange_typed(), names.arrange_typed());

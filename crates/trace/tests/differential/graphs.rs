@@ -48,7 +48,7 @@ fn random_graph(nodes: u32, edges: usize, rounds: usize, replaced: usize) -> His
 /// Files of many pages, merged while the program iterates.
 #[test]
 fn large_graphs_with_little_memory_have_the_same_answers() {
-    let history = random_graph(3_000, 6_000, 4, 50);
+    let history = random_graph(3_000, 6_000, 2, 20);
     let state = with_memory(256 << 10);
     let setting = Setting { workers: 2, state: state.clone() };
     assert_eq!(run(BFS, &history, &setting), run(PLAIN_BFS, &history, &setting));

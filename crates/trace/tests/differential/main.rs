@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod failures;
 mod graphs;
 mod operators;
 #[path = "../../examples/graphs/programs.rs"]
