@@ -9,11 +9,13 @@
 //! a name, which is stored and never needed.
 
 use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use alluvium_storage::{Scratch, Storage};
+use alluvium_trace::Failure;
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::typed::{ArrangeTyped, Codec, DistinctTyped, TypedArrangement};
 use differential_dataflow::VecCollection;
@@ -52,7 +54,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let guards = timely::execute(Config::process(workers), move |worker| {
         // From here on, the budget counts the state of this worker.
         context::enter(state.for_worker(Arc::default()));
-        follow_roads(worker, places, &shared);
+        let followed = catch_unwind(AssertUnwindSafe(|| follow_roads(worker, places, &shared)));
+        if let Err(caught) = followed {
+            // The other workers would wait for this one.
+            eprintln!("{}", Failure::reason(&*caught).unwrap_or("a worker has panicked"));
+            Scratch::remove_all();
+            std::process::exit(1);
+        }
     })?;
     guards.join().into_iter().collect::<Result<Vec<()>, String>>()?;
 
