@@ -327,10 +327,17 @@ impl<T: PageTime> RowBuffer<T> {
 
 /// These times, each once, in ascending order.
 fn ascending<T: PageTime>(times: impl Iterator<Item = T>) -> Vec<T> {
-    let mut times: Vec<T> = times.collect();
-    times.sort_unstable();
-    times.dedup();
-    times
+    let mut ascending: Vec<T> = Vec::new();
+    for time in times {
+        if ascending.last() != Some(&time) {
+            ascending.push(time);
+        }
+    }
+    ascending.sort_unstable();
+    ascending.dedup();
+    // There are as many lists as runs, and nobody counts them.
+    ascending.shrink_to_fit();
+    ascending
 }
 
 /// A description for updates of any time.
@@ -342,4 +349,16 @@ fn all_times<T: PageTime>() -> Description<T> {
 #[inline]
 fn length(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("a key or a value is longer than four gigabytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_times_takes_no_more_than_its_times() {
+        let times = ascending((0..10_000_u64).map(|number| 3 - number / 1_000 % 4));
+        assert_eq!(times, [0, 1, 2, 3]);
+        assert!(times.capacity() < 10);
+    }
 }

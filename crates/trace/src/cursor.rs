@@ -57,6 +57,19 @@ impl<T: PageTime> Cursor<T> {
         Some(page.key(self.key))
     }
 
+    /// The page and the number of the current key; `None` past the last one.
+    #[inline]
+    pub(crate) fn key_place(&self) -> Option<(usize, usize)> {
+        self.pages.get(self.key_page)?;
+        Some((self.key_page, self.key))
+    }
+
+    /// The page and the number of the current value; `None` past the last one of the current key.
+    #[inline]
+    pub(crate) fn val_place(&self) -> Option<(usize, usize)> {
+        (!self.values.is_empty()).then_some((self.page, self.values.start))
+    }
+
     /// Moves to the next key.
     pub fn step_key(&mut self) {
         let Some(key) = self.key() else {
@@ -186,6 +199,11 @@ impl<T: PageTime> Cursor<T> {
             values = more;
         }
         self.go_to(page, values);
+    }
+
+    /// Moves back to the first key. Not for a cursor that scans.
+    pub(crate) fn rewind_keys(&mut self) {
+        self.place(0, 0);
     }
 
     /// Moves back to the first value of the current key.

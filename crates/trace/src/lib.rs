@@ -16,10 +16,12 @@
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
 //! - [`spine`] and [`null_trace`]: the traces, with a history of batches and without; [`trace`]: what they share;
 //! - [`metrics`]: what each spine holds;
-//! - [`failure`]: state that cannot be read or written.
+//! - [`failure`]: state that cannot be read or written;
+//! - [`typed`]: typed keys and values, for programs of differential-dataflow.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
-//! drivers, and tactics written for them, work on this state directly.
+//! drivers, and tactics written for them, work on this state directly. A program that uses differential-dataflow without
+//! Alluvium starts with [`typed`], and with `docs/guide/differential.md`.
 //!
 //! For tests there are [`fault`], which makes deliberate mistakes, and [`schedule`], which varies the timing of merges.
 //! Timing must not change any result.
@@ -43,6 +45,7 @@ pub mod schedule;
 pub mod spine;
 pub mod time;
 pub mod trace;
+pub mod typed;
 
 mod fences;
 mod page_reader;
@@ -64,3 +67,7 @@ pub use schedule::{Merging, Pace, Schedule};
 pub use spine::{Spine, Version, Waker};
 pub use time::{Epoch, PageTime};
 pub use trace::StateTrace;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/differential.md")]
+struct Guide;

@@ -88,8 +88,8 @@ fn a_weight_that_overflows_is_an_error() {
 #[test]
 fn a_time_is_loaded_as_it_was_stored() {
     let mut lanes = [0; 2];
-    Product::new(3, u64::MAX).store(&mut lanes);
-    assert_eq!(Product::load(&lanes), Product::new(3, u64::MAX));
+    Product::new(3u64, u64::MAX).store(&mut lanes);
+    assert_eq!(Product::load(&lanes), Product::new(3u64, u64::MAX));
 }
 
 #[test]

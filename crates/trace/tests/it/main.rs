@@ -4,6 +4,7 @@
 
 mod batch;
 mod buffer;
+mod codec;
 mod cursor;
 mod cursors;
 mod erratic;
@@ -20,3 +21,4 @@ mod outcome;
 mod page;
 mod reference;
 mod spine;
+mod typed_cursor;
