@@ -18,5 +18,6 @@ mod metrics;
 mod null_trace;
 mod outcome;
 mod page;
+mod pins;
 mod reference;
 mod spine;
