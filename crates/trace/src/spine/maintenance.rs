@@ -70,13 +70,14 @@ impl<T: PageTime> Spine<T> {
         self.context.compaction().is_none() || self.waker.any_thread().is_none()
     }
 
-    /// Does slices of jobs that nobody else does, if the worker has nothing else to do.
+    /// Does slices of jobs that nobody else does, if the worker has nothing else to do or too much is waiting in all.
     pub(super) fn tick(&mut self) {
         let is_due = self.waker.is_missing() || self.waker.is_due();
         if self.jobs.is_empty() || !is_due || self.context.is_closing() {
             return;
         }
-        if self.context.compaction().is_none() && !self.context.is_busy() {
+        let must_go_on = self.context.budget().is_nearly_overindebted();
+        if self.context.compaction().is_none() && (!self.context.is_busy() || must_go_on) {
             self.jobs.iter().for_each(|job| job.advance(self.tick));
             self.tick = LAST_TICK.min(2 * self.tick);
         }
@@ -162,7 +163,7 @@ impl<T: PageTime> Spine<T> {
         let is_critical = budget.is_critical();
         let has_head_start = self.context.compaction().is_some() && !budget.is_indebted();
         for job in &self.jobs {
-            match is_critical {
+            match is_critical || budget.is_overindebted() {
                 true => job.complete(),
                 false => job.keep_pace(has_head_start),
             }

@@ -6,6 +6,7 @@ mod batch;
 mod buffer;
 mod cursor;
 mod cursors;
+mod debt;
 mod erratic;
 mod failures;
 mod file;
