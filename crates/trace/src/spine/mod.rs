@@ -47,6 +47,7 @@ use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
 use self::policy::Policy;
+pub(crate) use self::policy::Reason;
 use self::running::Running;
 pub use self::version::Version;
 pub use self::waker::Waker;

@@ -52,6 +52,10 @@ impl<T> Shape for Layer<T> {
     fn is_file(&self) -> bool {
         self.batch.is_file()
     }
+
+    fn seeks(&self) -> u64 {
+        self.batch.seeks()
+    }
 }
 
 impl<T> Default for Version<T> {

@@ -14,8 +14,8 @@ use crate::reference::{at, contents_of};
 
 const MIB: usize = 1 << 20;
 
-/// The rows of an epoch, and the bytes of their values: two MiB, which take no time to sort.
-const ROWS: u64 = 256;
+/// The rows of an epoch, and the bytes of their values: a MiB, which takes no time to sort.
+const ROWS: u64 = 128;
 const VALUE: usize = 8 << 10;
 
 /// A budget with which the limit of what waits is at its lowest.
@@ -55,13 +55,13 @@ fn in_slices(context: &StateContext) -> StateContext {
     context.with_schedule(Schedule { pace: Pace::InSlices, ..Schedule::default() })
 }
 
-/// Lets spines owe a merge of four files each, one after the other, and come to rest.
+/// Lets spines owe a merge of eight files each, one after the other, and come to rest.
 fn many_spines_owe(context: &StateContext, spines: usize) -> (usize, Vec<Spine<Epoch>>) {
     let budget = context.budget();
     let mut most = 0;
     let spines = (0..spines).map(|_| {
         let mut spine = Spine::in_context(context);
-        for epoch in 0..4 {
+        for epoch in 0..8 {
             insert(&mut spine, context, epoch);
             most = most.max(budget.debt());
             assert!(budget.debt() <= budget.policy().most_debt, "{} bytes wait", budget.debt());
@@ -86,7 +86,7 @@ fn what_waits_in_all_spines_is_bounded_though_nobody_does_the_jobs() {
         // Those that came too late have done their merges themselves.
         let owing = spines.iter().filter(|spine| !spine.is_settled()).count();
         assert!((6..=8).contains(&owing), "{owing} of 12 spines owe a merge");
-        assert!(spines.iter().all(|spine| rows(spine, 4) as u64 == 4 * ROWS));
+        assert!(spines.iter().all(|spine| rows(spine, 8) as u64 == 8 * ROWS));
         drop(spines);
         assert_eq!(context.budget().debt(), 0);
     }
@@ -131,12 +131,12 @@ fn where_all_limits_are_at_their_lowest_nobody_waits_for_ever() {
 /// Fills ten spines in turn, and lets them end their merges.
 fn work_of_a_worker(context: &StateContext, worker: u64) {
     let mut spines: Vec<_> = (0..10).map(|_| Spine::in_context(context)).collect();
-    for epoch in 0..5 {
+    for epoch in 0..9 {
         spines.iter_mut().for_each(|spine| insert(spine, context, epoch));
     }
     // As those of an engine that ends, some are dropped before their merges are over.
     spines.truncate(6 + worker as usize);
     for spine in &spines {
-        assert_eq!(rows(spine, 5) as u64, 5 * ROWS);
+        assert_eq!(rows(spine, 9) as u64, 9 * ROWS);
     }
 }

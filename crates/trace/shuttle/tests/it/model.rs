@@ -14,8 +14,8 @@ use timely::progress::Antichain;
 /// The bytes of a row's value: a slice of a pool is 256 KiB.
 const VALUE: usize = 4 << 10;
 
-/// The rows of an epoch: a merge of two epochs has three slices.
-pub const ROWS: u64 = 80;
+/// The rows of an epoch: a merge of four epochs has some slices.
+pub const ROWS: u64 = 50;
 
 /// Runs a test in many orders: random ones, and some with few switches at random places.
 pub fn in_many_orders(test: impl Fn() + Copy + Send + Sync + 'static) {

@@ -37,7 +37,7 @@ fn a_spine_that_is_dropped_while_slices_run_leaves_nothing() {
         let storage = Arc::new(MemoryStorage::new());
         let (context, pool) = with_pool(4 << 20, Some(storage), 1);
         let mut spine = Spine::in_context(&context);
-        (0..2).for_each(|epoch| insert(&mut spine, &context, epoch));
+        (0..4).for_each(|epoch| insert(&mut spine, &context, epoch));
         shuttle::thread::yield_now();
         drop(spine);
         assert_eq!(context.budget().debt(), 0);
@@ -53,12 +53,12 @@ fn where_memory_is_short_the_owner_completes_what_others_have_begun() {
     in_many_orders(|| {
         let (context, pool) = with_pool(1 << 20, Some(Arc::new(MemoryStorage::new())), 1);
         let mut spine = Spine::in_context(&context);
-        for epoch in 0..6 {
+        for epoch in 0..9 {
             insert(&mut spine, &context, epoch);
             let is_critical = context.budget().used() > context.budget().policy().critical;
             assert!(spine.is_settled() || !is_critical, "a job is left at {epoch}");
         }
-        assert_eq!(rows(&spine), (6 * ROWS as i64, 6 * ROWS as usize));
+        assert_eq!(rows(&spine), (9 * ROWS as i64, 9 * ROWS as usize));
         drop(spine);
         pool.close();
         assert_eq!((context.budget().used(), context.budget().files()), (0, 0));

@@ -33,7 +33,7 @@ fn a_job_that_is_done_wakes_its_owner() {
     assert!(woken > 50, "most often the owner waits before the job is done: {woken}");
 }
 
-/// Lets a spine merge two epochs. How often its operator ran meanwhile.
+/// Lets a spine merge four epochs. How often its operator ran meanwhile.
 fn own_a_spine(worker: &mut Worker, context: &StateContext) -> usize {
     let runs = Rc::new(Cell::new(0));
     let spine = Rc::new(RefCell::new(Spine::<Epoch>::in_context(context)));
@@ -56,12 +56,12 @@ fn own_a_spine(worker: &mut Worker, context: &StateContext) -> usize {
     for _ in 0..5 {
         worker.step();
     }
-    (0..2).for_each(|epoch| insert(&mut spine.borrow_mut(), context, epoch));
+    (0..4).for_each(|epoch| insert(&mut spine.borrow_mut(), context, epoch));
     let before = runs.get();
     while !spine.borrow().is_settled() {
         shuttle::thread::yield_now();
         worker.step();
     }
-    assert_eq!(rows(&spine.borrow()), (2 * ROWS as i64, 2 * ROWS as usize));
+    assert_eq!(rows(&spine.borrow()), (4 * ROWS as i64, 4 * ROWS as usize));
     runs.get() - before
 }
