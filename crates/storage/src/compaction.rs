@@ -4,8 +4,10 @@
 //! are. The owner may do a slice itself at any time, cancel the job, and take its result.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Work that is done in slices.
 pub trait Work: Send {
@@ -17,7 +19,7 @@ pub trait Work: Send {
     /// Called once, when others can see that the work is done.
     fn finish(&mut self) {}
 
-    /// Releases everything. Nothing more is asked of the work.
+    /// Releases everything. No more slices are asked of the work. May be called again.
     fn release(&mut self);
 }
 
@@ -89,7 +91,7 @@ impl<W: Work + ?Sized> Job<W> {
 
     /// Whether nothing more is to be done, because there is a result or nobody wants one.
     pub fn is_settled(&self) -> bool {
-        self.is_done() || self.is_cancelled.load(Ordering::Acquire)
+        self.is_done() || self.is_cancelled()
     }
 
     /// Goes on for about `bytes` bytes of input, once a slice that another thread does is over. Nothing happens once it is
@@ -100,21 +102,21 @@ impl<W: Work + ?Sized> Job<W> {
             return settled;
         }
         let mut work = self.work();
-        if self.is_done() {
-            return settled;
-        }
         let slice = match self.is_settled() {
             true => settled,
             false => work.slice(bytes),
         };
         self.progress.fetch_add(slice.bytes, Ordering::Relaxed);
-        if self.is_settled() {
-            work.release();
-            return settled;
-        }
-        if slice.is_done {
+        if slice.is_done && !self.is_settled() {
             self.is_done.store(true, Ordering::Release);
             work.finish();
+        }
+        drop(work);
+        // Who cancels it meanwhile leaves the rest to whoever has the lock.
+        fence(Ordering::SeqCst);
+        if self.is_cancelled() {
+            self.release();
+            return settled;
         }
         slice
     }
@@ -122,6 +124,16 @@ impl<W: Work + ?Sized> Job<W> {
     /// Ends it without a result. What it holds is released at once, or when the slice ends that another thread is doing.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+        self.release();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Releases what the work holds, unless another thread has the lock: that one comes here when it has let go.
+    fn release(&self) {
         if let Ok(mut work) = self.work.try_lock() {
             work.release();
         }

@@ -57,6 +57,7 @@ pub mod temporary;
 mod heap;
 mod mapped;
 mod name;
+mod sync;
 
 pub use blob::{Advice, Blob};
 pub use compaction::{Compaction, Job, Slice, Work};

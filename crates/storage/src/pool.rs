@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::Arc;
 
 use crate::compaction::{Compaction, Job, Work};
+use crate::sync::thread::{Builder, JoinHandle};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How many bytes of input a thread goes through before it looks for the most urgent job again.
 const SLICE: u64 = 256 << 10;
@@ -170,7 +171,7 @@ impl Owner {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
     use crate::compaction::Slice;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_storage::Blob;
 use differential_dataflow::trace::{BatchReader, Description};
@@ -33,6 +34,8 @@ struct Contents {
     retractions: usize,
     bytes: usize,
     limits: PageLimits,
+    /// How often readers have sought a key in it.
+    seeks: AtomicU64,
 }
 
 /// Where the pages are.
@@ -67,6 +70,16 @@ impl<T> Batch<T> {
     /// The number of updates with negative weights.
     pub(crate) fn retractions(&self) -> usize {
         self.contents.retractions
+    }
+
+    /// How often readers that have let go of it have sought a key in it. Batches that share their pages share the count.
+    pub(crate) fn seeks(&self) -> u64 {
+        self.contents.seeks.load(Ordering::Relaxed)
+    }
+
+    /// Counts seeks of a reader.
+    pub(crate) fn add_seeks(&self, seeks: u64) {
+        self.contents.seeks.fetch_add(seeks, Ordering::Relaxed);
     }
 
     /// Whether there are no updates.
@@ -155,6 +168,7 @@ impl<T> Batch<T> {
             place: Place::Heap(pages),
             fences,
             limits,
+            seeks: AtomicU64::new(0),
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
@@ -172,6 +186,7 @@ impl<T> Batch<T> {
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),
             place: Place::File(pages.shared()),
             limits,
+            seeks: AtomicU64::new(0),
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }

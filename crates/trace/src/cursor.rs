@@ -28,6 +28,16 @@ pub struct Cursor<T> {
     /// The current value and those of the same key behind it, on that page; empty when there are no more
     /// values of the key.
     values: Range<usize>,
+    /// How often it has moved to a key that was sought.
+    seeks: u64,
+}
+
+impl<T> Drop for Cursor<T> {
+    fn drop(&mut self) {
+        if self.seeks > 0 {
+            self.pages.batch().add_seeks(self.seeks);
+        }
+    }
 }
 
 impl<T: PageTime> Cursor<T> {
@@ -45,7 +55,8 @@ impl<T: PageTime> Cursor<T> {
     }
 
     fn over(pages: PageReader<T>, since: T) -> Self {
-        let mut cursor = Cursor { pages, since, key_page: 0, key: 0, page: 0, values: 0..0 };
+        let mut cursor =
+            Cursor { pages, since, key_page: 0, key: 0, page: 0, values: 0..0, seeks: 0 };
         cursor.rewind_vals();
         cursor
     }
@@ -97,6 +108,7 @@ impl<T: PageTime> Cursor<T> {
             Some(current) if current < key => {}
             _ => return,
         }
+        self.seeks += 1;
         let pages = &self.pages;
         let from = self.key_on(self.page);
         let here = pages.page(self.page).seek_key(from, key);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::memory::StateContext;
+use crate::spine::Reason;
 
 /// What a spine is for, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,14 @@ pub struct SpineMetrics {
     pub batches: u64,
     /// The number of merges.
     pub merges: u64,
+    /// How many merges were chosen because look-ups had paid for them, by seeking keys in several batches: where they are
+    /// the most, the spine is kept in few batches.
+    pub merges_for_reads: u64,
+    /// How many merges were chosen because enough of the updates might cancel.
+    pub merges_for_churn: u64,
+    /// How often look-ups have sought a key in a batch, as counted when the batches changed last. A look-up counts once for
+    /// each batch.
+    pub seeks: u64,
     /// The bytes of all batches that were inserted.
     pub inserted: u64,
     /// The bytes that merges and moves to files have written.
@@ -73,6 +82,11 @@ struct Counters {
     disk: AtomicU64,
     batches: AtomicU64,
     merges: AtomicU64,
+    merges_for_reads: AtomicU64,
+    merges_for_churn: AtomicU64,
+    /// The seeks in batches that were replaced, and in those that are there.
+    past_seeks: AtomicU64,
+    present_seeks: AtomicU64,
     inserted: AtomicU64,
     written: AtomicU64,
     jobs: AtomicU64,
@@ -89,6 +103,10 @@ impl Metrics {
             disk: counters.disk.load(Ordering::Relaxed),
             batches: counters.batches.load(Ordering::Relaxed),
             merges: counters.merges.load(Ordering::Relaxed),
+            merges_for_reads: counters.merges_for_reads.load(Ordering::Relaxed),
+            merges_for_churn: counters.merges_for_churn.load(Ordering::Relaxed),
+            seeks: counters.past_seeks.load(Ordering::Relaxed)
+                + counters.present_seeks.load(Ordering::Relaxed),
             inserted: counters.inserted.load(Ordering::Relaxed),
             written: counters.written.load(Ordering::Relaxed),
             jobs: counters.jobs.load(Ordering::Relaxed),
@@ -135,6 +153,25 @@ impl Open {
     /// Counts bytes that a merge or a move to a file has written.
     pub(crate) fn written(&self, bytes: usize) {
         self.counters.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a merge that begins, if it is for another reason than sizes.
+    pub(crate) fn chosen(&self, reason: Reason) {
+        match reason {
+            Reason::Size => {}
+            Reason::Reads => _ = self.counters.merges_for_reads.fetch_add(1, Ordering::Relaxed),
+            Reason::Churn => _ = self.counters.merges_for_churn.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Counts seeks in batches that are replaced.
+    pub(crate) fn sought(&self, seeks: u64) {
+        self.counters.past_seeks.fetch_add(seeks, Ordering::Relaxed);
+    }
+
+    /// Sets how many seeks there were in the batches that are there.
+    pub(crate) fn set_seeks(&self, seeks: u64) {
+        self.counters.present_seeks.store(seeks, Ordering::Relaxed);
     }
 
     /// Counts a merge.

@@ -27,6 +27,11 @@ impl<T> PageReader<T> {
         PageReader { batch, scan }
     }
 
+    /// The batch.
+    pub(crate) fn batch(&self) -> &Batch<T> {
+        &self.batch
+    }
+
     /// The page of this number, if there is one.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&Page> {

@@ -1,5 +1,6 @@
 //! The memory budget of an engine: an account that counts, and a policy that says what is too much.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -112,7 +113,7 @@ impl MemoryBudget {
         self.used() > self.policy().critical
     }
 
-    /// The bytes that jobs of all spines have to merge.
+    /// The bytes that jobs of all spines have to merge, as far as their owners know.
     pub fn debt(&self) -> usize {
         self.shared.account.debt().load(Ordering::Relaxed)
     }
@@ -122,10 +123,20 @@ impl MemoryBudget {
         self.debt() > self.policy().debt
     }
 
+    /// Whether it is so much that jobs should not wait any longer.
+    pub(crate) fn is_overindebted(&self) -> bool {
+        self.debt() > self.policy().most_debt
+    }
+
+    /// Whether it is so much that jobs should not wait for a worker that has nothing else to do.
+    pub(crate) fn is_nearly_overindebted(&self) -> bool {
+        self.debt() > self.policy().most_debt / 2
+    }
+
     /// Counts the input of a job, which moves it to a file or else merges it, until the result is dropped.
     pub(crate) fn owe(&self, bytes: usize, is_spill: bool) -> Debt {
-        let debt = Debt { budget: self.clone(), bytes, is_spill };
-        debt.counter().fetch_add(bytes, Ordering::Relaxed);
+        let debt = Debt { budget: self.clone(), bytes: Cell::new(0), is_spill };
+        debt.set(bytes);
         debt
     }
 
@@ -201,15 +212,25 @@ impl MemoryBudget {
     }
 }
 
-/// The bytes of a job's input, which leave the account when this is dropped.
+/// The bytes of a job's input that it has not gone through, which leave the account when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Debt {
     budget: MemoryBudget,
-    bytes: usize,
+    bytes: Cell<usize>,
     is_spill: bool,
 }
 
 impl Debt {
+    /// Counts `bytes` instead of what was counted before.
+    pub(crate) fn set(&self, bytes: usize) {
+        let before = self.bytes.replace(bytes);
+        if bytes < before {
+            self.counter().fetch_sub(before - bytes, Ordering::Relaxed);
+        } else {
+            self.counter().fetch_add(bytes - before, Ordering::Relaxed);
+        }
+    }
+
     fn counter(&self) -> &AtomicUsize {
         let account = &self.budget.shared.account;
         if self.is_spill { account.spilling() } else { account.debt() }
@@ -218,7 +239,7 @@ impl Debt {
 
 impl Drop for Debt {
     fn drop(&mut self) {
-        self.counter().fetch_sub(self.bytes, Ordering::Relaxed);
+        self.set(0);
     }
 }
 

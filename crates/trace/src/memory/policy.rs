@@ -9,6 +9,7 @@
 //! | [`counted`](MemoryPolicy::counted) | 3/4 | | above it spines move batches to files, and new batches are built there |
 //! | [`critical`](MemoryPolicy::critical) | 13/16 | | above it spines finish merges and moves to files before they go on |
 //! | [`debt`](MemoryPolicy::debt) | 1/2 | 16 MiB to 4 GiB | above it workers take part in merges from their beginning |
+//! | [`most_debt`](MemoryPolicy::most_debt) | 16 | 64 MiB to 64 GiB | inputs wait there: workers do merges before they go on; from half of it on, also those of spines that rest |
 //! | [`pressure`](MemoryPolicy::pressure) | 1/3 | | when first passed, the program may ask its allocator to release early |
 //! | [`resident`](MemoryPolicy::resident) | 1/8 | | above it mapped files are evicted, those with most resident pages first |
 //! | [`resident_after_eviction`](MemoryPolicy::resident_after_eviction) | 1/16 | | where that eviction stops |
@@ -41,6 +42,9 @@ pub struct MemoryPolicy {
     pub critical: usize,
     /// Bytes that jobs have to merge, above which workers take part from the beginning.
     pub debt: usize,
+    /// Bytes that jobs have to merge, which are not exceeded. Much more than the limit: state in files can be many times
+    /// as large, and whoever merges the larger part of it owes all of that in the beginning.
+    pub most_debt: usize,
     /// Counted memory at which the program is called, once, to ask its allocator to release early.
     pub pressure: usize,
     /// Pages of mapped files that may be resident.
@@ -91,6 +95,7 @@ impl MemoryPolicy {
             counted: limit - limit / 4,
             critical: limit - limit / 16 * 3,
             debt: (limit / 2).clamp(16 * MIB, 4 * GIB),
+            most_debt: limit.saturating_mul(16).clamp(64 * MIB, 64 * GIB),
             pressure: limit / 3,
             resident: limit / 8,
             resident_after_eviction: limit / 16,

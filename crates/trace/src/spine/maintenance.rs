@@ -9,6 +9,7 @@ use timely::PartialOrder;
 
 use super::Spine;
 use super::job::MergeJob;
+use super::policy::Reason;
 use super::running::{self, Running};
 use super::version::Layer;
 use super::work::Task;
@@ -70,26 +71,32 @@ impl<T: PageTime> Spine<T> {
         self.context.compaction().is_none() || self.waker.any_thread().is_none()
     }
 
-    /// Does slices of jobs that nobody else does, if the worker has nothing else to do.
+    /// Does slices of jobs that nobody else does, if the worker has nothing else to do or too much is waiting in all.
     pub(super) fn tick(&mut self) {
         let is_due = self.waker.is_missing() || self.waker.is_due();
         if self.jobs.is_empty() || !is_due || self.context.is_closing() {
             return;
         }
-        if self.context.compaction().is_none() && !self.context.is_busy() {
+        let must_go_on = self.context.budget().is_nearly_overindebted();
+        if self.context.compaction().is_none() && (!self.context.is_busy() || must_go_on) {
             self.jobs.iter().for_each(|job| job.advance(self.tick));
             self.tick = LAST_TICK.min(2 * self.tick);
         }
     }
 
-    /// Merges layers until their sizes are in proportion, apart from those that jobs have.
+    /// Merges layers until their sizes are in proportion, and those that look-ups have paid for, apart from those that jobs
+    /// have.
     fn merge_by_size(&mut self) {
         for part in running::free(&self.jobs, self.version.open().len()) {
-            let mut end = part.end;
-            while let Some(range) = self.policy.by_size(&self.version.open()[part.start..end]) {
-                let range = part.start + range.start..part.start + range.end;
+            let (start, mut end) = (part.start, part.end);
+            if let Some(range) = self.policy.by_reads(&self.version.open()[part]) {
+                end = start + range.start;
+                self.merge(end..start + range.end, Reason::Reads);
+            }
+            while let Some(range) = self.policy.by_size(&self.version.open()[start..end]) {
+                let range = start + range.start..start + range.end;
                 end = range.start;
-                self.merge(range);
+                self.merge(range, Reason::Size);
             }
         }
     }
@@ -114,13 +121,13 @@ impl<T: PageTime> Spine<T> {
             self.is_churn_due = true;
             return;
         }
-        self.merge(0..count);
+        self.merge(0..count, Reason::Churn);
         // What is left may be small beside the layers that logical compaction has not passed.
         self.merge_by_size();
     }
 
     /// Replaces these open layers, of which there is at least one, by one: now or when the job is done.
-    fn merge(&mut self, range: Range<usize>) {
+    fn merge(&mut self, range: Range<usize>, reason: Reason) {
         let layers = &self.version.open()[range.clone()];
         let fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
         let inputs = layers.iter().map(|layer| layer.batch.clone()).collect();
@@ -130,6 +137,7 @@ impl<T: PageTime> Spine<T> {
             self.install(range, Layer { batch, fresh });
             return;
         }
+        self.counters.chosen(reason);
         // Whatever can cancel will.
         let fresh = if range.start == 0 && job.passes_all() { 0 } else { fresh };
         self.begin(range, fresh, Task::Merge(job));
@@ -162,7 +170,7 @@ impl<T: PageTime> Spine<T> {
         let is_critical = budget.is_critical();
         let has_head_start = self.context.compaction().is_some() && !budget.is_indebted();
         for job in &self.jobs {
-            match is_critical {
+            match is_critical || budget.is_overindebted() {
                 true => job.complete(),
                 false => job.keep_pace(has_head_start),
             }
@@ -194,6 +202,8 @@ impl<T: PageTime> Spine<T> {
             self.counters.merged();
         }
         self.counters.written(batch.bytes());
+        let replaced = &self.version.open()[layers.clone()];
+        self.counters.sought(replaced.iter().map(|layer| layer.batch.seeks()).sum());
         let fresh = fresh.min(batch.len());
         self.install(layers, Layer { batch, fresh });
         self.context.install();
@@ -240,6 +250,7 @@ impl<T: PageTime> Spine<T> {
             held[3] += 1;
         }
         self.counters.set(held);
+        self.counters.set_seeks(self.version.batches().map(Batch::seeks).sum());
         self.counters.set_jobs(self.jobs.len(), self.jobs.iter().map(Running::debt).sum());
     }
 }

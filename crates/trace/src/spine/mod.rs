@@ -25,8 +25,10 @@
 //! The owner takes part in a job in proportion to what is inserted meanwhile, so that a spine never grows by more than
 //! an eighth of a job before the job is done; by a quarter if others do it, for they have a head start of an eighth
 //! unless too much is waiting [in all](crate::memory::MemoryPolicy::debt). Where memory is
-//! [critical](crate::memory::MemoryPolicy::critical) the owner completes its jobs before it goes on. Any thread can go on
-//! with a job where another has stopped, so nobody waits for more than a slice.
+//! [critical](crate::memory::MemoryPolicy::critical), or [too much](crate::memory::MemoryPolicy::most_debt) is waiting in
+//! all, the owner completes its jobs before it goes on. So what waits in all does not exceed that limit: when a spine has
+//! taken a batch, either the limit is kept or the spine owes nothing, and what others owe has not grown. Any thread can
+//! go on with a job where another has stopped, so nobody waits for more than a slice.
 
 mod job;
 mod maintenance;
@@ -45,6 +47,7 @@ use timely::progress::frontier::AntichainRef;
 use timely::scheduling::Activator;
 
 use self::policy::Policy;
+pub(crate) use self::policy::Reason;
 use self::running::Running;
 pub use self::version::Version;
 pub use self::waker::Waker;

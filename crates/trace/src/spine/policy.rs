@@ -4,10 +4,17 @@
 //!
 //! # By size
 //!
-//! A new layer is merged with the older ones before it, as long as each of these has less than twice the updates of
-//! what is merged behind it. On the heap, then, each layer has at least twice the updates of the next: there are
-//! logarithmically many layers, and an update is copied a logarithmic number of times. Rewriting a file costs more than
-//! looking for a key in one more of them, so files of about the same size are merged four at a time.
+//! Layers of about the same size are merged four at a time, the youngest first; eight at a time if there are files among
+//! them. So there are logarithmically many layers, and an update is copied a logarithmic number of times, half or a third
+//! as often as if they were merged two at a time. That is the shape for state that is written more than it is read.
+//!
+//! # By reads
+//!
+//! A look-up seeks its key in each layer, where one would do. Layers count the seeks. As soon as the younger ones of a
+//! spine have cost as many needless seeks as it takes to merge them with an older one, they are merged. So merges are paid
+//! for by what was read: state that is read more than it is written comes to have few layers, and neither kind of state
+//! costs more than about twice what it would if its future were known. This is the ski-rental problem: rent for as much as
+//! it costs to buy, then buy.
 //!
 //! # By churn
 //!
@@ -33,6 +40,16 @@ pub(super) trait Shape {
     fn bytes(&self) -> usize;
     /// Whether the pages are in a file.
     fn is_file(&self) -> bool;
+    /// How often readers have sought a key in it.
+    fn seeks(&self) -> u64;
+}
+
+/// Why layers are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Size,
+    Reads,
+    Churn,
 }
 
 /// Names the layers to merge and to spill.
@@ -41,11 +58,20 @@ pub(super) struct Policy {
     merging: Merging,
 }
 
-/// How many files of about the same size are merged at once.
-const FILES: usize = 4;
+/// How many layers of about the same size are merged at once, on the heap.
+const FAN_IN: usize = 4;
 
-/// How many times the updates of all younger layers in a merge an older one has that stays out of it.
+/// The same if one of them is in a file: writing them again costs more.
+const FAN_IN_OF_FILES: usize = 8;
+
+/// How many times the updates of the largest younger layer in a merge an older one has that stays out of it.
 const GROWTH: usize = 2;
+
+/// How many updates on the heap are merged for each needless seek.
+const UPDATES_PER_SEEK: u64 = 4;
+
+/// The same where some are in files: a seek takes four times as long there, a merge does not.
+const UPDATES_PER_SEEK_IN_FILES: u64 = 10;
 
 /// A merge by churn is due when one update in this many is fresh.
 const FRESH: usize = 3;
@@ -69,25 +95,41 @@ impl Policy {
         None
     }
 
+    /// The youngest layers to merge because look-ups have sought keys in each of them; `None` if there are none.
+    pub(super) fn by_reads(&self, layers: &[impl Shape]) -> Option<Range<usize>> {
+        if self.merging != Merging::InProportion {
+            return None;
+        }
+        let (mut seeks, mut most, mut updates, mut start) = (0, 0, 0, None);
+        let mut updates_per_seek = UPDATES_PER_SEEK;
+        for (number, layer) in layers.iter().enumerate().rev() {
+            if layer.is_file() {
+                updates_per_seek = UPDATES_PER_SEEK_IN_FILES;
+            }
+            seeks += layer.seeks();
+            most = most.max(layer.seeks());
+            updates += layer.updates() as u64;
+            let needless = seeks - most;
+            if needless > 0 && needless.saturating_mul(updates_per_seek) >= updates {
+                start = Some(number);
+            }
+        }
+        start.map(|start| start..layers.len())
+    }
+
     /// Where the run of layers begins that are to be merged with the last one; there is at least one layer.
     fn run_before(&self, layers: &[impl Shape]) -> usize {
         let mut start = layers.len() - 1;
         let mut sum = layers[start].updates();
+        // An empty layer extends its neighbour.
         while let Some(older) = start.checked_sub(1)
-            && match self.merging {
-                Merging::InProportion => {
-                    let layer = &layers[older];
-                    sum == 0 || !layer.is_file() && layer.updates() < sum.saturating_mul(GROWTH)
-                }
-                Merging::Always => true,
-                Merging::Never => sum == 0,
-            }
+            && (sum == 0 || layers[older].updates() == 0 || self.merging == Merging::Always)
         {
             start = older;
             sum += layers[older].updates();
         }
         match self.merging {
-            Merging::InProportion => files_before(layers, start, sum),
+            Merging::InProportion => like_before(layers, start, sum),
             Merging::Always | Merging::Never => start,
         }
     }
@@ -120,19 +162,22 @@ impl Policy {
     }
 }
 
-/// Where a merge begins that would begin at `start` and have so many `updates`: further back, if there are enough files
+/// Where a merge begins that would begin at `start` and have so many `updates`: further back, if there are enough layers
 /// of about the same size.
-fn files_before(layers: &[impl Shape], start: usize, updates: usize) -> usize {
-    let files_at = |layer: usize| usize::from(layers[layer].is_file());
-    let (mut first, mut largest, mut files) = (start, updates, files_at(start));
+fn like_before(layers: &[impl Shape], start: usize, updates: usize) -> usize {
+    let (mut first, mut largest) = (start, updates);
+    // Empty layers wait for nothing.
+    let mut full = usize::from(updates > 0);
+    let mut has_file = layers[start..].iter().any(Shape::is_file);
     while let Some(older) = first.checked_sub(1)
         && layers[older].updates() < largest.saturating_mul(GROWTH)
     {
         first = older;
         largest = largest.max(layers[older].updates());
-        files += files_at(older);
+        full += usize::from(layers[older].updates() > 0);
+        has_file |= layers[older].is_file();
     }
-    if files < FILES { start } else { first }
+    if full < if has_file { FAN_IN_OF_FILES } else { FAN_IN } { start } else { first }
 }
 
 #[cfg(test)]
@@ -147,6 +192,7 @@ mod tests {
         updates: usize,
         fresh: usize,
         is_file: bool,
+        seeks: u64,
     }
 
     impl Shape for Drawn {
@@ -162,19 +208,28 @@ mod tests {
         fn is_file(&self) -> bool {
             self.is_file
         }
+        fn seeks(&self) -> u64 {
+            self.seeks
+        }
     }
 
     const IN_PROPORTION: Policy = Policy { merging: Merging::InProportion };
 
     fn layer(updates: usize, is_file: bool) -> Drawn {
-        Drawn { updates, fresh: 0, is_file }
+        Drawn { updates, fresh: 0, is_file, seeks: 0 }
     }
 
-    /// Adds a layer and does all merges that the policy names. Files stay files. How many updates were copied.
+    /// Adds a layer and does all merges that the policy names. How many updates were copied.
     fn insert(policy: Policy, layers: &mut Vec<Drawn>, new: Drawn) -> usize {
         layers.push(new);
+        let copied = settle(layers, |layers| policy.by_reads(layers));
+        copied + settle(layers, |layers| policy.by_size(layers))
+    }
+
+    /// Merges as long as there is something to merge, the youngest layers first.
+    fn settle(layers: &mut Vec<Drawn>, next: impl Fn(&[Drawn]) -> Option<Range<usize>>) -> usize {
         let (mut end, mut copied) = (layers.len(), 0);
-        while let Some(range) = policy.by_size(&layers[..end]) {
+        while let Some(range) = next(&layers[..end]) {
             end = range.start;
             let updates = layers[range.clone()].iter().map(|layer| layer.updates).sum();
             let is_file = layers[range.clone()].iter().any(|layer| layer.is_file);
@@ -193,18 +248,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn layers_on_the_heap_at_least_double(sizes in any_sizes()) {
-            let mut layers = Vec::new();
+        fn layers_are_few_and_a_merge_takes_several(sizes in any_sizes(), is_file in any::<bool>()) {
+            let mut layers: Vec<Drawn> = Vec::new();
             for size in sizes {
-                insert(IN_PROPORTION, &mut layers, layer(size, false));
-                for pair in layers.windows(2) {
-                    prop_assert!(pair[0].updates >= GROWTH * pair[1].updates, "{layers:?}");
+                layers.push(layer(size, is_file));
+                let mut end = layers.len();
+                while let Some(range) = IN_PROPORTION.by_size(&layers[..end]) {
+                    let full = layers[range.clone()].iter().filter(|layer| layer.updates > 0);
+                    // Empty layers extend their neighbour; full ones wait until there are enough.
+                    let fan_in = if is_file { FAN_IN_OF_FILES } else { FAN_IN };
+                    prop_assert!(full.count() <= 1 || range.len() >= fan_in, "{range:?} of {layers:?}");
+                    end = range.start;
+                    let updates = layers[range.clone()].iter().map(|layer| layer.updates).sum();
+                    layers.splice(range, [layer(updates, is_file)]);
                 }
+                prop_assert!(layers.len() <= FAN_IN_OF_FILES * 16, "{} layers", layers.len());
             }
         }
 
         #[test]
-        fn an_update_on_the_heap_is_copied_a_logarithmic_number_of_times(sizes in any_sizes()) {
+        fn an_update_is_copied_a_logarithmic_number_of_times(sizes in any_sizes()) {
             let (mut layers, mut copied) = (Vec::new(), 0);
             for size in &sizes {
                 copied += insert(IN_PROPORTION, &mut layers, layer(*size, false));
@@ -215,22 +278,25 @@ mod tests {
             prop_assert!(copied <= updates * doublings, "{copied} copies of {updates}");
         }
 
+        /// Merging for reads copies no more than was sought for nothing, and where it is not done that was less than it
+        /// would cost.
         #[test]
-        fn files_are_few_and_a_merge_takes_several(sizes in any_sizes()) {
-            let mut layers: Vec<Drawn> = Vec::new();
-            for size in sizes {
-                layers.push(layer(size, true));
-                let mut end = layers.len();
-                while let Some(range) = IN_PROPORTION.by_size(&layers[..end]) {
-                    let full = layers[range.clone()].iter().filter(|layer| layer.updates > 0);
-                    // Empty layers extend their neighbour; full ones wait until there are enough.
-                    prop_assert!(full.count() <= 1 || range.len() >= FILES, "{range:?} of {layers:?}");
-                    end = range.start;
-                    let updates = layers[range.clone()].iter().map(|layer| layer.updates).sum();
-                    layers.splice(range, [layer(updates, true)]);
-                }
-                prop_assert!(layers.len() <= FILES * 16, "{} layers", layers.len());
+        fn merges_for_reads_cost_what_needless_seeks_have_cost(
+            steps in prop::collection::vec((1..2000_usize, 0..3000_u64), 1..200),
+        ) {
+            let (mut layers, mut copied, mut needless) = (Vec::<Drawn>::new(), 0, 0);
+            for (updates, look_ups) in steps {
+                layers.push(layer(updates, false));
+                copied += settle(&mut layers, |layers| IN_PROPORTION.by_reads(layers));
+                layers.iter_mut().for_each(|layer| layer.seeks += look_ups);
+                needless += look_ups * (layers.len() as u64 - 1);
+                prop_assert!(copied as u64 <= needless * UPDATES_PER_SEEK);
             }
+            settle(&mut layers, |layers| IN_PROPORTION.by_reads(layers));
+            let seeks: u64 = layers.iter().map(|layer| layer.seeks).sum();
+            let most = layers.iter().map(|layer| layer.seeks).max().unwrap_or(0);
+            let updates: usize = layers.iter().map(|layer| layer.updates).sum();
+            prop_assert!((seeks - most) * UPDATES_PER_SEEK <= updates as u64);
         }
 
         #[test]
@@ -252,7 +318,7 @@ mod tests {
         ) {
             let layers: Vec<_> = sizes
                 .into_iter()
-                .map(|(updates, fresh)| Drawn { updates, fresh: fresh.min(updates), is_file: false })
+                .map(|(updates, fresh)| Drawn { fresh: fresh.min(updates), ..layer(updates, false) })
                 .collect();
             let fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
             let updates: usize = layers.iter().map(|layer| layer.updates).sum();
@@ -285,13 +351,30 @@ mod tests {
     }
 
     #[test]
-    fn four_files_of_like_size_are_merged_at_once() {
-        let mut layers = vec![layer(100, true); 3];
-        assert_eq!(IN_PROPORTION.by_size(&layers), None);
-        layers.push(layer(100, true));
-        assert_eq!(IN_PROPORTION.by_size(&layers), Some(0..4));
-        // A much larger file stays out of it.
-        layers.insert(0, layer(1000, true));
-        assert_eq!(IN_PROPORTION.by_size(&layers), Some(1..5));
+    fn four_layers_of_like_size_are_merged_at_once_and_eight_if_there_are_files() {
+        for (is_file, fan_in) in [(false, 4), (true, 8)] {
+            let mut layers = vec![layer(110, is_file)];
+            layers.extend(vec![layer(100, false); fan_in - 2]);
+            assert_eq!(IN_PROPORTION.by_size(&layers), None);
+            layers.push(layer(90, false));
+            assert_eq!(IN_PROPORTION.by_size(&layers), Some(0..fan_in));
+            // A much larger one stays out of it.
+            layers.insert(0, layer(1000, true));
+            assert_eq!(IN_PROPORTION.by_size(&layers), Some(1..fan_in + 1));
+        }
+    }
+
+    #[test]
+    fn layers_that_are_read_are_merged_the_small_ones_first() {
+        let sought = |updates, seeks| Drawn { seeks, ..layer(updates, false) };
+        assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 50), sought(100, 50)]), None);
+        let layers = [sought(1000, 50), sought(100, 50), sought(100, 50)];
+        assert_eq!(IN_PROPORTION.by_reads(&layers), Some(1..3));
+        let layers = [sought(1000, 300), sought(100, 300)];
+        assert_eq!(IN_PROPORTION.by_reads(&layers), Some(0..2));
+        // One layer costs nothing, and what nobody reads may stay apart.
+        assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 1 << 40)]), None);
+        assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 1 << 40), sought(1, 0)]), None);
+        assert_eq!(Policy::new(Merging::Never).by_reads(&layers), None);
     }
 }

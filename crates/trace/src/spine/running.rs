@@ -37,7 +37,7 @@ pub(super) struct Running<T: PageTime> {
     /// How many bytes were inserted since it began.
     inserted: u64,
     is_cancelled: Arc<AtomicBool>,
-    _debt: Debt,
+    owed: Debt,
 }
 
 impl<T: PageTime> Running<T> {
@@ -57,8 +57,8 @@ impl<T: PageTime> Running<T> {
         if let Some(compaction) = context.compaction() {
             compaction.submit(Arc::clone(&job) as Arc<Job<dyn Work>>);
         }
-        let debt = context.budget().owe(bytes, is_spill);
-        Running { layers, fresh, is_spill, job, inserted: 0, is_cancelled, _debt: debt }
+        let owed = context.budget().owe(bytes, is_spill);
+        Running { layers, fresh, is_spill, job, inserted: 0, is_cancelled, owed }
     }
 
     /// Whether there is a result to install.
@@ -71,9 +71,14 @@ impl<T: PageTime> Running<T> {
         self.is_done().then(|| self.job.work().take()).flatten()
     }
 
-    /// The bytes that are left to do.
+    /// The bytes that are left to do. From now on all that is owed counts as many.
     pub(super) fn debt(&self) -> u64 {
-        self.job.bytes().saturating_sub(self.job.progress())
+        let left = self.job.bytes().saturating_sub(self.job.progress());
+        // What is moved to a file stays on the heap until all of it is there.
+        if !self.is_spill {
+            self.owed.set(usize::try_from(left).unwrap_or(usize::MAX));
+        }
+        left
     }
 
     /// More was inserted.
@@ -104,6 +109,7 @@ impl<T: PageTime> Running<T> {
             let missing = bytes.saturating_sub(self.job.progress());
             self.job.advance(missing.clamp(LEAST, MOST));
         }
+        self.debt();
     }
 }
 
