@@ -194,14 +194,14 @@ fn a_dropped_spine_releases_its_jobs() {
 fn a_job_that_fails_is_a_failure_of_its_owner_and_its_inputs_stay() {
     let storage = Failing::new(MemoryStorage::new());
     // Merges of files go to files.
-    let base = StateContext::new(MemoryBudget::new(200_000), Some(Arc::new(storage.clone())));
+    let base = StateContext::new(MemoryBudget::new(100_000), Some(Arc::new(storage.clone())));
     let erratic = Erratic::new(5);
     let mut failures = 0;
     for call in 0..40 {
         let context = background(&base, erratic.clone());
         let mut spine = Spine::in_context(&context);
         for epoch in 0..9 {
-            let batch = numbers(&context, epoch, epoch * 2000..(epoch + 1) * 2000, 1);
+            let batch = numbers(&context, epoch, epoch * 1000..(epoch + 1) * 1000, 1);
             let mut batch = Some(batch);
             storage.fail_from(storage.calls() + call);
             let steps = outcome(|| {
@@ -221,7 +221,7 @@ fn a_job_that_fails_is_a_failure_of_its_owner_and_its_inputs_stay() {
         }
         erratic.finish();
         spine.exert();
-        assert_eq!(rows(&spine, 9), 18_000);
+        assert_eq!(rows(&spine, 9), 9_000);
     }
     assert!(failures > 10, "{failures}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_trace::StateTrace;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::page::{Page, PageLimits};
-use alluvium_trace::{Batch, Cursors, Metrics, RowBuffer, Spine};
+use alluvium_trace::{Batch, Cursors, Metrics, RowBuffer, Spine, Version};
 use differential_dataflow::trace::{Batch as _, BatchReader, Description, Trace, TraceReader};
 use proptest::prelude::*;
 use timely::PartialOrder;
@@ -22,6 +22,10 @@ enum Operation {
     Logical(u64),
     Physical(u64),
     Exert,
+    /// A reader pins what is there.
+    Pin,
+    /// The reader of this number, modulo the readers, lets go.
+    LetGo(usize),
     /// So many slices of jobs are done in the background.
     Background(usize),
 }
@@ -34,6 +38,8 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         2 => (0..4u64).prop_map(Operation::Logical),
         2 => (0..4u64).prop_map(Operation::Physical),
         1 => Just(Operation::Exert),
+        1 => Just(Operation::Pin),
+        1 => (0..10usize).prop_map(Operation::LetGo),
         2 => (1..20usize).prop_map(Operation::Background),
     ]
 }
@@ -64,9 +70,23 @@ struct Story<T: TestTime> {
     bounds: Vec<u64>,
     logical: u64,
     physical: u64,
+    pins: Vec<Pin<T>>,
+}
+
+/// What a reader has pinned, and when: the compaction frontier, and how much had been inserted.
+struct Pin<T: TestTime> {
+    version: Version<T>,
+    logical: u64,
+    updates: usize,
 }
 
 impl<T: TestTime> Story<T> {
+    fn new(world: &World) -> Self {
+        let spine = Spine::in_context(&world.context);
+        let (history, bounds, pins) = (Vec::new(), vec![0], Vec::new());
+        Story { spine, history, bounds, logical: 0, physical: 0, pins }
+    }
+
     fn upper(&self) -> u64 {
         self.bounds.last().copied().unwrap_or(0)
     }
@@ -94,6 +114,13 @@ impl<T: TestTime> Story<T> {
                 self.spine.set_physical_compaction(T::until(self.physical).borrow());
             }
             Operation::Exert => self.spine.exert(),
+            Operation::Pin => {
+                let version = self.spine.version().clone();
+                let updates = self.history.len();
+                self.pins.push(Pin { version, logical: self.logical, updates });
+            }
+            Operation::LetGo(_) if self.pins.is_empty() => {}
+            Operation::LetGo(number) => drop(self.pins.swap_remove(number % self.pins.len())),
             Operation::Background(slices) => {
                 if let Some(erratic) = &world.erratic {
                     erratic.step(slices);
@@ -142,14 +169,32 @@ impl<T: TestTime> Story<T> {
     }
 }
 
+/// What readers have pinned is what was there then, whatever has become of the spine.
+fn check_pins<T: TestTime>(pins: &[Pin<T>], history: &[Update<T>]) {
+    for Pin { version, logical, updates } in pins {
+        let batches: Vec<_> = version.batches().cloned().collect();
+        let (found, expected) = (contents_of(&batches), reference(&history[..*updates]));
+        for time in times::<T>().filter(|time| T::until(*logical).less_equal(time)) {
+            assert_eq!(at(&found, &time), at(&expected, &time), "pinned, at {time:?}");
+        }
+    }
+}
+
+/// A spine that is dropped in the middle of its jobs leaves nothing but what readers have pinned.
+fn a_dropped_spine_leaves_its_pins<T: TestTime>(operations: Vec<Operation>, world: World) {
+    let mut story = Story::<T>::new(&world);
+    operations.into_iter().for_each(|operation| story.go(operation, &world));
+    let Story { spine, history, pins, .. } = story;
+    drop(spine);
+    let budget = world.context.budget();
+    assert_eq!(budget.debt(), 0);
+    check_pins(&pins, &history);
+    drop(pins);
+    assert_eq!((budget.used(), budget.files()), (0, 0));
+}
+
 fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, world: World) {
-    let mut story = Story::<T> {
-        spine: Spine::in_context(&world.context),
-        history: Vec::new(),
-        bounds: vec![0],
-        logical: 0,
-        physical: 0,
-    };
+    let mut story = Story::<T>::new(&world);
     for operation in operations {
         story.go(operation, &world);
         story.check();
@@ -157,6 +202,7 @@ fn a_spine_shows_its_history<T: TestTime>(operations: Vec<Operation>, world: Wor
     story.settle(&world);
     story.check();
     assert_eq!(world.context.budget().debt(), 0);
+    check_pins(&story.pins, &story.history);
     let mut spine = story.spine;
     spine.close();
     assert!(spine.batches_through(Antichain::new().borrow()).is_some());
@@ -178,6 +224,20 @@ proptest! {
         operations in prop::collection::vec(any_operation(), 0..30), world in any_world(),
     ) {
         a_spine_shows_its_history::<Product<u64, u64>>(operations, world);
+    }
+
+    #[test]
+    fn a_spine_of_epochs_leaves_only_its_pins_whenever_it_is_dropped(
+        operations in prop::collection::vec(any_operation(), 0..30), world in any_world(),
+    ) {
+        a_dropped_spine_leaves_its_pins::<u64>(operations, world);
+    }
+
+    #[test]
+    fn a_spine_of_iterations_leaves_only_its_pins_whenever_it_is_dropped(
+        operations in prop::collection::vec(any_operation(), 0..30), world in any_world(),
+    ) {
+        a_dropped_spine_leaves_its_pins::<Product<u64, u64>>(operations, world);
     }
 }
 
@@ -389,28 +449,6 @@ fn layers_are_in_proportion_after_the_oldest_has_shrunk() {
     spine.exert();
     // It has as many updates as the next three each, and is merged with them.
     assert_eq!(sizes(&spine), [1240]);
-}
-
-#[test]
-fn a_pinned_version_does_not_change_and_costs_what_it_keeps_alive() {
-    let world = memory();
-    let context = &world.context;
-    let mut spine = Spine::in_context(context);
-    spine.insert(numbers_in(&world, 0, 0..10_000, 1));
-    let pinned = spine.version().clone();
-    for epoch in 1..=10u64 {
-        let start = (epoch as u32 - 1) * 1000;
-        spine.insert(numbers_in(&world, epoch, start..start + 1000, -1));
-        follow(&mut spine, epoch + 1);
-    }
-    assert_eq!(held(&spine), 0);
-    let kept: Vec<_> = pinned.batches().cloned().collect();
-    assert_eq!(kept.iter().map(Batch::len).collect::<Vec<_>>(), [10_000]);
-    assert_eq!(contents_of(&kept), contents_of(&[numbers(0, 0..10_000, 1)]));
-    let bytes: usize = kept.iter().map(Batch::bytes).sum();
-    assert!(context.budget().used() <= bytes, "{} of {bytes}", context.budget().used());
-    drop((kept, pinned));
-    assert_eq!(context.budget().used(), 0);
 }
 
 #[test]
