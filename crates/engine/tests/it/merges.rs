@@ -107,6 +107,11 @@ fn an_idle_engine_settles() {
             );
             let state = engine.state();
             assert_eq!(held, [format!("{} true", state.disk_bytes)], "with {memory:?}");
+            // Rows were looked up and deleted.
+            let why = "SELECT SUM(seeks) > 0, SUM(merges_for_churn) > 0,
+                              SUM(merges) >= SUM(merges_for_churn) + SUM(merges_for_reads)
+                       FROM alluvium.arrangements";
+            assert_eq!(query(&engine, why), ["true true true"]);
             assert!(state.memory_bytes <= before, "{} after {before}", state.memory_bytes);
         }
     }
