@@ -32,8 +32,8 @@ pub(crate) struct NexmarkArgs {
     epoch_rows: u64,
     /// The number of events that arrive per second, whether the engine keeps up or not; latency counts from their
     /// scheduled arrival, and its histogram is printed [default: as many as the engine takes]
-    #[arg(long, value_name = "N", value_parser = rate)]
-    rate: Option<NonZeroU64>,
+    #[arg(long, value_name = "N", value_parser = count)]
+    rate: Option<u64>,
     /// The source of the events
     #[arg(long, value_enum, default_value = "memory")]
     source: SourceKind,
@@ -84,11 +84,6 @@ fn count(text: &str) -> Result<u64, String> {
     number
         .filter(|&number| number > 0)
         .ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
-}
-
-fn rate(text: &str) -> Result<NonZeroU64, String> {
-    let events = count(text)?;
-    NonZeroU64::new(events).ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
 }
 
 /// Runs the benchmark. The status is 0 if all queries could be measured, else 1.
@@ -172,7 +167,8 @@ impl NexmarkArgs {
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
         let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
         let on_pressure = allocator::tighten;
-        Ok(Options { extent, workers, source, memory, rate: self.rate, merge_threads, on_pressure })
+        let rate = self.rate.and_then(NonZeroU64::new);
+        Ok(Options { extent, workers, source, memory, rate, merge_threads, on_pressure })
     }
 
     /// Measures a query in a separate process.

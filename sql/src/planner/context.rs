@@ -76,9 +76,10 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, ParserOptions::from(&OPTIONS.sql_parser))
     }
 
-    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), frames by
-    /// grouping sets by [`grouping_sets`](super::grouping_sets), [`frame_bounds`](super::frame_bounds), numbers by
-    /// [`numbers`](super::numbers), many rows of VALUES by [`literal_rows`](super::literal_rows), and some expressions by [`corrections`](super::corrections).
+    /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), grouping sets by
+    /// [`grouping_sets`](super::grouping_sets), numbers by [`numbers`](super::numbers), many rows of VALUES by
+    /// [`literal_rows`](super::literal_rows), frames by [`frame_bounds`](super::frame_bounds), and some expressions by
+    /// [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));

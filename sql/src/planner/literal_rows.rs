@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema, SchemaRef};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, TableSource, Values, lit};
@@ -16,9 +16,6 @@ use super::short_time::with_seconds;
 
 /// The fewest rows that are worth a scan.
 const FEWEST: usize = 64;
-
-/// The most digits of a DECIMAL.
-const DIGITS: i16 = 38;
 
 /// The rows of VALUES: a scan in a logical plan reads them.
 #[derive(Debug)]
@@ -189,7 +186,8 @@ fn both(one: DataType, other: &DataType) -> Option<DataType> {
     let ((before, behind), (other_before, other_behind)) = (digits(&one)?, digits(other)?);
     let (before, behind) = (before.max(other_before), behind.max(other_behind));
     let all = before + behind;
-    (all <= DIGITS).then_some(DataType::Decimal128(all as u8, behind as i8))
+    (all <= i16::from(DECIMAL128_MAX_PRECISION))
+        .then_some(DataType::Decimal128(all as u8, behind as i8))
 }
 
 /// How many digits numbers of a type have before and behind the point.

@@ -177,17 +177,13 @@ impl<E: Evaluator> Reduction for Recompute<E> {
             self.pending.push(Pending { key: number, before, end, is_whole: true });
             fuel.consume(std::mem::take(&mut self.evaluated));
             if self.is_full() || !fuel.is_left() {
-                self.emit(changes, output);
-                self.clear();
-                fuel.consume(std::mem::take(&mut self.evaluated) + output.take_bytes());
+                self.finish_pending(changes, output, fuel);
             }
             if !fuel.is_left() {
                 return number + 1;
             }
         }
-        self.emit(changes, output);
-        self.clear();
-        fuel.consume(std::mem::take(&mut self.evaluated) + output.take_bytes());
+        self.finish_pending(changes, output, fuel);
         changes.len()
     }
 }
@@ -300,6 +296,13 @@ impl<E: Evaluator> Recompute<E> {
                 output.finish_key(changes.key(pending.key));
             }
         }
+    }
+
+    /// Emits the changes of the pending keys, which consume fuel, and forgets their results.
+    fn finish_pending(&mut self, changes: &Changes, output: &mut Output, fuel: &mut Fuel) {
+        self.emit(changes, output);
+        self.clear();
+        fuel.consume(std::mem::take(&mut self.evaluated) + output.take_bytes());
     }
 
     /// Forgets all results.

@@ -3,6 +3,7 @@
 //! An operator makes batches of equally many rows, however long these are: a literal of a megabyte, selected beside
 //! each row, would fill gigabytes. Where rows are long, batches have fewer.
 
+use alluvium_dataflow::delta::DELTA_ROWS;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
@@ -10,8 +11,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::table::RelationTable;
 
-/// The largest number of rows of a batch.
-pub(super) const MOST: usize = 8192;
+/// The largest number of rows of a batch: that of a delta, so that what a scan reads is not cut.
+pub(super) const MOST: usize = DELTA_ROWS;
 
 /// The bytes of the longest batches, about.
 const BYTES: usize = 32 << 20;

@@ -8,6 +8,7 @@ use alluvium_sql::planner::{
     IntervalsByLength, Microseconds, OneNan, TextToInterval,
 };
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
@@ -54,50 +55,45 @@ impl QueryEngine {
     /// Runs a plan. Its result counts among the rows that queries hold, until it is returned.
     pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
         let held = MemoryConsumer::new("result").register(&self.memory);
-        self.run_holding(plan, |rows| held.try_grow(bytes_of(rows)))
+        self.collect(plan, |rows| Ok(held.try_grow(bytes_of(rows))?))
     }
 
     /// Runs a plan whose result the engine itself needs, however large.
     pub(crate) fn run_all(&self, plan: LogicalPlan) -> Result<Answer> {
-        self.run_holding(plan, |_| Ok(()))
+        self.collect(plan, |_| Ok(()))
     }
 
-    fn run_holding(
+    fn collect(
         &self,
         plan: LogicalPlan,
-        hold: impl Fn(&RecordBatch) -> std::result::Result<(), DataFusionError> + Send + Sync,
+        mut hold: impl FnMut(&RecordBatch) -> Result<()> + Send,
     ) -> Result<Answer> {
-        let state = &*self.state(&plan)?;
-        block_on(async {
-            let plan = interruptible(state.create_physical_plan(&plan).await?)?;
-            let schema = plan.schema();
-            let mut rows = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
-            let mut batches = Vec::new();
-            while let Some(batch) = rows.next().await {
-                let batch = batch?;
-                hold(&batch)?;
-                batches.push(batch);
-            }
-            Ok(Answer { schema, batches })
-        })
+        let mut batches = Vec::new();
+        let schema = self.run_each(plan, &mut |rows| {
+            hold(&rows)?;
+            batches.push(rows);
+            Ok(())
+        })?;
+        Ok(Answer { schema, batches })
     }
 
-    /// Passes the result of a plan to `take`, batch by batch; ends at its first error.
+    /// Passes the result of a plan to `take`, batch by batch; ends at its first error. Returns the columns of the result.
     pub(super) fn run_each(
         &self,
         plan: LogicalPlan,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
-    ) -> Result<()> {
+    ) -> Result<SchemaRef> {
         let state = &*self.state(&plan)?;
         block_on(async {
             let plan = interruptible(state.create_physical_plan(&plan).await?)?;
+            let schema = plan.schema();
             let mut batches = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
             while let Some(rows) = batches.next().await {
                 if let Err(error) = take(rows?) {
                     return Ok(Err(error));
                 }
             }
-            Ok(Ok(()))
+            Ok(Ok(schema))
         })?
     }
 

@@ -65,7 +65,7 @@ impl Reader {
         reading: Reading<'_>,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<()> {
-        self.query.run_each(self.attach(plan, reading)?, take)
+        self.query.run_each(self.attach(plan, reading)?, take).map(drop)
     }
 
     /// The physical plan of a planned query, as text.
