@@ -23,6 +23,7 @@ use differential_dataflow::hashable::Hashable;
 use differential_dataflow::input::Input;
 use differential_dataflow::operators::Iterate;
 use differential_dataflow::trace::TraceReader;
+use procfs::process::Process;
 use timely::Config;
 
 type Place = u64;
@@ -175,8 +176,6 @@ fn in_order(root: Place, places: u64) -> i64 {
 
 /// The most bytes of this process that were in memory.
 fn peak_resident() -> Result<u64, Box<dyn Error>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB")).ok_or("no VmHWM")?;
-    Ok(kibibytes.trim().parse::<u64>()? << 10)
+    let status = Process::myself()?.status()?;
+    Ok(status.vmhwm.ok_or("the system does not count it")? << 10)
 }

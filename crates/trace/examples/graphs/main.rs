@@ -22,6 +22,7 @@ use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use differential_dataflow::VecCollection;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::input::Input;
+use procfs::process::Process;
 use timely::Config;
 use timely::worker::Worker;
 
@@ -229,8 +230,6 @@ fn program<'scope>(
 
 /// The most bytes of this process that were in memory.
 fn peak_resident() -> Result<u64, Box<dyn Error>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB")).ok_or("no VmHWM")?;
-    Ok(kibibytes.trim().parse::<u64>()? << 10)
+    let status = Process::myself()?.status()?;
+    Ok(status.vmhwm.ok_or("the system does not count it")? << 10)
 }

@@ -251,6 +251,6 @@ impl<T: PageTime> Spine<T> {
         }
         self.counters.set(held);
         self.counters.set_seeks(self.version.batches().map(Batch::seeks).sum());
-        self.counters.set_jobs(self.jobs.len(), self.jobs.iter().map(Running::debt).sum());
+        self.counters.set_jobs(self.jobs.len(), self.jobs.iter().map(Running::count_debt).sum());
     }
 }

@@ -71,8 +71,8 @@ impl<T: PageTime> Running<T> {
         self.is_done().then(|| self.job.work().take()).flatten()
     }
 
-    /// The bytes that are left to do. From now on all that is owed counts as many.
-    pub(super) fn debt(&self) -> u64 {
+    /// Counts the bytes that are left to do as what is owed; returns them.
+    pub(super) fn count_debt(&self) -> u64 {
         let left = self.job.bytes().saturating_sub(self.job.progress());
         // What is moved to a file stays on the heap until all of it is there.
         if !self.is_spill {
@@ -109,7 +109,7 @@ impl<T: PageTime> Running<T> {
             let missing = bytes.saturating_sub(self.job.progress());
             self.job.advance(missing.clamp(LEAST, MOST));
         }
-        self.debt();
+        self.count_debt();
     }
 }
 
