@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use procfs::process::{MMapPath, Process};
 
@@ -40,10 +40,6 @@ pub(crate) fn memory() -> Result<Memory> {
 /// The sampling interval of [`sampled`].
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// The time of the first look at the pages of the program, which takes ten milliseconds per gigabyte of the
-/// process.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
-
 /// The largest growth of resident memory while it was [sampled], in bytes: anonymous memory, and pages of files
 /// mapped since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +65,7 @@ pub(crate) fn sampled<R>(
         let memory = process.statm()?;
         Ok((memory.resident.saturating_sub(memory.shared) * page, memory.resident * page))
     };
-    let mut program = Program::now()?;
+    let program = Program::now()?;
     let start = now()?;
     let (running, ended) = channel::<()>();
     thread::scope(|scope| {
@@ -77,7 +73,7 @@ pub(crate) fn sampled<R>(
             let mut used = Used::default();
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let (anonymous, resident) = now()?;
-                let most = resident.saturating_sub(start.1 + program.grown()?);
+                let most = resident.saturating_sub(start.1);
                 if most > used.most {
                     used.most = most;
                     used.anonymous = anonymous.saturating_sub(start.0);
@@ -89,7 +85,10 @@ pub(crate) fn sampled<R>(
         let done = act();
         drop(running);
         let used = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok((done?, used?))
+        let (done, mut used) = (done?, used?);
+        // Pages of the program that became resident after the peak count as well: rather too little than too much.
+        used.most = used.most.saturating_sub(program.grown()?);
+        Ok((done, used))
     })
 }
 
@@ -99,10 +98,6 @@ struct Program {
     files: Vec<PathBuf>,
     /// The bytes of them that were resident at the start.
     first: u64,
-    begun: Instant,
-    /// The growth seen by the last look, and when the next one is due.
-    grown: u64,
-    due: Duration,
 }
 
 impl Program {
@@ -112,20 +107,15 @@ impl Program {
         let maps = process.maps()?;
         let file = |path| if let MMapPath::Path(path) = path { Some(path) } else { None };
         let files = maps.into_iter().filter_map(|map| file(map.pathname)).collect();
-        let (begun, due) = (Instant::now(), FIRST_LOOK);
-        let mut program = Self { process, files, first: 0, begun, grown: 0, due };
+        let mut program = Self { process, files, first: 0 };
         program.first = program.resident()?;
         Ok(program)
     }
 
-    /// The growth in bytes. Looking takes time, so it happens at increasing intervals; in between, the result is
-    /// too small rather than too large.
-    fn grown(&mut self) -> Result<u64> {
-        if self.begun.elapsed() >= self.due {
-            self.due *= 4;
-            self.grown = self.resident()?.saturating_sub(self.first);
-        }
-        Ok(self.grown)
+    /// The growth in bytes. The system looks at all pages of the process, ten milliseconds per gigabyte, and no thread
+    /// gets memory meanwhile: this is not for the time in which latency is measured.
+    fn grown(&self) -> Result<u64> {
+        Ok(self.resident()?.saturating_sub(self.first))
     }
 
     fn resident(&self) -> Result<u64> {
@@ -172,9 +162,8 @@ mod tests {
 
     #[test]
     fn the_program_has_pages() {
-        let mut program = Program::now().expect("the system reports mappings");
+        let program = Program::now().expect("the system reports mappings");
         assert!(program.first > 0);
-        program.due = Duration::ZERO;
         let grown = program.grown().expect("the system reports mappings");
         assert!(grown < program.resident().expect("the system reports mappings"));
     }
