@@ -1,4 +1,4 @@
-//! Tests of blobs. What every storage must do is tested on every twin.
+//! Tests of blobs and journals. What every implementation must do is tested on every twin.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,6 +7,7 @@ mod compaction;
 mod concurrency;
 mod errors;
 mod failing;
+mod journal;
 mod local;
 mod names;
 mod scratch;
