@@ -119,12 +119,6 @@ impl<L: Log> Committer<L> {
         self.locked().check()
     }
 
-    /// Makes everything fail with this error from now on.
-    pub fn fail(&self, failure: Failure) {
-        self.locked().failure.get_or_insert(failure);
-        self.changed.notify_all();
-    }
-
     /// Writes the queue without holding the lock, and wakes those who wait.
     fn write<'a>(
         &'a self,

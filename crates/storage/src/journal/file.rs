@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use crate::disk::{Disk, LocalDisk};
-use crate::error::{Error, Failure, Result};
+use crate::error::{Error, Result};
 use crate::journal::committer::Committer;
 use crate::journal::format::segment_name;
 use crate::journal::reader::{Found, Reader};
@@ -135,14 +135,8 @@ impl Journal for FileJournal {
             };
             let name = segment_name(first);
             let failed = |cause| Error::io("delete", self.disk.place(&name), cause);
+            // Without a sync of the directory: what a crash brings back is released again.
             self.disk.remove(&name).map_err(failed)?;
-            // One at a time: else a crash could bring an earlier one back and not a later one.
-            if let Err(cause) = self.disk.sync_directory() {
-                let failure = Failure::new("sync", self.disk.place(""), cause);
-                let error = failure.error();
-                self.committer.fail(failure);
-                return Err(error);
-            }
             self.segments.lock().pop_front();
         }
     }

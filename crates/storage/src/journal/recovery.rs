@@ -6,9 +6,12 @@
 //! last sync may be there in parts. It is read from its beginning. At the first group that is not whole it ends, unless
 //! a group behind it says that this one was durable: then the file is damaged, and nothing is changed.
 //!
-//! Segments are deleted from the oldest on, so one that is missing between others is an error. But if the sync of the
-//! directory failed after a deletion, a crash may bring that segment back while later ones are gone. So the error is kept
-//! for who asks for records before the gap.
+//! A segment that is missing between others need not be an error: released segments are deleted without a sync of the
+//! directory, and a crash may bring one back while later ones are gone. So the error is kept for who asks for records
+//! before the gap.
+//!
+//! A last segment without records is deleted. If the sync of the directory had failed when it was begun, its name may not
+//! be durable: the segment before it must not be released.
 //!
 //! What is not known to be durable is written once more before it is synced. If a sync failed before the journal was
 //! opened, the system may hold bytes that it takes to be on the disk while they are not.
@@ -61,7 +64,7 @@ pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
     }
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
     firsts.sort_unstable();
-    let Some(last) = firsts.last() else {
+    let Some(&last) = firsts.last() else {
         return Ok(Recovered { firsts, end: 0, previous: None, gap: None });
     };
     let (mut before, mut gap) = (None, None);
@@ -70,15 +73,21 @@ pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
         before = Some(segment);
         gap = missing.or(gap);
     }
-    let mut reader = Reader::open(disk, *last)?;
+    let mut reader = Reader::open(disk, last)?;
     let tail = read_tail(&mut reader)?;
     cut(&reader, &tail)?;
     disk.sync_directory().map_err(failed("sync"))?;
-    let previous = match tail.end == *last {
-        // Without records it will be replaced.
-        true => reader.header().previous,
-        false => Some(Previous { first: *last, size: tail.size }),
-    };
+    let mut previous = Some(Previous { first: last, size: tail.size });
+    if tail.end == last {
+        previous = reader.header().previous;
+        // If the one before it was released, it is kept for its position, and its name is durable.
+        let is_behind_gap = gap.as_ref().is_some_and(|gap: &Gap| gap.end == last);
+        if firsts.len() > 1 && !is_behind_gap {
+            firsts.pop();
+            let name = segment_name(last);
+            disk.remove(&name).map_err(|cause| Error::io("delete", disk.place(&name), cause))?;
+        }
+    }
     Ok(Recovered { end: tail.end, firsts, previous, gap })
 }
 
