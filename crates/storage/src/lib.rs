@@ -14,6 +14,7 @@
 //! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
 //! - [`disk`]: the operations of a file system that durable files are made of, and a simulated disk;
 //! - [`journal`]: a durable log of records;
+//! - [`manifests`]: the replaceable root of what is stored;
 //! - [`memory`], `failing` and `haphazard`: implementations for tests, one without a disk, and, with the feature
 //!   `faults`, one whose disk fails on command, and threads that do jobs at any time.
 //!
@@ -40,7 +41,8 @@
 //!
 //! # Known limitation
 //!
-//! Sealing makes a blob visible, not durable: after a crash of the system it may be gone. Local files require Unix.
+//! Sealing makes a blob visible, not durable: after a crash of the system it may be gone, unless it was made durable by
+//! [`Storage::barrier`]. Local files require Unix.
 
 pub mod blob;
 pub mod compaction;
@@ -52,6 +54,7 @@ pub mod failing;
 pub mod haphazard;
 pub mod journal;
 pub mod local;
+pub mod manifests;
 pub mod memory;
 pub mod pool;
 pub mod scratch;
@@ -75,6 +78,7 @@ pub use failing::Failing;
 pub use haphazard::Haphazard;
 pub use journal::{FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay};
 pub use local::LocalStorage;
+pub use manifests::{FileManifests, Manifest, Manifests, MemoryManifests, Published};
 pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
 pub use pool::MergePool;

@@ -1,7 +1,8 @@
-//! Tests of blobs and journals. What every implementation must do is tested on every twin.
+//! Tests of blobs, journals and manifests. What every implementation must do is tested on every twin.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod barrier;
 mod blobs;
 mod compaction;
 mod concurrency;
@@ -9,6 +10,7 @@ mod errors;
 mod failing;
 mod journal;
 mod local;
+mod manifests;
 mod names;
 mod scratch;
 mod temporary;

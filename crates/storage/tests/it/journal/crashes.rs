@@ -12,7 +12,8 @@ use super::twins::{open, range, record, replay};
 /// How many crashes a computer has.
 const ROUNDS: u64 = 25;
 
-fn crashes() -> u64 {
+/// How many crashes a test has.
+pub fn crashes() -> u64 {
     let given = std::env::var("ALLUVIUM_CRASHES").ok();
     given.map_or(2_000, |crashes| crashes.parse().unwrap())
 }

@@ -8,3 +8,5 @@ mod failures;
 mod golden;
 mod recovery;
 mod twins;
+
+pub use crashes::crashes;
