@@ -66,7 +66,7 @@ impl Log for Model {
 fn commit(
     committer: &Arc<Committer<Model>>,
     model: &Model,
-    records: [usize; 2],
+    records: [usize; 3],
 ) -> thread::JoinHandle<u64> {
     let (committer, model) = (Arc::clone(committer), model.clone());
     thread::spawn(move || {
@@ -89,15 +89,16 @@ fn each_record_is_written_once_and_synced_before_it_is_acknowledged() {
         let model = Model::default();
         // The queue has room for one small record, and the large one is written at once.
         let committer = Arc::new(Committer::new(model.clone(), 0, 100, 0));
-        let threads = [[1, 1], [1, 200], [30, 1]].map(|one| commit(&committer, &model, one));
+        let threads =
+            [[1, 1, 1], [1, 200, 1], [30, 1, 60]].map(|one| commit(&committer, &model, one));
         for thread in threads {
             // All threads waiting at once would be a failure.
-            assert_eq!(thread.join().unwrap(), 2);
+            assert_eq!(thread.join().unwrap(), 3);
         }
         let written = model.0.lock().unwrap();
-        assert_eq!((written.end, written.synced), (6, 6));
-        assert!(written.syncs <= 6);
-        assert_eq!(committer.ends(), (6, 6));
+        assert_eq!((written.end, written.synced), (9, 9));
+        assert!(written.syncs <= 9);
+        assert_eq!(committer.ends(), (9, 9));
     });
 }
 
@@ -106,13 +107,14 @@ fn after_a_failure_every_thread_gets_the_error_and_nothing_is_written() {
     in_many_orders(|| {
         let model = Model::failing(2);
         let committer = Arc::new(Committer::new(model.clone(), 0, 100, 0));
-        let threads = [[1, 1], [1, 1], [200, 1]].map(|one| commit(&committer, &model, one));
+        let threads =
+            [[1, 1, 1], [1, 1, 50], [200, 1, 1]].map(|one| commit(&committer, &model, one));
         let committed: u64 = threads.map(|thread| thread.join().unwrap()).iter().sum();
         let written = model.0.lock().unwrap();
         assert!(committed <= written.synced);
         // Unless two syncs were enough for all, the others know.
         if written.failed {
-            assert!(committed < 6);
+            assert!(committed < 9);
             drop(written);
             assert!(committer.append(b"").is_err() && committer.sync(0).is_err());
         }
