@@ -106,6 +106,29 @@ fn what_is_replayed_after_a_failed_sync_is_durable() {
     }
 }
 
+/// A segment was begun, and the sync of the directory failed. The journal was opened again, and found it. Everything before
+/// it was released, the computer crashed, and took the name of the only segment that was left, and with it all positions.
+#[test]
+fn a_segment_whose_name_may_not_be_durable_does_not_replace_the_one_before_it() {
+    for seed in 0..50 {
+        let simulated = SimulatedDisk::new(seed);
+        let disk: Arc<dyn Disk> = Arc::new(simulated.clone());
+        let journal = open(&disk, SMALL).unwrap();
+        let first = journal.append(&record(0, 3000)).unwrap();
+        journal.sync(first).unwrap();
+        // Set the size, sync; create, write, sync, rename, sync the directory.
+        simulated.fail_at(simulated.calls() + 7);
+        journal.append(&record(1, 3000)).unwrap_err();
+        drop(journal);
+        let journal = open(&disk, SMALL).unwrap();
+        assert_eq!(range(&journal), 0..1);
+        journal.release(Position(1)).unwrap();
+        drop(journal);
+        simulated.crash();
+        assert_eq!(range(&open(&disk, SMALL).unwrap()).end, 1);
+    }
+}
+
 #[test]
 fn a_full_disk_is_said_and_is_final_until_the_journal_is_opened_again() {
     for capacity in (64..20_000).step_by(97) {

@@ -85,6 +85,24 @@ fn a_segment_that_is_missing_in_the_middle_is_named_when_it_is_needed() {
     assert!(matches!(journal.replay(Position(0)), Err(Error::NoRecord { .. })));
 }
 
+/// A last segment without records was deleted though the one before it was gone. A crash had brought earlier ones back, and
+/// the journal went on behind those, at positions that it had used already.
+#[test]
+fn a_segment_without_records_keeps_its_position_if_the_one_before_it_was_released() {
+    let (simulated, disk, names) = written();
+    let bytes = simulated.bytes(&names[3]).unwrap();
+    simulated.replace(&names[3], &bytes[..64]);
+    simulated.lose(&names[2]);
+    for _ in 0..2 {
+        let journal = open(&disk, SMALL).unwrap();
+        assert_eq!(range(&journal), 36..36);
+    }
+    let journal = open(&disk, SMALL).unwrap();
+    let position = journal.append(&record(36, 250)).unwrap();
+    journal.sync(position).unwrap();
+    assert_eq!(replay(&open(&disk, SMALL).unwrap(), 36).unwrap(), expected(36..37));
+}
+
 #[test]
 fn records_that_are_missing_at_an_end_are_noticed_by_position() {
     let (simulated, disk, names) = written();
