@@ -129,6 +129,9 @@ struct Shell {
     /// The number of threads that merge state in the background; 0: the workers merge their own
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
+    /// Keeps tables, views and all commits in this folder, and resumes from it
+    #[arg(long, value_name = "DIR")]
+    state: Option<String>,
     /// The format of results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -156,6 +159,7 @@ pub(crate) struct ShellArgs {
     pub(crate) memory: Option<usize>,
     /// How many threads merge state in the background.
     pub(crate) merge_threads: usize,
+    pub(crate) state: Option<String>,
     pub(crate) format: Format,
     pub(crate) null: Option<String>,
 }
@@ -217,6 +221,7 @@ fn args(matches: ArgMatches) -> Args {
         workers: shell.workers,
         memory: shell.memory,
         merge_threads: shell.merge_threads,
+        state: shell.state,
         format: shell.format,
         null: shell.null,
     })

@@ -4,12 +4,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use alluvium_storage::{Compaction, MergePool, Scratch, Storage};
+use alluvium_storage::{Compaction, Journal, MergePool, Scratch, Storage};
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Pace, Schedule};
 
 use crate::available;
 use crate::clock::Clock;
+use crate::durable::directory::{Directory, directory_of};
+use crate::durable::resume::resume;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -30,6 +32,8 @@ pub struct Builder {
     storage: Option<Arc<dyn Storage>>,
     schedule: Schedule,
     merge_threads: usize,
+    state: Option<String>,
+    journal: Option<Arc<dyn Journal>>,
     compaction: Option<Arc<dyn Compaction>>,
 }
 
@@ -50,6 +54,8 @@ impl Builder {
             storage: None,
             schedule: Schedule { pace: Pace::InSlices, ..Schedule::default() },
             merge_threads: 0,
+            state: None,
+            journal: None,
             compaction: None,
         }
     }
@@ -140,11 +146,56 @@ impl Builder {
         self
     }
 
+    /// Records everything here instead of in a state directory, and replays what it has: for tests of journals that fail or
+    /// take their time.
+    #[doc(hidden)]
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
     /// Merges state and cuts batches in another way: for tests that results do not depend on it.
     #[doc(hidden)]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = schedule;
         self
+    }
+
+    /// Keeps everything in a directory, given as `file:DIR`: tables, views and every commit survive the engine and its
+    /// process, and [`Builder::open`] resumes where it was. The directory is created if it is missing. One engine uses it at
+    /// a time.
+    ///
+    /// A commit returns once it is on the disk, and is visible to nobody before. Resuming executes all definitions and
+    /// commits again.
+    ///
+    /// Not supported yet with a state directory: connectors of tables and views, and outputs. Rows that a COPY has refused
+    /// are not listed any more after a restart.
+    pub fn state(mut self, url: impl Into<String>) -> Self {
+        self.state = Some(url.into());
+        self
+    }
+
+    /// Starts an engine: with a [state directory](Builder::state), where the last one was when it ended; without, as
+    /// [`Builder::open_in_memory`] does.
+    ///
+    /// Fails, and changes nothing, if the directory is in use or something in it is damaged or of another version.
+    pub fn open(mut self) -> Result<Engine> {
+        let directory = self.state.take().map(|url| Directory::acquire(directory_of(&url)?));
+        let directory = directory.transpose()?;
+        let journal = match (self.journal.take(), &directory) {
+            (None, Some(directory)) => Some(directory.journal()?),
+            (journal, _) => journal,
+        };
+        let engine = self.open_in_memory()?;
+        if let Some(journal) = journal {
+            resume(&engine, &*journal)?;
+            engine.instance.definitions.attach(journal);
+        }
+        if let Some(directory) = directory {
+            // It is set once.
+            let _ = engine.instance.directory.set(directory);
+        }
+        Ok(engine)
     }
 
     /// Starts an engine that keeps nothing once it has ended.

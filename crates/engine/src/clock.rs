@@ -2,21 +2,33 @@
 
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
+
 use crate::error::{Error, Result};
 
 /// A time as `TIMESTAMP` has it: microseconds since 1970 in UTC.
 pub(crate) type Moment = i64;
 
 /// Reads the time.
-pub(crate) struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
+pub(crate) struct Clock {
+    read: Box<dyn Fn() -> SystemTime + Send + Sync>,
+    /// Where it stands; `None` while it runs.
+    stopped: Mutex<Option<Moment>>,
+}
 
 impl Clock {
     pub(crate) fn new(read: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self(Box::new(read))
+        Self { read: Box::new(read), stopped: Mutex::new(None) }
+    }
+
+    /// Stops it at a time, or lets it run.
+    pub(crate) fn stop(&self, at: Option<Moment>) {
+        *self.stopped.lock() = at;
     }
 
     pub(crate) fn now(&self) -> Result<Moment> {
-        moment((self.0)())
+        let stopped = *self.stopped.lock();
+        stopped.map_or_else(|| moment((self.read)()), Ok)
     }
 }
 

@@ -16,10 +16,10 @@
 //! 2. the definitions' lock ([`Definitions::lock`]);
 //! 3. the list of subscriptions;
 //! 4. the sequencer's state, under which commands are broadcast;
-//! 5. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, progress,
-//!    and the queues of subscriptions, which may take the progress's lock.
+//! 5. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, the journal,
+//!    progress, and the queues of subscriptions, which may take the progress's lock.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::Planner;
 use alluvium_trace::memory::StateContext;
@@ -28,6 +28,7 @@ use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::connectors::Connectors;
 use crate::definitions::Definitions;
+use crate::durable::directory::Directory;
 use crate::error::Result;
 use crate::poison::Poison;
 use crate::query::{QueryEngine, Reader};
@@ -46,6 +47,8 @@ pub(crate) struct Instance {
     pub(crate) reader: Reader,
     pub(crate) connectors: Connectors,
     pub(crate) settings: Settings,
+    /// The state directory, which is released after everything else has ended.
+    pub(crate) directory: OnceLock<Directory>,
     pub(crate) poison: Arc<Poison>,
     /// What state is counted in, and where it spills to.
     pub(crate) context: StateContext,
@@ -94,6 +97,7 @@ impl Instance {
             writer: Writer::new(clock, sequencer, catalog, query, context.clone(), poison.clone()),
             connectors,
             settings,
+            directory: OnceLock::new(),
             poison,
             context,
         }))

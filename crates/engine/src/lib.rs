@@ -35,12 +35,12 @@
 //! statement, [`Transaction`] one that writes batches; a [`Source`] brings rows in from files, and a [`Sink`]
 //! takes them out.
 //!
-//! State goes to temporary files where it is more than the [memory it may take](Builder::memory), and nothing is kept when
-//! the engine ends. A panic inside, or a file that cannot be read or written, ends it with [`Error::Poisoned`].
+//! State goes to temporary files where it is more than the [memory it may take](Builder::memory). Nothing is kept when the
+//! engine ends, unless it has a [state directory](Builder::state). A panic inside, or a file that cannot be read or written, ends it with [`Error::Poisoned`].
 //!
 //! Inside, `builder` starts an `instance`, which has four parts: `definitions` (over the `catalog`), the `writer`, the reader
 //! (`query`) and `connectors` (`source`s and `sink`s). A `session` runs statements on them. A `transaction` stages writes, the
-//! `sequencer` makes epochs of them, `worker`s run the dataflows, and queries and `subscription`s read their results. `poison`
+//! `sequencer` makes epochs of them, `durable` records these, `worker`s run the dataflows, and queries and `subscription`s read their results. `poison`
 //! ends the engine after a panic.
 
 mod available;
@@ -49,6 +49,7 @@ mod catalog;
 mod clock;
 mod connectors;
 mod definitions;
+mod durable;
 mod engine;
 mod error;
 mod instance;

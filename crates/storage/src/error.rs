@@ -65,6 +65,52 @@ pub enum Error {
         /// The length of the blob.
         length: u64,
     },
+    /// A record that a journal does not have: it was released, or never appended.
+    #[error("cannot {operation} record {position} of {place}, which has {}", records(range))]
+    NoRecord {
+        /// The journal.
+        place: String,
+        /// The operation, as a verb.
+        operation: &'static str,
+        /// The position that was asked for.
+        position: u64,
+        /// The positions that the journal has.
+        range: Range<u64>,
+    },
+    /// A file whose bytes are not those that were written.
+    #[error("{place} is damaged at byte {offset}: {what}; restore it from a backup")]
+    Corrupt {
+        /// The file.
+        place: String,
+        /// Where in the file the damaged part begins.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file that another one needs is missing.
+    #[error(
+        "{place} is missing, and {needed_by} needs it; put it back, or restore the directory from \
+         a backup"
+    )]
+    Lost {
+        /// The missing file.
+        place: String,
+        /// The file that needs it.
+        needed_by: String,
+    },
+    /// A file in a format of a later version.
+    #[error(
+        "{place} has version {found} of its format, and this program reads versions up to {known}; \
+         open it with the program that has written it, or a later one"
+    )]
+    Newer {
+        /// The file.
+        place: String,
+        /// Its version.
+        found: u32,
+        /// The latest version that can be read.
+        known: u32,
+    },
     /// Any other error of the operating system.
     #[error("cannot {operation} {place}: {cause}")]
     Io {
@@ -81,18 +127,52 @@ impl Error {
     /// The error of an operation, with a variant of its own where a caller may want to act on it.
     pub(crate) fn io(operation: &'static str, place: impl Into<String>, cause: io::Error) -> Error {
         let place = place.into();
-        match cause.kind() {
-            // ENOSPC and EDQUOT.
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Error::Full { place, operation, cause }
-            }
-            _ => Error::Io { place, operation, cause },
+        match is_full(&cause) {
+            true => Error::Full { place, operation, cause },
+            false => Error::Io { place, operation, cause },
         }
     }
 
     /// The same, of a file or directory.
     pub(crate) fn path(operation: &'static str, path: &Path, cause: io::Error) -> Error {
         Error::io(operation, path.display().to_string(), cause)
+    }
+}
+
+/// A failed operation that is reported more than once.
+#[derive(Debug)]
+pub struct Failure {
+    operation: &'static str,
+    place: String,
+    cause: io::Error,
+}
+
+impl Failure {
+    /// The failure of an operation, named by a verb.
+    pub fn new(operation: &'static str, place: impl Into<String>, cause: io::Error) -> Failure {
+        Failure { operation, place: place.into(), cause }
+    }
+
+    /// The error, for one caller.
+    pub fn error(&self) -> Error {
+        let cause = match self.cause.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(self.cause.kind(), self.cause.to_string()),
+        };
+        Error::io(self.operation, self.place.clone(), cause)
+    }
+}
+
+/// Whether there is no room on the disk, or for the user: ENOSPC and EDQUOT.
+pub(crate) fn is_full(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Positions in words.
+fn records(range: &Range<u64>) -> String {
+    match range.is_empty() {
+        true => format!("no records, and goes on with {}", range.end),
+        false => format!("records {} to {}", range.start, range.end - 1),
     }
 }
 

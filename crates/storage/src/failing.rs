@@ -13,7 +13,7 @@ use crate::storage::{BlobWriter, Storage};
 
 /// A storage that passes calls on to another until it is set to fail.
 ///
-/// *Mutating* calls are `create`, `append`, `seal` and `delete`. A writer that is dropped unsealed leaves nothing in any
+/// *Mutating* calls are `create`, `append`, `seal`, `delete` and `barrier`. A writer that is dropped unsealed leaves nothing in any
 /// case. Clones share their settings.
 #[derive(Clone, Debug)]
 pub struct Failing<S> {
@@ -147,6 +147,11 @@ impl<S: Storage> Storage for Failing<S> {
     fn delete(&self, name: &str) -> Result<()> {
         self.faults().call("delete", name)?;
         self.storage.delete(name)
+    }
+
+    fn barrier(&self, names: &[&str]) -> Result<()> {
+        self.faults().call("sync", &names.join(", "))?;
+        self.storage.barrier(names)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Alluvium's storage: immutable blobs by name, and threads that merge what is in them.
+//! Alluvium's storage: immutable blobs by name, threads that merge what is in them, and a journal.
 //!
 //! A *blob* is a sequence of bytes that is written once, from beginning to end, then sealed, and from then on only read or
 //! deleted. This crate does not know what the bytes mean.
@@ -12,6 +12,9 @@
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
 //! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
+//! - [`disk`]: the operations of a file system that durable files are made of, and a simulated disk;
+//! - [`journal`]: a durable log of records;
+//! - [`manifests`]: the replaceable root of what is stored;
 //! - [`memory`], `failing` and `haphazard`: implementations for tests, one without a disk, and, with the feature
 //!   `faults`, one whose disk fails on command, and threads that do jobs at any time.
 //!
@@ -38,16 +41,20 @@
 //!
 //! # Known limitation
 //!
-//! Sealing makes a blob visible, not durable: after a crash of the system it may be gone. Local files require Unix.
+//! Sealing makes a blob visible, not durable: after a crash of the system it may be gone, unless it was made durable by
+//! [`Storage::barrier`]. Local files require Unix.
 
 pub mod blob;
 pub mod compaction;
+pub mod disk;
 pub mod error;
 #[cfg(any(test, feature = "faults"))]
 pub mod failing;
 #[cfg(any(test, feature = "faults"))]
 pub mod haphazard;
+pub mod journal;
 pub mod local;
+pub mod manifests;
 pub mod memory;
 pub mod pool;
 pub mod scratch;
@@ -61,12 +68,17 @@ mod sync;
 
 pub use blob::{Advice, Blob};
 pub use compaction::{Compaction, Job, Slice, Work};
+#[cfg(any(test, feature = "faults"))]
+pub use disk::simulated::SimulatedDisk;
+pub use disk::{Disk, DiskFile, LocalDisk};
 pub use error::{Error, Result};
 #[cfg(any(test, feature = "faults"))]
 pub use failing::Failing;
 #[cfg(any(test, feature = "faults"))]
 pub use haphazard::Haphazard;
+pub use journal::{FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay};
 pub use local::LocalStorage;
+pub use manifests::{FileManifests, Manifest, Manifests, MemoryManifests, Published};
 pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
 pub use pool::MergePool;

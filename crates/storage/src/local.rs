@@ -8,10 +8,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::blob::Blob;
-use crate::error::{Error, Result};
+use crate::error::{Error, Failure, Result};
 use crate::heap::HeapBlob;
 use crate::mapped::{FAULT_AROUND, MappedBlob};
 use crate::name;
@@ -39,6 +39,8 @@ pub struct LocalStorage {
     directory: PathBuf,
     /// Follows the name of a blob in the name of its file.
     suffix: &'static str,
+    /// The first sync that failed.
+    failure: Arc<OnceLock<Failure>>,
 }
 
 impl LocalStorage {
@@ -56,12 +58,18 @@ impl LocalStorage {
         let directory = std::path::absolute(given)
             .and_then(|directory| fs::create_dir_all(&directory).map(|()| directory))
             .map_err(|cause| Error::path("open", given, cause))?;
-        Ok(LocalStorage { directory, suffix })
+        Ok(LocalStorage { directory, suffix, failure: Arc::default() })
     }
 
     /// The directory, as an absolute path.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The error of a sync, for this and all later ones.
+    fn fail(&self, path: &Path, cause: io::Error) -> Error {
+        let failure = Failure::new("sync", path.display().to_string(), cause);
+        self.failure.get_or_init(|| failure).error()
     }
 
     /// The path of a blob, if the name is valid.
@@ -126,6 +134,27 @@ impl Storage for LocalStorage {
     fn delete(&self, name: &str) -> Result<()> {
         let path = self.path(name)?;
         fs::remove_file(&path).map_err(|cause| named("delete", &path, cause))
+    }
+
+    fn barrier(&self, names: &[&str]) -> Result<()> {
+        if let Some(failure) = self.failure.get() {
+            return Err(failure.error());
+        }
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            let path = self.path(name)?;
+            let file = File::open(&path).map_err(|cause| named("sync", &path, cause))?;
+            files.push((path, file));
+        }
+        for (path, file) in files {
+            file.sync_data().map_err(|cause| self.fail(&path, cause))?;
+        }
+        // Its own name is in the directory above.
+        for path in self.directory.ancestors().take(2) {
+            let synced = File::open(path).and_then(|directory| directory.sync_all());
+            synced.map_err(|cause| self.fail(path, cause))?;
+        }
+        Ok(())
     }
 }
 

@@ -85,6 +85,17 @@ impl Storage for MemoryStorage {
             _ => Err(Error::Missing { place: place(name), operation: "delete" }),
         }
     }
+
+    fn barrier(&self, names: &[&str]) -> Result<()> {
+        let blobs = self.blobs();
+        names.iter().try_for_each(|name| {
+            name::check(name)?;
+            match blobs.get(*name) {
+                Some(Some(_)) => Ok(()),
+                _ => Err(Error::Missing { place: place(name), operation: "sync" }),
+            }
+        })
+    }
 }
 
 fn place(name: &str) -> String {

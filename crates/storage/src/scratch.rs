@@ -127,6 +127,10 @@ impl Storage for Scratch {
     fn delete(&self, name: &str) -> Result<()> {
         self.storage.delete(name)
     }
+
+    fn barrier(&self, names: &[&str]) -> Result<()> {
+        self.storage.barrier(names)
+    }
 }
 
 impl Drop for Scratch {

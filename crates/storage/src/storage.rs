@@ -42,6 +42,16 @@ pub trait Storage: Send + Sync + Debug {
     ///
     /// [`Error::Missing`](crate::Error::Missing) if no sealed blob has the name.
     fn delete(&self, name: &str) -> Result<()>;
+
+    /// Makes these sealed blobs durable: after a crash of the system they can be opened, with all their bytes.
+    ///
+    /// One call for many is faster than many calls: they share the sync of the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`](crate::Error::Missing) if any name has no sealed blob. An error of the system is final, as nobody
+    /// can tell what is on the disk: from then on every call fails with it.
+    fn barrier(&self, names: &[&str]) -> Result<()>;
 }
 
 /// A blob that is being written.

@@ -52,10 +52,11 @@ pub(crate) fn run(args: ShellArgs) -> ExitCode {
 }
 
 fn run_origins(args: ShellArgs) -> Result<(), Stop> {
-    let engine = engine(args.workers.get(), args.memory)
-        .merge_threads(args.merge_threads)
-        .open_in_memory()
-        .map_err(|error| failed(None, error))?;
+    let mut builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
+    if let Some(directory) = args.state {
+        builder = builder.state(format!("file:{directory}"));
+    }
+    let engine = builder.open().map_err(|error| failed(None, error))?;
     interruptible(&engine, || {
         let _watch = waits::watch(engine.clone(), ProgressLine::hidden());
         let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);

@@ -9,6 +9,7 @@ use alluvium_trace::Epoch;
 
 use super::Definitions;
 use crate::catalog::Uses;
+use crate::durable::record::Recorded;
 use crate::error::Result;
 use crate::sequencer::Stream;
 use crate::worker::{Dataflow, DataflowId};
@@ -24,18 +25,19 @@ pub(super) struct View<'a> {
 }
 
 impl Definitions {
-    /// Installs the dataflow of a plan. Indexes it shares with other dataflows are installed where they are missing.
+    /// Installs the dataflow of a plan, which `definition` is the record of. Indexes it shares with other dataflows are installed where they are missing.
     /// The caller holds the definitions' lock.
     pub(super) fn install_plan(
         &self,
         compiled: &Compiled,
+        definition: Option<&Recorded>,
         mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
         let mut uses = Uses::default();
         let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
         let installed = used.and_then(|()| {
             let (plan, indexes) = (&compiled.plan, Arc::new(uses.all.clone()));
-            self.sequencer.install(&self.streams(plan), |worker, id, as_of| {
+            self.sequencer.install(&self.streams(plan), definition, |worker, id, as_of| {
                 dataflow(View { plan, indexes: &indexes, worker, id, as_of })
             })
         });
@@ -56,7 +58,7 @@ impl Definitions {
             None => {
                 let indexes = Arc::new(uses.all.clone());
                 let streams = self.streams(&index.plan);
-                let id = self.sequencer.install(&streams, |_, _, _| Dataflow::Index {
+                let id = self.sequencer.install(&streams, None, |_, _, _| Dataflow::Index {
                     plan: index.plan.clone(),
                     indexes: indexes.clone(),
                 })?;

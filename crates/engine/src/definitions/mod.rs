@@ -13,10 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::planner::Planner;
+use alluvium_storage::Journal;
 use alluvium_trace::memory::StateContext;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Indexes};
+use crate::clock::Moment;
+use crate::error::Result;
+use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
 use crate::worker::{DataflowId, Progress};
@@ -62,6 +66,21 @@ impl Definitions {
     /// Keeps relations from coming and going until the guard is dropped.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
         self.lock.lock()
+    }
+
+    /// Records everything in this journal from now on, which has all that was done so far.
+    pub(crate) fn attach(&self, journal: Arc<dyn Journal>) {
+        self.sequencer.durable().attach(journal, self.sequencer.last());
+    }
+
+    /// Makes the time of epochs a relation, unless it is one already.
+    pub(crate) fn start_clock(&self, now: Moment) -> Result<()> {
+        interrupt::deferred(|| self.sequencer.start_clock(now))
+    }
+
+    /// Whether the engine has a journal.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.sequencer.durable().is_attached()
     }
 
     /// Runs a function on every worker's thread.

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
-use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
+use alluvium_sql::statement::{
+    ConnectorDefinition, Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind,
+};
 
 use super::Definitions;
-use crate::catalog::{Definition, Entry, Scope, Table, Uses, View};
+use crate::catalog::{Definition, Entry, RelationKind, Scope, Table, Uses, View};
 use crate::connectors::Connectors;
+use crate::durable::CONNECTED;
+use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::worker::Dataflow;
@@ -34,18 +38,46 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
+        let name = &definition.name;
+        let record = self.recorded(RelationKind::Table, name, &definition.connectors, || {
+            match &*definition.text {
+                // The columns of a file.
+                "" => Record::table(name, &definition.schema),
+                sql => Record::definition(sql, base, writer.now()?),
+            }
+        })?;
         // Transactions that write to the replaced table finish first.
         let _writing = match definition.if_taken {
             IfTaken::Replace => Some(writer.lock()?),
             IfTaken::Fail | IfTaken::Keep => None,
         };
-        interrupt::deferred(|| self.add_table(definition, base, connectors))
+        interrupt::deferred(|| self.add_table(definition, base, record.as_ref(), connectors))?;
+        self.sequencer.durable().sync_all()
+    }
+
+    /// The record of a relation that is created; `None` without a journal. Refuses connectors if there is one.
+    fn recorded(
+        &self,
+        kind: RelationKind,
+        name: &str,
+        connectors: &[ConnectorDefinition],
+        record: impl FnOnce() -> Result<Record>,
+    ) -> Result<Option<Recorded>> {
+        match (self.is_durable(), connectors) {
+            (false, _) => Ok(None),
+            (true, []) => {
+                let undo = Record::dropped(kind, name, false);
+                Ok(Some(Recorded { definition: record()?, undo }))
+            }
+            (true, _) => Err(Error::sql(CONNECTED)),
+        }
     }
 
     fn add_table(
         &self,
         definition: &TableDefinition,
         base: &Path,
+        record: Option<&Recorded>,
         connectors: &Connectors,
     ) -> Result<()> {
         let _lock = self.lock();
@@ -65,7 +97,7 @@ impl Definitions {
             Taken::Keep => return Ok(()),
             Taken::Replace(before) => self.remove(&before, connectors),
         };
-        let id = self.sequencer.install(&[], |_, _, _| match kept {
+        let id = self.sequencer.install(&[], record, |_, _, _| match kept {
             true => Dataflow::Table { name: name.clone(), table: table.clone() },
             false => Dataflow::Stream { name: name.clone() },
         })?;
@@ -75,15 +107,29 @@ impl Definitions {
         removed
     }
 
-    /// Creates a view, without outputs. Returns false, and does nothing, if there is one that stays.
+    /// Creates a view, without outputs, durably. Returns false, and does nothing, if there is one that stays.
     pub(crate) fn create_view(
         &self,
         definition: &ViewDefinition,
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<bool> {
-        let _lock = self.lock();
+        let created = self.add_view(definition, writer, connectors)?;
+        self.sequencer.durable().sync_all().map(|()| created)
+    }
+
+    fn add_view(
+        &self,
+        definition: &ViewDefinition,
+        writer: &Writer,
+        connectors: &Connectors,
+    ) -> Result<bool> {
         let (name, kind) = (&definition.name, definition.kind);
+        let record = self.recorded(kind.into(), name, &definition.connectors, || {
+            Record::definition(&definition.text, Path::new(""), writer.now()?)
+        })?;
+        let record = record.as_ref();
+        let _lock = self.lock();
         let taken = self
             .taken(name, definition.if_taken, |entry| !entry.is_table())
             .map_err(|error| error.at(definition.position))?;
@@ -104,15 +150,17 @@ impl Definitions {
         };
         let compiled = compile(&planned.plan, output)?;
         if planned.reads.iter().any(|relation| relation == CLOCK) {
-            let now = writer.now()?;
-            interrupt::deferred(|| self.sequencer.start_clock(now))?;
+            self.start_clock(writer.now()?)?;
         }
         let plan = Arc::new(planned.plan);
         let (id, uses) = match kind {
             // It is part of the views that name it.
-            ViewKind::Local => (None, Uses::default()),
+            ViewKind::Local => {
+                record.map(|record| self.sequencer.record(&record.definition)).transpose()?;
+                (None, Uses::default())
+            }
             ViewKind::Plain | ViewKind::Materialized => {
-                let (id, uses) = self.install_plan(&compiled, |view| Dataflow::View {
+                let (id, uses) = self.install_plan(&compiled, record, |view| Dataflow::View {
                     name: name.clone(),
                     plan: view.plan.clone(),
                     indexes: view.indexes.clone(),
@@ -147,25 +195,29 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
-        let _writing = writer.lock()?;
-        let _lock = self.lock();
+        let writing = writer.lock()?;
+        let lock = self.lock();
         if table.if_exists && !self.catalog.contains(&table.name) {
             return Ok(());
         }
         let entry = self.catalog.get(&table.name)?;
         entry.as_table()?;
-        self.drop_relation(&entry, table.cascade, connectors)
+        let dropped = self.drop_relation(&entry, table.cascade, connectors);
+        drop((writing, lock));
+        dropped.and_then(|()| self.sequencer.durable().sync_all())
     }
 
     /// Drops a view.
     pub(crate) fn drop_view(&self, view: &Drop, connectors: &Connectors) -> Result<()> {
-        let _lock = self.lock();
+        let lock = self.lock();
         if view.if_exists && !self.catalog.contains(&view.name) {
             return Ok(());
         }
         let entry = self.catalog.get(&view.name)?;
         entry.as_view()?;
-        self.drop_relation(&entry, view.cascade, connectors)
+        let dropped = self.drop_relation(&entry, view.cascade, connectors);
+        drop(lock);
+        dropped.and_then(|()| self.sequencer.durable().sync_all())
     }
 
     /// Drops a relation whose creation has failed halfway.
@@ -177,13 +229,16 @@ impl Definitions {
     }
 
     fn drop_relation(&self, entry: &Entry, cascade: bool, connectors: &Connectors) -> Result<()> {
+        let record = Record::dropped(entry.kind(), &entry.name, cascade);
         let mut removed = Ok(());
         if cascade {
+            self.sequencer.record(&record)?;
             for dependent in self.catalog.dependents(&entry.name) {
                 removed = removed.and(self.remove(&dependent, connectors));
             }
         } else {
             self.catalog.check_unused(&entry.name)?;
+            self.sequencer.record(&record)?;
         }
         removed.and(self.remove(entry, connectors))
     }

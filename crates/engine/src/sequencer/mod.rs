@@ -13,12 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alluvium_sql::catalog::KEEPING;
 use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
+use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use parking_lot::Mutex;
 
 use crate::clock::Moment;
+use crate::durable::Durable;
+use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
@@ -36,6 +39,22 @@ pub(crate) struct Sequencer {
     poison: Arc<Poison>,
     pool: Pool,
     budget: MemoryBudget,
+    /// Where everything that it orders is recorded.
+    durable: Durable,
+}
+
+/// An epoch that was committed, and its record in the journal, if there is one.
+pub(crate) struct Committed {
+    pub(crate) epoch: Epoch,
+    pub(crate) record: Option<Position>,
+}
+
+/// The changes of one table.
+pub(crate) struct Changed {
+    pub(crate) table: DataflowId,
+    /// Its name.
+    pub(crate) name: String,
+    pub(crate) changes: Vec<TableChange>,
 }
 
 /// Guarded by the lock under which everything is broadcast.
@@ -69,7 +88,9 @@ impl Sequencer {
         budget: MemoryBudget,
     ) -> Self {
         let state = State { time: None, next_dataflow: 0, changed: BTreeSet::new(), clock: None };
-        Self { last: AtomicU64::new(0), state: Mutex::new(state), progress, poison, pool, budget }
+        let durable = Durable::new(progress.clone(), poison.clone());
+        let (last, state) = (AtomicU64::new(0), Mutex::new(state));
+        Self { last, state, progress, poison, pool, budget, durable }
     }
 
     /// How many workers there are.
@@ -82,6 +103,11 @@ impl Sequencer {
         self.last.load(Ordering::Acquire)
     }
 
+    /// What is recorded.
+    pub(crate) fn durable(&self) -> &Durable {
+        &self.durable
+    }
+
     /// Its time; `None` before the first.
     pub(crate) fn time(&self) -> Option<Moment> {
         self.state.lock().time
@@ -89,27 +115,43 @@ impl Sequencer {
 
     /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many
     /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
-    /// subscription is congested. Does not wait until the epoch is complete.
+    /// subscription is congested. Does not wait until the epoch is complete, or its record durable.
     ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
-    pub(crate) fn commit(
-        &self,
-        changes: Vec<(DataflowId, Vec<TableChange>)>,
-        time: Moment,
-    ) -> Result<Epoch> {
+    pub(crate) fn commit(&self, changes: Vec<Changed>, time: Moment) -> Result<Committed> {
         self.progress.wait_capacity(self.last(), || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
         })?;
-        let mut tables: Vec<DataflowId> = changes.iter().map(|(table, _)| *table).collect();
+        let record = self.record_changes(&changes)?;
+        let mut tables: Vec<DataflowId> = changes.iter().map(|changed| changed.table).collect();
+        let changes = changes.into_iter().map(|changed| (changed.table, changed.changes)).collect();
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
+        let record = match record {
+            Some((parts, changes)) => {
+                let number = self.last() + 1;
+                self.durable.append(&Record::Epoch { number, time, parts, changes })?
+            }
+            None => None,
+        };
         state.changed.extend(&tables);
         if let Some(clock) = &mut state.clock {
             tables.push(clock.id);
             shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
-        Ok(self.make_epoch(&mut state, &tables, shares, time))
+        let epoch = self.make_epoch(&mut state, &tables, shares, time);
+        Ok(Committed { epoch, record })
+    }
+
+    /// Records the first changes of an epoch, if there are many. Returns in how many parts, and the others; `None` without
+    /// a journal.
+    fn record_changes(&self, changes: &[Changed]) -> Result<Option<(u32, Vec<ChangedTable>)>> {
+        if !self.durable.is_attached() {
+            return Ok(None);
+        }
+        let changes = changes.iter().map(|changed| (&*changed.name, &*changed.changes));
+        record::split(changes, |part| self.durable.append(&part).map(drop)).map(Some)
     }
 
     fn make_epoch(
@@ -152,23 +194,27 @@ impl Sequencer {
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
-            self.make_epoch(&mut state, &[id], shares, time);
+            let record = self.durable.append(&Record::Clock { now })?;
+            let epoch = self.make_epoch(&mut state, &[id], shares, time);
             // A transaction with a time of its own is not bound by the clock's.
             state.time = before;
             state.clock = Some(RunningClock { id, time });
+            drop(state);
+            self.durable.sync_epoch(epoch, record)?;
             id
         };
         self.progress.wait_ready(id)
     }
 
     /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
-    /// `dataflow` makes each worker's part.
+    /// `dataflow` makes each worker's part. `definition` is recorded in its place among the epochs.
     ///
     /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
     /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
     pub(crate) fn install(
         &self,
         streams: &[Stream],
+        definition: Option<&Recorded>,
         dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let id = {
@@ -181,10 +227,16 @@ impl Sequencer {
                      read it: {KEEPING}"
                 )));
             }
-            self.install_now(&mut state, dataflow)?
+            let id = self.install_now(&mut state, dataflow)?;
+            definition.map(|recorded| self.durable.append(&recorded.definition)).transpose()?;
+            id
         };
         // It is of no use to a caller that no longer waits for it.
-        self.progress.wait_ready(id).inspect_err(|_| self.remove(id))?;
+        self.progress.wait_ready(id).inspect_err(|_| {
+            self.remove(id);
+            // If this fails the engine has stopped.
+            let _ = definition.map(|recorded| self.record(&recorded.undo));
+        })?;
         Ok(id)
     }
 
@@ -203,6 +255,12 @@ impl Sequencer {
             dataflow: dataflow(worker, id, as_of),
         });
         Ok(id)
+    }
+
+    /// Records a definition that has no dataflow.
+    pub(crate) fn record(&self, definition: &Record) -> Result<()> {
+        let _order = self.state.lock();
+        self.durable.append(definition).map(drop)
     }
 
     /// Runs a function on every worker's thread.

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::{Sink, SinkRequest, Visibility, changes};
 use crate::catalog::{Entry, RelationKind};
+use crate::durable::CONNECTED;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::source::OutputWriter;
@@ -113,6 +114,9 @@ impl Instance {
     /// Writes the contents of a relation, or its changes from now on. Does nothing if there is an output of it to the same
     /// path.
     pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<()> {
+        if self.definitions.is_durable() {
+            return Err(Error::sql(CONNECTED));
+        }
         let outputs = &self.connectors.outputs;
         let entry = self.definitions.catalog.get(relation)?;
         if outputs.has(relation, &output.path) {

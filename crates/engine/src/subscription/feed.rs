@@ -54,6 +54,8 @@ impl Feed {
         let feed =
             Arc::new(Self { state: Mutex::new(state), arrived: Condvar::new(), progress, poison });
         feed.poison.register(&feed);
+        let waited: Arc<dyn Waited> = feed.clone();
+        feed.progress.watch(Arc::downgrade(&waited));
         feed
     }
 
@@ -62,11 +64,13 @@ impl Feed {
         let mut state = self.state.lock();
         loop {
             self.poison.check()?;
-            if let Some(delivery) = state.waiting.take() {
+            let ready = state.waiting.first();
+            let is_durable = ready.is_some_and(|epoch| self.progress.is_durable(epoch));
+            if is_durable && let Some(delivery) = state.waiting.take() {
                 self.relieve(&mut state);
                 return Ok(Some(delivery));
             }
-            if state.closed || !wait {
+            if !wait || state.closed && ready.is_none() {
                 return Ok(None);
             }
             self.arrived.wait(&mut state);

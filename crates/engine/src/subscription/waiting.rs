@@ -64,6 +64,11 @@ impl Waiting {
         self.deliveries.push_back(Delivery { epoch, parts, first });
     }
 
+    /// The epoch of the oldest delivery.
+    pub(super) fn first(&self) -> Option<Epoch> {
+        self.deliveries.front().map(|delivery| delivery.epoch)
+    }
+
     /// Takes the oldest delivery, which is no longer counted.
     pub(super) fn take(&mut self) -> Option<Delivery> {
         let delivery = self.deliveries.pop_front()?;

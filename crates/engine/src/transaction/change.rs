@@ -9,7 +9,8 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
 use super::rows::Rows;
-use crate::error::Result;
+use crate::catalog::Entry;
+use crate::error::{Error, Result};
 
 /// Changes of fewer rows than this are merged.
 const SMALL: usize = 1024;
@@ -112,6 +113,41 @@ impl TableChange {
     /// As [`load`](Self::load), for a program: what it keeps of the rows is not counted.
     pub(crate) fn take(self) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
         Ok(self.weights.split(self.rows.take()?))
+    }
+
+    /// Fails if its rows are not of this table's columns.
+    pub(super) fn check(&self, table: &Entry) -> Result<()> {
+        let (rows, _) = self.load()?;
+        let types = |schema: &Schema| -> Vec<DataType> {
+            schema.fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        match types(rows.schema_ref()) == types(&table.schema) {
+            true => Ok(()),
+            false => {
+                Err(Error::data(format!("its rows are not of the columns of \"{}\"", table.name)))
+            }
+        }
+    }
+
+    /// How its rows are weighted, as a number, and the rows, as an Arrow stream.
+    pub(crate) fn encode(&self) -> Result<(u8, Vec<u8>)> {
+        let weights = match self.weights {
+            Weights::Insert => 0,
+            Weights::Delete => 1,
+            Weights::Column => 2,
+        };
+        Ok((weights, self.rows.encode()?))
+    }
+
+    /// The change that was [encoded](Self::encode) so.
+    pub(crate) fn decode(weights: u8, rows: Vec<u8>) -> Result<Self> {
+        let weights = match weights {
+            0 => Weights::Insert,
+            1 => Weights::Delete,
+            2 => Weights::Column,
+            other => return Err(Error::data(format!("there are no weights of kind {other}"))),
+        };
+        Ok(Self { rows: Rows::decode(rows)?, weights, sequence: 0 })
     }
 
     /// The same change in parts of at most `length` rows. Rows in a file are a part already.

@@ -26,6 +26,7 @@ use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::sequencer::{Changed, Committed};
 use crate::source::{Portion, Refusal, Refusing};
 use crate::worker::DataflowId;
 use crate::writer::{WriteGuard, Writer, column_names};
@@ -44,7 +45,8 @@ struct Refused {
 pub struct Transaction {
     /// Keeps the engine running, and is otherwise used through its writer.
     instance: Arc<Instance>,
-    changes: BTreeMap<DataflowId, Staged>,
+    /// The changes to each table, with its name.
+    changes: BTreeMap<DataflowId, (String, Staged)>,
     time: Moment,
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
@@ -73,9 +75,8 @@ impl Transaction {
     /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
     pub fn insert(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
         let entry = self.writer().entry(table)?;
-        let id = entry.as_table()?.id;
         let rows = check::check(&entry, rows.columns())?;
-        self.stage(id, TableChange::insertions(rows))
+        self.stage(&entry, TableChange::insertions(rows))
     }
 
     /// Inserts rows of which only these columns are given, in this order. All others get their DEFAULT, or
@@ -89,21 +90,19 @@ impl Transaction {
         rows: RecordBatch,
     ) -> Result<()> {
         let entry = self.writer().entry(table)?;
-        let id = entry.as_table()?.id;
         let columns = self.writer().defaults(&entry, self.time).complete(columns, &rows, &[])?;
         let rows = check::check(&entry, &columns)?;
-        self.stage(id, TableChange::insertions(rows))
+        self.stage(&entry, TableChange::insertions(rows))
     }
 
     /// Inserts rows of a source, with the columns it has.
     pub(crate) fn insert_portion(&mut self, table: &str, portion: &Portion) -> Result<()> {
         let entry = self.writer().entry(table)?;
-        let id = entry.as_table()?.id;
         let Portion { rows, absent, .. } = portion;
         let defaults = self.writer().defaults(&entry, self.time);
         let columns = defaults.complete(&column_names(rows), rows, absent)?;
         let rows = check::check(&entry, &columns)?;
-        self.stage(id, TableChange::insertions(rows))
+        self.stage(&entry, TableChange::insertions(rows))
     }
 
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
@@ -117,7 +116,7 @@ impl Transaction {
         let table = entry.as_table()?;
         table.check_delete(&entry.name)?;
         let rows = check::check(&entry, rows.columns())?;
-        self.stage(table.id, TableChange::deletions(rows))
+        self.stage(&entry, TableChange::deletions(rows))
     }
 
     /// Changes rows of a table by weights, one for each row: a positive weight inserts that many copies of its row, a negative
@@ -135,30 +134,36 @@ impl Transaction {
         table.check_unchecked(&entry.name)?;
         let rows = check::check(&entry, rows.columns())?;
         let (rows, weights) = check::check_weights(rows, weights)?;
-        self.stage(table.id, TableChange::weighted(&rows, weights)?)
+        self.stage(&entry, TableChange::weighted(&rows, weights)?)
     }
 
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
     /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one, unless it
     /// [began at a time of its own](crate::Engine::begin_at).
     ///
-    /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind.
+    /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind. With a
+    /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
+    /// time share the wait.
     pub fn commit(self) -> Result<u64> {
-        let writer = &self.instance.writer;
+        let Self { instance, changes, time, is_time_given, refused, _lock: lock } = self;
+        let writer = &instance.writer;
         writer.poison.check()?;
-        let is_empty = self.changes.values().all(|staged| staged.changes().is_empty());
-        let epoch = if is_empty && !self.is_time_given {
-            writer.last()
+        let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
+        let committed = if is_empty && !is_time_given {
+            Committed { epoch: writer.last(), record: None }
         } else {
             let budget = writer.context.budget();
-            let changes = self.changes.into_iter();
-            let changes = changes.map(|(table, staged)| Ok((table, staged.into_changes(budget)?)));
-            writer.commit(changes.collect::<Result<_>>()?, self.time)?
+            let changes = changes.into_iter().map(|(table, (name, staged))| {
+                Ok(Changed { table, name, changes: staged.into_changes(budget)? })
+            });
+            writer.commit(changes.collect::<Result<_>>()?, time)?
         };
-        for Refused { table, source, rows } in &self.refused {
-            self.instance.connectors.refusals.add(table, source, epoch, rows)?;
+        for Refused { table, source, rows } in &refused {
+            instance.connectors.refusals.add(table, source, committed.epoch, rows)?;
         }
-        Ok(epoch)
+        drop(lock);
+        writer.sync(&committed)?;
+        Ok(committed.epoch)
     }
 
     /// Fails with the first refusal if the engine is strict.
@@ -187,22 +192,35 @@ impl Transaction {
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
         let Staging { table, deletions, insertions } = staging;
-        self.staged(table.as_table()?.id).append([deletions, insertions])?;
+        self.staged(table)?.append([deletions, insertions])?;
         Ok(rows)
     }
 
-    fn stage(&mut self, table: DataflowId, change: TableChange) -> Result<()> {
-        self.staged(table).push(change)
+    /// Stages a change that was committed before.
+    pub(crate) fn restore(&mut self, table: &str, change: TableChange) -> Result<()> {
+        let entry = self.writer().entry(table)?;
+        change.check(&entry)?;
+        self.stage(&entry, change)
     }
 
-    fn staged(&mut self, table: DataflowId) -> &mut Staged {
+    /// Gives it the time of the epoch that it makes again.
+    pub(crate) fn restore_time(&mut self, time: Moment) {
+        (self.time, self.is_time_given) = (time, true);
+    }
+
+    fn stage(&mut self, table: &Entry, change: TableChange) -> Result<()> {
+        self.staged(table)?.push(change)
+    }
+
+    fn staged(&mut self, table: &Entry) -> Result<&mut Staged> {
         let context = &self.instance.writer.context;
-        self.changes.entry(table).or_insert_with(|| Staged::new(context))
+        let staged = || (table.name.clone(), Staged::new(context));
+        Ok(&mut self.changes.entry(table.as_table()?.id).or_insert_with(staged).1)
     }
 
     /// The transaction's writes to a table, to be applied to the rows it held before; `None` without writes.
     pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
-        match self.changes.get(&table.id).map(Staged::changes) {
+        match self.changes.get(&table.id).map(|(_, staged)| staged.changes()) {
             Some(changes) if !changes.is_empty() => {
                 Overlay::new(&table.primary_key, changes).map(Some)
             }

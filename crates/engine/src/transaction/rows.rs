@@ -12,6 +12,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
+use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::counted;
@@ -95,25 +96,31 @@ impl Rows {
         }
     }
 
+    /// The rows as an Arrow stream.
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+        match &self.place {
+            Place::Memory(rows) => encode(rows),
+            Place::File { blob, range, checksum, .. } => Ok(read(blob, range, *checksum)
+                .map_err(|error| damaged(blob, range, &error))?
+                .into()),
+        }
+    }
+
+    /// The rows of an Arrow stream of one batch.
+    pub(super) fn decode(bytes: Vec<u8>) -> Result<Self> {
+        let rows = decode(&mut Buffer::from_vec(bytes));
+        rows.map(Self::from).map_err(|error| Error::data(format!("rows cannot be read: {error}")))
+    }
+
     /// Reads rows that are in a file.
     fn read(&self, wrap: impl FnOnce(Buffer) -> Buffer) -> Result<RecordBatch> {
         let (blob, range, checksum) = match &self.place {
             Place::Memory(rows) => return Ok(rows.clone()),
-            Place::File { blob, range, checksum, .. } => (blob, range, checksum),
+            Place::File { blob, range, checksum, .. } => (blob, range, *checksum),
         };
-        let damaged = |reason: &dyn Display| {
-            let (place, start) = (blob.place(), range.start);
-            Error::data(format!(
-                "rows of a transaction cannot be read from {place}, byte {start}: {reason}"
-            ))
-        };
-        let bytes = blob.read(range.clone()).map_err(|error| damaged(&error))?;
-        if xxh3_64(&bytes) != *checksum {
-            return Err(damaged(&"their checksum is wrong"));
-        }
-        let mut bytes = wrap(Buffer::from(bytes));
-        let rows = StreamDecoder::new().decode(&mut bytes).map_err(|error| damaged(&error))?;
-        rows.ok_or_else(|| damaged(&"there is nothing"))
+        let rows =
+            read(blob, range, checksum).and_then(|bytes| decode(&mut wrap(Buffer::from(bytes))));
+        rows.map_err(|error| damaged(blob, range, &error))
     }
 
     /// The same rows in parts of at most `length` rows. Rows in a file are a part already.
@@ -154,9 +161,7 @@ impl Rows {
             let length = fitting.clamp(1, PIECE_ROWS);
             for start in (0..batch.num_rows()).step_by(length) {
                 let part = batch.slice(start, length.min(batch.num_rows() - start));
-                let mut stream = StreamWriter::try_new(Vec::new(), part.schema_ref())?;
-                stream.write(&part)?;
-                let bytes = stream.into_inner()?;
+                let bytes = encode(&part)?;
                 let start = file.len();
                 when_there_is_room(disk_full, || file.append(&bytes))
                     .map_err(|error| failed(&error))?;
@@ -176,6 +181,39 @@ impl Rows {
         };
         Ok(written.into_iter().map(all).collect())
     }
+}
+
+/// Rows as an Arrow stream.
+fn encode(rows: &RecordBatch) -> Result<Vec<u8>> {
+    let mut stream = StreamWriter::try_new(Vec::new(), rows.schema_ref())?;
+    stream.write(rows)?;
+    Ok(stream.into_inner()?)
+}
+
+/// The one batch of an Arrow stream; fails with the reason.
+fn decode(bytes: &mut Buffer) -> std::result::Result<RecordBatch, String> {
+    let rows = StreamDecoder::new().decode(bytes).map_err(|error| error.to_string())?;
+    rows.ok_or_else(|| "there is nothing".to_owned())
+}
+
+/// A checked part of a file; fails with the reason.
+fn read(
+    blob: &TemporaryBlob,
+    range: &Range<u64>,
+    checksum: u64,
+) -> std::result::Result<Bytes, String> {
+    let bytes = blob.read(range.clone()).map_err(|error| error.to_string())?;
+    match xxh3_64(&bytes) == checksum {
+        true => Ok(bytes),
+        false => Err("their checksum is wrong".to_owned()),
+    }
+}
+
+fn damaged(blob: &TemporaryBlob, range: &Range<u64>, reason: &str) -> Error {
+    let (place, start) = (blob.place(), range.start);
+    Error::data(format!(
+        "rows of a transaction cannot be read from {place}, byte {start}: {reason}"
+    ))
 }
 
 /// Waits while the disk is full, until this thread should end what it does.

@@ -1,8 +1,8 @@
 //! The progress of the workers and their snapshots: all that other threads see of them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
 use alluvium_dataflow::contents::Snapshot;
 use alluvium_trace::{Epoch, Metrics};
@@ -37,7 +37,7 @@ pub(crate) struct Pinned {
 
 /// The workers' progress.
 ///
-/// *An epoch is complete* when it is on every worker, in every dataflow. In one critical section a worker publishes its
+/// *An epoch is complete* when it is on every worker, in every dataflow, and durable if the engine has a journal. In one critical section a worker publishes its
 /// frontier and the snapshots of all dataflows that have changed before it; it compacts only up to the epoch that was
 /// complete when it last published. A reader takes the complete epoch and the snapshots in one critical section too, so
 /// each snapshot has reached that epoch and none is compacted past it.
@@ -46,16 +46,32 @@ pub(crate) struct Progress {
     changed: Condvar,
     /// What each worker holds.
     metrics: Vec<Arc<Metrics>>,
+    /// What waits for epochs to become durable besides.
+    feeds: Mutex<Vec<Weak<dyn Waited>>>,
     poison: Arc<Poison>,
 }
 
 struct State {
     workers: Vec<Shown>,
     complete: Epoch,
+    /// All epochs up to this one are durable; the last of all if they need not be.
+    durable: Epoch,
     /// The times of epochs: of the last complete one and, in order, of those in flight.
     times: VecDeque<(Epoch, Moment)>,
     /// How many subscriptions have more epochs waiting than they may.
     congested: usize,
+}
+
+impl State {
+    /// Completes all epochs that are durable and that every worker has reached. Returns the last complete one.
+    fn complete(&mut self) -> Epoch {
+        let reached = self.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
+        self.complete = self.complete.max(self.durable.min(reached - 1));
+        while self.times.get(1).is_some_and(|(epoch, _)| *epoch <= self.complete) {
+            self.times.pop_front();
+        }
+        self.complete
+    }
 }
 
 /// What one worker publishes.
@@ -73,9 +89,11 @@ impl Progress {
         let metrics = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(0, time)]);
-        let state = State { workers, complete: 0, times, congested: 0 };
+        let durable = Epoch::MAX;
+        let state = State { workers, complete: 0, durable, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let progress = Arc::new(Self { state, changed, metrics, poison });
+        let feeds = Mutex::default();
+        let progress = Arc::new(Self { state, changed, metrics, feeds, poison });
         progress.poison.register(&progress);
         progress
     }
@@ -100,17 +118,38 @@ impl Progress {
         let mut before = Vec::with_capacity(changed.len() + removed.len());
         before.extend(removed.iter().map(|id| shown.dataflows.remove(id)));
         before.extend(changed.into_iter().map(|(id, now)| shown.dataflows.insert(id, now)));
-        let reached = state.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
-        state.complete = state.complete.max(reached - 1);
-        let complete = state.complete;
-        while state.times.get(1).is_some_and(|(epoch, _)| *epoch <= complete) {
-            state.times.pop_front();
-        }
+        let complete = state.complete();
         self.changed.notify_all();
         drop(state);
         // The last reference to a batch frees it, which takes a while.
         drop(before);
         complete
+    }
+
+    /// From now on an epoch is complete only once it is durable; all up to `last` are.
+    pub(crate) fn require_durable(&self, last: Epoch) {
+        self.state.lock().durable = last;
+    }
+
+    /// All epochs up to this one are durable.
+    pub(crate) fn durable(&self, epoch: Epoch) {
+        let mut state = self.state.lock();
+        state.durable = state.durable.max(epoch);
+        state.complete();
+        self.changed.notify_all();
+        drop(state);
+        let mut feeds = self.feeds.lock();
+        feeds.retain(|feed| feed.upgrade().inspect(|feed| feed.wake()).is_some());
+    }
+
+    /// Wakes this one whenever epochs become durable, until it is dropped.
+    pub(crate) fn watch(&self, feed: Weak<dyn Waited>) {
+        self.feeds.lock().push(feed);
+    }
+
+    /// Whether all epochs up to this one are durable.
+    pub(crate) fn is_durable(&self, epoch: Epoch) -> bool {
+        self.state.lock().durable >= epoch
     }
 
     /// The last complete epoch.

@@ -20,9 +20,7 @@ use crate::clock::{Clock, Moment, moment};
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
-use crate::sequencer::Sequencer;
-use crate::transaction::change::TableChange;
-use crate::worker::DataflowId;
+use crate::sequencer::{Changed, Committed, Sequencer};
 
 /// The part of an engine that transactions write through.
 pub(crate) struct Writer {
@@ -84,11 +82,21 @@ impl Writer {
     }
 
     /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
-    pub(crate) fn commit(
-        &self,
-        changes: Vec<(DataflowId, Vec<TableChange>)>,
-        time: Moment,
-    ) -> Result<Epoch> {
+    pub(crate) fn commit(&self, changes: Vec<Changed>, time: Moment) -> Result<Committed> {
         self.sequencer.commit(changes, time)
+    }
+
+    /// Waits until a committed epoch is durable, if the engine has a journal. The caller no longer holds the write lock:
+    /// those who commit meanwhile share the sync of the disk.
+    pub(crate) fn sync(&self, committed: &Committed) -> Result<()> {
+        self.sequencer.durable().sync_epoch(committed.epoch, committed.record)
+    }
+
+    /// Runs `act` while the clock stands at `now`.
+    pub(crate) fn with_time<R>(&self, now: Moment, act: impl FnOnce() -> R) -> R {
+        self.clock.stop(Some(now));
+        let done = act();
+        self.clock.stop(None);
+        done
     }
 }

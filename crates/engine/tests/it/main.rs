@@ -3,6 +3,7 @@
 mod copy;
 mod deep;
 mod definitions;
+mod durable;
 mod explosions;
 mod failures;
 mod interrupts;

@@ -47,7 +47,8 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
     }
     let steps = maker.script(&tables, &views);
     let (merging, merges) = (Merging::default(), Merges::of(number));
-    Program { number, workers, memory: None, merging, merges, tables, views, steps }
+    let (memory, reopen) = (None, None);
+    Program { number, workers, memory, merging, merges, reopen, tables, views, steps }
 }
 
 impl Maker {

@@ -107,6 +107,8 @@ pub(crate) struct Program {
     pub(crate) merging: Merging,
     /// Who does the merges.
     pub(crate) merges: Merges,
+    /// After which step the engine ends, and another resumes what it did; `None` for never.
+    pub(crate) reopen: Option<usize>,
     pub(crate) tables: Vec<Table>,
     pub(crate) views: Vec<View>,
     pub(crate) steps: Vec<Step>,

@@ -2,7 +2,7 @@
 //!
 //! No judge is consulted: the final contents of every view must be the same for any number of workers, any division
 //! of the changes into transactions, any order of tables within a transaction, additional rows that are inserted
-//! and deleted, any schedule of merges, and any memory budget. Where transactions are the same, so are the contents
+//! and deleted, any schedule of merges, any memory budget, and a restart between any two. Where transactions are the same, so are the contents
 //! after each transaction. Views are read only at the end. When a [recording](super::recording) is replayed, many
 //! epochs are in flight, and a worker processes several per activation.
 
@@ -40,6 +40,8 @@ pub(crate) enum Variation {
     Merging(Merging),
     /// With merges done by others than before, at other times.
     Merges,
+    /// With an engine that ends after some transaction, and one with more workers that resumes what it did.
+    Reopen,
     /// With a memory budget of this many bytes.
     Memory(usize),
     /// Replays the recorded changes without waiting, with all views created first.
@@ -57,7 +59,7 @@ impl Variation {
     }
 
     fn in_turn(turn: u64) -> Self {
-        match turn % 13 {
+        match turn % 14 {
             0 => Variation::Workers(1),
             1 => Variation::Workers(2),
             2 => Variation::Workers(3),
@@ -70,6 +72,7 @@ impl Variation {
             9 => Variation::Memory(1),
             10 => Variation::Memory(20_000),
             11 => Variation::Merging(Merging::Never),
+            12 => Variation::Reopen,
             _ => Variation::Merges,
         }
     }
@@ -90,6 +93,10 @@ impl Variation {
             Variation::Memory(memory) => other.memory = Some(memory),
             Variation::Replay => other.steps = views_first(program),
             Variation::Merging(merging) => other.merging = merging,
+            Variation::Reopen => {
+                // Some step, in no order.
+                other.reopen = Some(program.number as usize * 31 % program.steps.len().max(1));
+            }
             Variation::Merges => other.merges = Merges::of(program.number + 1),
         }
         other

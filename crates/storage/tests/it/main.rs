@@ -1,13 +1,16 @@
-//! Tests of blobs. What every storage must do is tested on every twin.
+//! Tests of blobs, journals and manifests. What every implementation must do is tested on every twin.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod barrier;
 mod blobs;
 mod compaction;
 mod concurrency;
 mod errors;
 mod failing;
+mod journal;
 mod local;
+mod manifests;
 mod names;
 mod scratch;
 mod temporary;

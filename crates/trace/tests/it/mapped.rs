@@ -71,6 +71,9 @@ impl Storage for MappedMemory {
     fn delete(&self, name: &str) -> Result<()> {
         self.storage.delete(name)
     }
+    fn barrier(&self, names: &[&str]) -> Result<()> {
+        self.storage.barrier(names)
+    }
 }
 
 impl Blob for MappedBlob {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Session};
-use alluvium_storage::Haphazard;
+use alluvium_storage::{Haphazard, MemoryJournal};
 use alluvium_trace::{Pace, Schedule};
 
 use super::{Judges, Mode, Report, text};
@@ -39,6 +39,8 @@ pub(super) struct Bench<'a> {
     pub(super) judges: Judges,
     pub(super) engine: Engine,
     session: Session,
+    /// What the engine has done, if another is to resume it.
+    journal: Option<Arc<MemoryJournal>>,
     clock: Arc<AtomicU64>,
     pub(super) model: Model,
     /// The model as of BEGIN, while a transaction is open.
@@ -74,26 +76,8 @@ impl<'a> Bench<'a> {
         mode: Mode<'a>,
     ) -> Result<Self, String> {
         let clock = Arc::new(AtomicU64::new(START));
-        let time = clock.clone();
-        let pace = match program.merges {
-            Merges::AtOnce | Merges::InBackground(_) => Pace::AtOnce,
-            Merges::InSlices => Pace::InSlices,
-        };
-        let mut builder = Engine::builder();
-        if let Merges::InBackground(seed) = program.merges {
-            builder = builder.compaction(Haphazard::new(seed));
-        }
-        let merging = program.merging;
-        // Programs are small: else all merges would be done at once.
-        let engine = builder
-            .workers(program.workers)
-            .memory(program.memory)
-            .schedule(Schedule { merging, pace, smallest_job: 0, ..Schedule::default() })
-            .clock(move || {
-                SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed))
-            })
-            .open_in_memory()
-            .map_err(text)?;
+        let journal = program.reopen.map(|_| Arc::default());
+        let engine = open(program, program.workers, &clock, journal.as_ref()).map_err(text)?;
         let mut session = engine.session();
         for table in &program.tables {
             session.execute(&table.sql()).map_err(|error| format!("{error}: {}", table.sql()))?;
@@ -106,6 +90,7 @@ impl<'a> Bench<'a> {
             program,
             judges,
             session,
+            journal,
             clock,
             model: Model::of(&program.tables),
             before: None,
@@ -148,8 +133,40 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Executes a step. At the end of a transaction, judges the views.
+    /// Executes a step. At the end of a transaction, judges the views. Then opens another engine, if it is time.
     pub(super) fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.run(step)?;
+        match self.program.reopen {
+            Some(place) if place <= self.place && self.before.is_none() => self.reopen(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts another engine with more workers in the place of this one, which resumes what this one did; once.
+    fn reopen(&mut self) -> Result<(), String> {
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        self.settle()?;
+        let workers = self.program.workers % 4 + 1;
+        self.engine = open(self.program, workers, &self.clock, Some(&journal)).map_err(text)?;
+        self.session = self.engine.session();
+        let again = |watch: &mut Option<Watch>, name: &str| -> Result<(), String> {
+            if watch.is_some() {
+                *watch = Some(Watch::new(self.engine.subscribe(name).map_err(text)?));
+            }
+            Ok(())
+        };
+        for (view, watched) in &mut self.views {
+            let name = &self.program.views[*view].name;
+            again(&mut watched.early, name)?;
+            again(&mut watched.late, name)?;
+        }
+        match self.engine.progress().committed {
+            last if last == self.epoch => Ok(()),
+            last => Err(format!("epoch {} was the last and {last} is", self.epoch)),
+        }
+    }
+
+    fn run(&mut self, step: &Step) -> Result<(), String> {
         self.clock.fetch_add(7, Ordering::Relaxed);
         match step {
             Step::Create(view) => return self.create(*view),
@@ -312,4 +329,33 @@ impl<'a> Bench<'a> {
         }
         Ok(())
     }
+}
+
+/// An engine for a program, which begins with what the journal has.
+fn open(
+    program: &Program,
+    workers: usize,
+    clock: &Arc<AtomicU64>,
+    journal: Option<&Arc<MemoryJournal>>,
+) -> alluvium::Result<Engine> {
+    let time = clock.clone();
+    let pace = match program.merges {
+        Merges::AtOnce | Merges::InBackground(_) => Pace::AtOnce,
+        Merges::InSlices => Pace::InSlices,
+    };
+    let mut builder = Engine::builder();
+    if let Merges::InBackground(seed) = program.merges {
+        builder = builder.compaction(Haphazard::new(seed));
+    }
+    if let Some(journal) = journal {
+        builder = builder.journal(journal.clone());
+    }
+    let merging = program.merging;
+    // Programs are small: else all merges would be done at once.
+    builder
+        .workers(workers)
+        .memory(program.memory)
+        .schedule(Schedule { merging, pace, smallest_job: 0, ..Schedule::default() })
+        .clock(move || SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed)))
+        .open()
 }

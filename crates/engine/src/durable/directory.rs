@@ -1,0 +1,91 @@
+//! The state directory.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+
+use alluvium_storage::{FileJournal, Journal};
+
+use crate::error::{Error, Result};
+
+/// The file that the engine which uses the directory holds locked. It has the number of its process.
+const LOCK: &str = "lock";
+
+/// The folder of the journal.
+const JOURNAL: &str = "journal";
+
+/// A directory with the state of one engine, which nobody else uses meanwhile.
+///
+/// ```text
+/// DIR/lock       the number of the process that uses it
+/// DIR/journal/   the journal's segments
+/// ```
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    /// Held locked. The operating system releases it when the process ends, however it ends.
+    _lock: File,
+}
+
+impl Directory {
+    /// Takes a directory, which is created if it is missing.
+    pub(crate) fn acquire(path: &Path) -> Result<Self> {
+        let failed = |what: &str, error: std::io::Error| {
+            start(format!("the state directory \"{}\" {what}: {error}", path.display()))
+        };
+        fs::create_dir_all(path).map_err(|error| failed("cannot be created", error))?;
+        let mut lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path.join(LOCK))
+            .map_err(|error| failed("cannot be locked", error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                let mut owner = String::new();
+                let _ = lock.read_to_string(&mut owner);
+                let owner = match owner.trim() {
+                    "" => "another process".to_owned(),
+                    owner if owner.parse() == Ok(process::id()) => "this process".to_owned(),
+                    owner => format!("process {owner}"),
+                };
+                return Err(start(format!(
+                    "the state directory \"{}\" is used by {owner}: end it, or use another directory",
+                    path.display()
+                )));
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(failed("cannot be locked", error)),
+        }
+        let write = |lock: &mut File| {
+            lock.set_len(0)?;
+            lock.rewind()?;
+            writeln!(lock, "{}", process::id())
+        };
+        write(&mut lock).map_err(|error| failed("cannot be locked", error))?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Opens the journal in it.
+    pub(crate) fn journal(&self) -> Result<Arc<dyn Journal>> {
+        match FileJournal::open(self.path.join(JOURNAL)) {
+            Ok(journal) => Ok(Arc::new(journal)),
+            Err(error) => Err(start(error.to_string())),
+        }
+    }
+}
+
+/// The directory that a URL names.
+pub(crate) fn directory_of(url: &str) -> Result<&Path> {
+    match url.strip_prefix("file:") {
+        Some(path) if !path.is_empty() => Ok(Path::new(path.strip_prefix("//").unwrap_or(path))),
+        _ => Err(start(format!("\"{url}\" is no state directory: write file:DIR"))),
+    }
+}
+
+fn start(message: String) -> Error {
+    Error::Start { message }
+}

@@ -1,0 +1,108 @@
+//! What outlives the engine: a journal of all definitions and epochs.
+//!
+//! An engine with a state directory appends a [`Record`] to its [`Journal`] for every definition that succeeds and for
+//! every epoch, in the order of the [sequencer](crate::sequencer). An epoch is complete, and so visible to queries and
+//! subscribers, once it is computed on every worker *and* its record is durable. When the engine starts it replays the
+//! journal ([`resume`]): it executes the definitions again and commits the epochs again, under the same numbers and at the
+//! same times.
+//!
+//! - [`record`]: what the journal holds;
+//! - [`directory`]: the state directory, and who may use it;
+//! - [`resume`]: replaying the journal.
+//!
+//! # Known limitation
+//!
+//! The journal is kept whole, so resuming takes as long as computing everything again, and the directory grows with every
+//! commit.
+
+pub(crate) mod directory;
+pub(crate) mod record;
+pub(crate) mod resume;
+
+use std::fmt::Display;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use alluvium_storage::{Journal, Position};
+use alluvium_trace::Epoch;
+
+use crate::error::{Error, Result};
+use crate::poison::Poison;
+use crate::worker::Progress;
+use record::Record;
+
+/// Why a connector is refused.
+pub(crate) const CONNECTED: &str = "an engine with a state directory does not support connectors and outputs yet: COPY files \
+     into tables, and query or subscribe to views";
+
+/// The journal of an engine that has one.
+pub(crate) struct Durable {
+    journal: OnceLock<Arc<dyn Journal>>,
+    progress: Arc<Progress>,
+    poison: Arc<Poison>,
+}
+
+impl Durable {
+    /// Without a journal.
+    pub(crate) fn new(progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
+        Self { journal: OnceLock::new(), progress, poison }
+    }
+
+    /// From now on everything is recorded in this journal, which has all epochs up to `last` already.
+    pub(crate) fn attach(&self, journal: Arc<dyn Journal>, last: Epoch) {
+        self.progress.require_durable(last);
+        // It is attached once, before the engine has any user.
+        let _ = self.journal.set(journal);
+    }
+
+    /// Whether there is a journal.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.journal.get().is_some()
+    }
+
+    /// Queues a record, if there is a journal. The caller holds the lock that orders records.
+    pub(crate) fn append(&self, record: &Record) -> Result<Option<Position>> {
+        let Some(journal) = self.journal.get() else { return Ok(None) };
+        let appended = journal.append(&record.encode()?);
+        appended.map(Some).map_err(|error| self.fail(&error))
+    }
+
+    /// Waits until a record is durable, and with it all before it; none without a journal.
+    pub(crate) fn sync(&self, record: Option<Position>) -> Result<()> {
+        match (self.journal.get(), record) {
+            (Some(journal), Some(record)) => {
+                journal.sync(record).map_err(|error| self.fail(&error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the record of an epoch is durable, which then may become complete.
+    pub(crate) fn sync_epoch(&self, epoch: Epoch, record: Option<Position>) -> Result<()> {
+        self.sync(record)?;
+        if record.is_some() {
+            self.progress.durable(epoch);
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was recorded is durable.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        let Some(journal) = self.journal.get() else { return Ok(()) };
+        let Range { start, end } = journal.range();
+        match start < end {
+            true => self.sync(Some(Position(end.0 - 1))),
+            false => Ok(()),
+        }
+    }
+
+    /// Nobody knows what of the last records is on the disk: the engine stops.
+    fn fail(&self, error: &dyn Display) -> Error {
+        let message = format!(
+            "the journal cannot be written: {error}; transactions that were committed are safe, of those in progress each \
+             is either whole or gone"
+        );
+        self.poison.spread(message.clone());
+        self.poison.check().err().unwrap_or(Error::Poisoned { message })
+    }
+}

@@ -1,0 +1,155 @@
+//! Records of the journal.
+
+use std::path::Path;
+
+use alluvium_storage::Position;
+use arrow::datatypes::Schema;
+use arrow::ipc::writer::StreamWriter;
+use datafusion::sql::sqlparser::ast;
+use rkyv::rancor;
+use rkyv::util::AlignedVec;
+use rkyv::{Archive, Deserialize, Serialize};
+
+use crate::catalog::RelationKind;
+use crate::clock::Moment;
+use crate::error::{Error, Result};
+use crate::transaction::change::TableChange;
+
+/// How many bytes of rows a record has, give or take a part of a change.
+const RECORD_BYTES: usize = 1 << 20;
+
+/// How many rows of a change are encoded at a time.
+const PART_ROWS: usize = 8192;
+
+/// What an engine has done, as its journal holds it: enough to do it again.
+///
+/// The bytes of a record are an rkyv archive, which is validated before it is read.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// A statement that created or dropped a relation.
+    Definition {
+        /// Its text.
+        sql: String,
+        /// The directory that relative paths in it are counted from.
+        base: String,
+        /// The time of the clock.
+        now: Moment,
+    },
+    /// A table of the columns of a file, without keys, defaults or options.
+    Table {
+        /// Its name.
+        name: String,
+        /// Its columns, as an Arrow stream without rows.
+        columns: Vec<u8>,
+    },
+    /// The clock began to be a relation, in an epoch of its own.
+    Clock {
+        /// The time of the clock.
+        now: Moment,
+    },
+    /// Changes of an epoch that is too large for one record. The epoch's own record follows, unless its transaction failed.
+    Part {
+        /// How many parts of the epoch come before this one.
+        number: u32,
+        /// Its changes.
+        changes: Vec<ChangedTable>,
+    },
+    /// An epoch: the changes of the parts before it and these.
+    Epoch {
+        /// Its number.
+        number: u64,
+        /// Its time.
+        time: Moment,
+        /// How many parts it has.
+        parts: u32,
+        /// Its other changes.
+        changes: Vec<ChangedTable>,
+    },
+}
+
+/// A change of one table.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChangedTable {
+    /// The name of the table.
+    pub(crate) table: String,
+    /// How rows are weighted, as [`TableChange::encode`] says.
+    pub(crate) weights: u8,
+    /// The rows, as an Arrow stream.
+    pub(crate) rows: Vec<u8>,
+}
+
+/// A definition, and what undoes it if it fails after it was recorded.
+pub(crate) struct Recorded {
+    pub(crate) definition: Record,
+    pub(crate) undo: Record,
+}
+
+impl Record {
+    /// A statement that creates a relation.
+    pub(crate) fn definition(sql: &str, base: &Path, now: Moment) -> Result<Self> {
+        let Some(base) = base.to_str() else {
+            let base = base.display();
+            return Err(Error::data(format!(
+                "the path {base} is not UTF-8 and cannot be recorded"
+            )));
+        };
+        Ok(Self::Definition { sql: sql.to_owned(), base: base.to_owned(), now })
+    }
+
+    /// A statement that drops a relation.
+    pub(crate) fn dropped(kind: RelationKind, name: &str, cascade: bool) -> Self {
+        let kind = if kind == RelationKind::Table { "TABLE" } else { "VIEW" };
+        let name = ast::Ident::with_quote('"', name);
+        let cascade = if cascade { " CASCADE" } else { "" };
+        Self::Definition {
+            sql: format!("DROP {kind} {name}{cascade}"),
+            base: String::new(),
+            now: 0,
+        }
+    }
+
+    /// A table of these columns.
+    pub(crate) fn table(name: &str, columns: &Schema) -> Result<Self> {
+        let stream = StreamWriter::try_new(Vec::new(), columns)?;
+        Ok(Self::Table { name: name.to_owned(), columns: stream.into_inner()? })
+    }
+
+    pub(crate) fn encode(&self) -> Result<AlignedVec> {
+        rkyv::to_bytes::<rancor::Error>(self).map_err(|error| {
+            Error::data(format!("a record of the journal cannot be written: {error}"))
+        })
+    }
+
+    /// Reads the record at a position of the journal.
+    pub(crate) fn decode(bytes: &[u8], position: Position) -> Result<Self> {
+        // A record lies anywhere in its segment.
+        let mut aligned: AlignedVec = AlignedVec::with_capacity(bytes.len());
+        aligned.extend_from_slice(bytes);
+        rkyv::from_bytes::<Self, rancor::Error>(&aligned).map_err(|error| Error::Start {
+            message: format!(
+                "record {position} of the journal cannot be read: {error}; it was written by another version"
+            ),
+        })
+    }
+}
+
+/// The changes of an epoch as records: hands `emit` all but the last of them. Returns how many parts it was, and what is
+/// left for the record of the epoch.
+pub(crate) fn split<'a>(
+    changes: impl IntoIterator<Item = (&'a str, &'a [TableChange])>,
+    mut emit: impl FnMut(Record) -> Result<()>,
+) -> Result<(u32, Vec<ChangedTable>)> {
+    let (mut number, mut written, mut bytes) = (0, Vec::new(), 0);
+    for (table, changes) in changes {
+        for part in changes.iter().flat_map(|change| change.parts(PART_ROWS)) {
+            if bytes >= RECORD_BYTES {
+                emit(Record::Part { number, changes: std::mem::take(&mut written) })?;
+                (number, bytes) = (number + 1, 0);
+            }
+            let (weights, rows) = part.encode()?;
+            bytes += rows.len();
+            written.push(ChangedTable { table: table.to_owned(), weights, rows });
+        }
+    }
+    Ok((number, written))
+}

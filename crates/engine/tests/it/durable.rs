@@ -1,0 +1,338 @@
+//! State that survives its engine.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use alluvium::{Engine, Error, Outcome, Result};
+use alluvium_storage::{
+    FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
+};
+
+use crate::support::{assert_poisoned, lines, query, without_hanging};
+
+/// Relations of every kind. The last view shows the time.
+const DEFINITIONS: &str = "
+    CREATE TABLE accounts (id BIGINT PRIMARY KEY, name VARCHAR, balance BIGINT DEFAULT 7);
+    CREATE TABLE notes (account BIGINT, note VARCHAR, at TIMESTAMP DEFAULT NOW());
+    CREATE TABLE ticks (n BIGINT) WITH ('materialized' = 'false');
+    CREATE LOCAL VIEW rich AS SELECT id, name FROM accounts WHERE balance > 10;
+    CREATE MATERIALIZED VIEW totals AS SELECT COUNT(*) AS accounts, SUM(balance) AS balance FROM accounts;
+    CREATE MATERIALIZED VIEW noted AS
+        SELECT name, COUNT(*) AS notes, MAX(note) AS last FROM notes JOIN rich ON account = id GROUP BY name;
+    CREATE MATERIALIZED VIEW ticked AS SELECT COUNT(*) AS ticks, SUM(n) AS sum FROM ticks;
+    CREATE MATERIALIZED VIEW recent AS SELECT note FROM notes WHERE at > NOW() - INTERVAL '1' HOUR;
+";
+
+/// All of it as text.
+fn shown(engine: &Engine) -> Vec<String> {
+    let relations = ["accounts", "notes", "totals", "noted", "ticked", "recent"];
+    let all = relations.iter().map(|name| query(engine, &format!("SELECT * FROM {name}")));
+    all.enumerate()
+        .flat_map(|(number, rows)| [vec![format!("- {number}")], rows].concat())
+        .collect()
+}
+
+fn open(directory: &tempfile::TempDir, workers: usize) -> Result<Engine> {
+    let state = format!("file:{}", directory.path().display());
+    Engine::builder().workers(workers).state(state).open()
+}
+
+#[test]
+fn everything_is_there_again_with_any_number_of_workers() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(&directory, 2).unwrap();
+    engine.execute(DEFINITIONS).unwrap();
+    engine.execute("INSERT INTO accounts VALUES (1, 'ann', 20), (2, 'bob', 5)").unwrap();
+    engine.execute("INSERT INTO accounts (id, name) VALUES (3, 'cem')").unwrap();
+    engine
+        .execute("INSERT INTO notes (account, note) VALUES (1, 'a'), (1, 'b'), (2, 'c')")
+        .unwrap();
+    engine.execute("INSERT INTO ticks VALUES (1), (2), (3)").unwrap();
+    let mut before = shown(&engine);
+    let mut epoch = engine.progress().committed;
+    drop(engine);
+    for workers in [1, 3, 2] {
+        let engine = open(&directory, workers).unwrap();
+        assert_eq!(shown(&engine), before);
+        assert_eq!(engine.progress().committed, epoch);
+        let mut session = engine.session();
+        session.execute("BEGIN; DELETE FROM notes WHERE note = 'b'").unwrap();
+        session.execute("UPDATE accounts SET balance = balance + 1 WHERE id <= 2").unwrap();
+        session.execute("INSERT INTO ticks VALUES (10); COMMIT").unwrap();
+        engine.execute(&format!("CREATE TABLE t{workers} (n INT); DROP TABLE t{workers}")).unwrap();
+        engine
+            .execute(&format!(
+                "CREATE OR REPLACE VIEW busy AS SELECT * FROM noted WHERE notes > {workers}"
+            ))
+            .unwrap();
+        before = shown(&engine);
+        epoch = engine.progress().committed;
+    }
+    let engine = open(&directory, 1).unwrap();
+    assert_eq!(shown(&engine), before);
+    let names: Vec<_> = engine.relations().unwrap().into_iter().map(|info| info.name).collect();
+    assert!(names.contains(&"busy".to_owned()) && !names.contains(&"t1".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_time_stays_what_it_was_and_does_not_go_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = format!("file:{}", directory.path().display());
+    let start = |seconds: u64| {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        Engine::builder().workers(1).clock(move || now).state(state.clone()).open().unwrap()
+    };
+    let engine = start(1_000);
+    engine
+        .execute(
+            "CREATE TABLE events (at TIMESTAMP DEFAULT NOW(), n INT);
+             CREATE MATERIALIZED VIEW late AS SELECT n FROM events WHERE at < NOW() - INTERVAL '10' SECOND;
+             INSERT INTO events (n) VALUES (1)",
+        )
+        .unwrap();
+    drop(engine);
+    // The clock has been set back meanwhile.
+    let engine = start(500);
+    assert_eq!(query(&engine, "SELECT * FROM events"), ["1970-01-01T00:16:40 1"]);
+    engine.execute("INSERT INTO events (n) VALUES (2)").unwrap();
+    assert_eq!(
+        query(&engine, "SELECT * FROM events"),
+        ["1970-01-01T00:16:40 1", "1970-01-01T00:16:40 2"]
+    );
+    drop(engine);
+    let engine = start(1_020);
+    assert_eq!(query(&engine, "SELECT * FROM late"), [""; 0]);
+    engine.execute("INSERT INTO events (n) VALUES (3)").unwrap();
+    assert_eq!(query(&engine, "SELECT * FROM late"), ["1", "2"]);
+}
+
+#[test]
+fn rows_of_files_and_large_transactions_are_there_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.csv");
+    let rows: Vec<String> = (0..1000).map(|n| format!("{n},'row {n}',{}.5", n % 7)).collect();
+    std::fs::write(&file, format!("n,name,price\n{}\n", rows.join("\n"))).unwrap();
+    let state = format!("file:{}", directory.path().join("state").display());
+    let start =
+        || Engine::builder().workers(2).memory(1 << 20).state(state.clone()).open().unwrap();
+    let engine = start();
+    engine
+        .execute(
+            "CREATE TABLE large (n BIGINT, text VARCHAR);
+             CREATE MATERIALIZED VIEW sums AS SELECT COUNT(*) AS c, SUM(n) AS s, MAX(text) AS t FROM large",
+        )
+        .unwrap();
+    // Several megabytes, of which most wait for their commit in a file.
+    engine
+        .execute(
+            "INSERT INTO large SELECT n, 'the text of row ' || n FROM (SELECT UNNEST(range(0, 200000)) AS n)",
+        )
+        .unwrap();
+    let long = "x".repeat(3 << 20);
+    engine.execute(&format!("INSERT INTO large VALUES (-1, '{long}')")).unwrap();
+    let expected = query(&engine, "SELECT * FROM sums");
+    drop(engine);
+    let engine = start();
+    assert_eq!(query(&engine, "SELECT * FROM sums"), expected);
+    assert_eq!(query(&engine, "SELECT LENGTH(text) FROM large WHERE n < 0"), ["3145728"]);
+}
+
+#[test]
+fn one_engine_at_a_time_uses_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(&directory, 1).unwrap();
+    let refused = open(&directory, 1).err().unwrap().to_string();
+    assert!(refused.contains("is used by this process"), "{refused}");
+    drop(engine);
+    drop(open(&directory, 1).unwrap());
+    let error = Engine::builder().state("s3://bucket").open().err().unwrap().to_string();
+    assert!(error.contains("write file:DIR"), "{error}");
+}
+
+#[test]
+fn what_is_not_supported_yet_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(&directory, 1).unwrap();
+    engine.execute("CREATE TABLE t (n INT)").unwrap();
+    let error = engine.output("t", "t.csv", None, &[], alluvium::OutputMode::Contents).unwrap_err();
+    assert!(matches!(error, Error::Source { .. } | Error::Sql { .. }), "{error}");
+}
+
+#[test]
+fn a_definition_that_fails_on_the_way_is_not_there_later() {
+    let journal = Arc::new(MemoryJournal::default());
+    let open =
+        || Engine::builder().workers(2).strict(true).journal(journal.clone()).open().unwrap();
+    let engine = open();
+    engine
+        .execute(
+            "CREATE TABLE t (n BIGINT);
+             INSERT INTO t SELECT UNNEST(range(0, 2000))",
+        )
+        .unwrap();
+    // A view that takes minutes to fill.
+    let sql = "CREATE MATERIALIZED VIEW v AS
+        SELECT COUNT(*) AS c FROM t a, t b, t c WHERE a.n + b.n + c.n = 7";
+    let interrupt = engine.interrupt();
+    let handle = interrupt.clone();
+    let created = thread::scope(|scope| {
+        let created = scope.spawn(|| handle.watch(|| engine.execute(sql)));
+        thread::sleep(Duration::from_millis(500));
+        interrupt.request();
+        created.join().unwrap()
+    });
+    assert_eq!(created.err(), Some(Error::Interrupted));
+    drop(engine);
+    let engine = open();
+    assert_eq!(engine.relations().unwrap().len(), 1);
+    // Its name is free, and what fails for a row later is no error of the definition.
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT 10 / n AS r FROM t WHERE n > 0").unwrap();
+    engine.execute("CREATE MATERIALIZED VIEW w AS SELECT 10 / n AS r FROM t").unwrap_err();
+    drop(engine);
+    let names: Vec<_> = open().relations().unwrap().into_iter().map(|info| info.name).collect();
+    assert!(names.contains(&"v".to_owned()), "{names:?}");
+}
+
+/// A journal that is durable only while a gate is open.
+#[derive(Clone, Debug, Default)]
+struct Gated {
+    journal: Arc<MemoryJournal>,
+    is_open: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Gated {
+    fn open(&self, is_open: bool) {
+        *self.is_open.0.lock().unwrap() = is_open;
+        self.is_open.1.notify_all();
+    }
+}
+
+impl Journal for Gated {
+    fn append(&self, record: &[u8]) -> alluvium_storage::Result<Position> {
+        self.journal.append(record)
+    }
+
+    fn sync(&self, upto: Position) -> alluvium_storage::Result<()> {
+        let is_open = self.is_open.0.lock().unwrap();
+        drop(self.is_open.1.wait_while(is_open, |is_open| !*is_open).unwrap());
+        self.journal.sync(upto)
+    }
+
+    fn replay(&self, from: Position) -> alluvium_storage::Result<Replay> {
+        self.journal.replay(from)
+    }
+
+    fn release(&self, before: Position) -> alluvium_storage::Result<()> {
+        self.journal.release(before)
+    }
+
+    fn range(&self) -> Range<Position> {
+        self.journal.range()
+    }
+}
+
+#[test]
+fn a_commit_is_visible_once_it_is_durable() {
+    let journal = Gated::default();
+    journal.open(true);
+    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    engine
+        .execute("CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t")
+        .unwrap();
+    let mut subscription = engine.subscribe("v").unwrap();
+    assert!(subscription.next().unwrap().is_ok(), "the first delivery is what it holds");
+    journal.open(false);
+    let commit = |n: i32| {
+        let engine = engine.clone();
+        thread::spawn(move || engine.execute(&format!("INSERT INTO t VALUES ({n})")).map(drop))
+    };
+    let commits: Vec<_> = (1..=3).map(commit).collect();
+    // All have their turn, and none is there.
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while engine.progress().committed < 3 && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(engine.progress().committed, 3);
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(engine.progress().complete, 0);
+    let mut session = engine.session();
+    session.set_reads_stale(true);
+    let outcome = session.execute("SELECT * FROM t").unwrap().remove(0);
+    assert!(matches!(outcome, Outcome::Rows { batches, .. } if lines(&batches).is_empty()));
+    assert!(subscription.try_next().unwrap().is_none(), "nothing is delivered either");
+    journal.open(true);
+    commits.into_iter().for_each(|commit| commit.join().unwrap().unwrap());
+    assert_eq!(query(&engine, "SELECT * FROM v"), ["6"]);
+    let delivered = without_hanging(move || subscription.next().unwrap().is_ok());
+    assert!(delivered);
+}
+
+/// A bank: money moves between accounts, and the sum stays.
+const BANK: &str = "
+    CREATE TABLE a (id BIGINT PRIMARY KEY, money BIGINT);
+    CREATE TABLE b (id BIGINT PRIMARY KEY, money BIGINT);
+    CREATE MATERIALIZED VIEW total AS SELECT SUM(money) AS s FROM
+        (SELECT money FROM a UNION ALL SELECT money FROM b);
+    BEGIN; INSERT INTO a VALUES (1, 100); INSERT INTO b VALUES (1, 0); COMMIT
+";
+
+/// Moves money until a call fails. How many moves were acknowledged.
+fn bank(engine: &Engine, moves: i64) -> i64 {
+    let mut acknowledged = 0;
+    for number in 1..=moves {
+        let moved = engine.session().execute(
+            "BEGIN; UPDATE a SET money = money - 1; UPDATE b SET money = money + 1; COMMIT",
+        );
+        match moved {
+            Ok(_) => acknowledged = number,
+            Err(_) => return acknowledged,
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn after_a_crash_or_failure_at_any_call_acknowledged_transactions_are_there_and_none_is_halved() {
+    const MOVES: i64 = 8;
+    let options = FileJournalOptions { segment_size: 4096, write_ahead: 1024, queue_size: 512 };
+    let start = |disk: &SimulatedDisk| {
+        let journal = FileJournal::open_with(Arc::new(disk.clone()), options).unwrap();
+        Engine::builder().workers(1).journal(Arc::new(journal)).open().unwrap()
+    };
+    let disk = SimulatedDisk::new(0);
+    let engine = start(&disk);
+    engine.execute(BANK).unwrap();
+    let first = disk.calls();
+    assert_eq!(bank(&engine, MOVES), MOVES);
+    let calls = disk.calls() - first;
+    drop(engine);
+    assert!(calls > MOVES as u64, "{calls}");
+    for call in 1..=calls {
+        let disk = SimulatedDisk::new(call);
+        let engine = start(&disk);
+        engine.execute(BANK).unwrap();
+        disk.fail_from(disk.calls() + call);
+        let acknowledged = bank(&engine, MOVES);
+        if acknowledged < MOVES {
+            assert_poisoned(engine.query("SELECT * FROM total"), "the journal cannot be written");
+        }
+        drop(engine);
+        // The machine loses power as well.
+        disk.crash();
+        disk.mend();
+        let engine = start(&disk);
+        assert_eq!(query(&engine, "SELECT * FROM total"), ["100"]);
+        let moved: i64 = query(&engine, "SELECT money FROM b")[0].parse().unwrap();
+        // One more may have reached the disk.
+        assert!((acknowledged..=acknowledged + 1).contains(&moved), "{acknowledged}: {moved}");
+        assert_eq!(bank(&engine, 3), 3);
+        drop(engine);
+        disk.crash();
+        let engine = start(&disk);
+        assert_eq!(query(&engine, "SELECT money FROM b"), [(moved + 3).to_string()]);
+    }
+}

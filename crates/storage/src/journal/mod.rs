@@ -1,0 +1,104 @@
+//! A durable, ordered log of records.
+//!
+//! A [`Journal`] takes records, which are any bytes, and gives each the next [`Position`]. [`append`](Journal::append)
+//! only queues a record; [`sync`](Journal::sync) waits until it is durable. Many threads that wait share one write and
+//! one sync of the file: the first to arrive does both for all records that were queued meanwhile, and the journal has no
+//! thread of its own.
+//!
+//! ```text
+//!            append                    sync                     release
+//!  records ─────────▶ queue ─────────────────────▶ segment ──▶ … ──▶ deleted
+//!                     (memory)   one write, fsync  (files, one written, the others complete)
+//! ```
+//!
+//! Read the files in this order:
+//!
+//! - this one: what a journal is;
+//! - [`committer`]: the queue, and which thread writes it;
+//! - [`mod@format`]: the bytes of a segment;
+//! - [`segments`]: the file that is written, and when the next is begun;
+//! - [`reader`]: reading a segment;
+//! - [`recovery`]: what was left by a crash;
+//! - [`mod@file`]: all of it together;
+//! - [`memory`]: a journal without a disk.
+
+mod committer;
+mod file;
+mod format;
+mod memory;
+mod reader;
+mod recovery;
+mod segments;
+
+use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::error::Result;
+
+#[cfg(shuttle)]
+pub use committer::{Committer, Log};
+pub use file::{FileJournal, FileJournalOptions};
+#[cfg(shuttle)]
+pub use format::Group;
+pub use memory::MemoryJournal;
+
+/// The place of a record in a journal: how many records were appended before it since the journal was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+impl Display for Position {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
+/// The records of a journal, in order. Each is read when it is asked for. After an error there are no more.
+pub type Replay = Box<dyn Iterator<Item = Result<(Position, Bytes)>> + Send>;
+
+/// A durable, totally ordered log of records.
+///
+/// After a crash it has every record that was synced, and after those perhaps some that were not, in the order in which
+/// they were appended and without a gap. The next record appended takes the position after them.
+///
+/// A failed write or sync is final, as nobody can tell what of it is on the disk: from then on `append`, `sync` and
+/// `release` fail with the same error. What was synced before is safe, and can be replayed when the journal is opened
+/// again.
+///
+/// All methods may be called from several threads at once.
+pub trait Journal: Send + Sync + Debug {
+    /// Queues a record and returns its position: one more than that of the record before it.
+    ///
+    /// It waits for the disk only if the queue is full, or the record does not fit into it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`](crate::Error::Full) if the disk is full, and other errors of the system. They are final.
+    fn append(&self, record: &[u8]) -> Result<Position>;
+
+    /// Returns once this record and all before it are durable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRecord`](crate::Error::NoRecord) if the record was never appended; [`Error::Full`](crate::Error::Full)
+    /// if the disk is full, and other errors of the system, which are final.
+    fn sync(&self, upto: Position) -> Result<()>;
+
+    /// The records from this position on, up to the last that is durable now. Where the journal ends, there are none.
+    ///
+    /// Records that are released while they are replayed may be missing: then the iterator ends with an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRecord`](crate::Error::NoRecord) if the position was released or is behind the end. The iterator's own
+    /// errors include [`Error::Corrupt`](crate::Error::Corrupt).
+    fn replay(&self, from: Position) -> Result<Replay>;
+
+    /// Allows the journal to delete all records before this position. It deletes whole segments, and may keep others.
+    /// Positions go on, also when all records were released.
+    fn release(&self, before: Position) -> Result<()>;
+
+    /// The positions of the records it has: from the first that is not deleted to the one that the next record will take.
+    fn range(&self) -> Range<Position>;
+}

@@ -1,0 +1,12 @@
+//! Tests of journals. What every journal must do is tested on every twin.
+
+mod concurrency;
+mod conformance;
+mod crashes;
+mod damage;
+mod failures;
+mod golden;
+mod recovery;
+mod twins;
+
+pub use crashes::crashes;
