@@ -7,6 +7,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Position, Result};
 use crate::stack;
+use crate::statement::table::MOST_COLUMNS;
 
 /// The largest number of tokens one after the other in one element of a list.
 const LONGEST_CHAIN: usize = 250_000;
@@ -41,7 +42,28 @@ pub(super) fn with_room<R>(
         let message = format!("a statement has at most {MOST_SELECTS} SELECTs");
         return Err(Error::new(message, Position::of_span(select.span)));
     }
+    if let Some(key) = longest_key(&tokens) {
+        return Err(Error::new(format!("a key has at most {MOST_COLUMNS} columns"), key));
+    }
     stack::with_bytes((512 << 10) + chain * (4 << 10), || read(tokens)).map(|read| (read, chain))
+}
+
+/// Where a key begins that has more columns than any table: the parser's tree of each column takes some 3 kB.
+fn longest_key(tokens: &[TokenWithSpan]) -> Option<Option<Position>> {
+    let mut left = tokens;
+    while let Some(place) = left.iter().position(|token| is_key(&token.token)) {
+        let key = &left[place];
+        left = &left[place + 1..];
+        let list = left.iter().take_while(|token| token.token != Token::RParen);
+        if list.filter(|token| token.token == Token::Comma).count() >= MOST_COLUMNS {
+            return Some(Position::of_span(key.span));
+        }
+    }
+    None
+}
+
+fn is_key(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == Keyword::KEY && word.quote_style.is_none())
 }
 
 fn is_select(token: &Token) -> bool {

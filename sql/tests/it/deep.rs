@@ -306,6 +306,10 @@ fn a_statement_has_a_limited_number_of_parts() {
     assert!(error.starts_with("1:1: a statement has at most 200000 names"), "{error}");
     let selects = |count| vec!["SELECT a FROM t"; count].join(" UNION ");
     assert_eq!(refusal(&selects(1_001)), "1:22001: a statement has at most 1000 SELECTs");
+    let key = format!("CREATE TABLE t (a INT, PRIMARY KEY ({}a))", "a, ".repeat(4_096));
+    assert_eq!(refusal(&key), "1:32: a key has at most 4096 columns");
+    let key = format!("CREATE TABLE t (a INT, PRIMARY KEY ({}a))", "a, ".repeat(4_095));
+    assert_eq!(refusal(&key), "1:40: column \"a\" is in the primary key twice");
     let error = refusal("CREATE TABLE u (a INT, b INT, PRIMARY KEY (a, b, a))");
     assert_eq!(error, "1:50: column \"a\" is in the primary key twice");
 }
