@@ -66,6 +66,8 @@ pub type Replay = Box<dyn Iterator<Item = Result<(Position, Bytes)>> + Send>;
 /// `release` fail with the same error. What was synced before is safe, and can be replayed when the journal is opened
 /// again.
 ///
+/// A journal that is dropped forgets records that were only queued.
+///
 /// All methods may be called from several threads at once.
 pub trait Journal: Send + Sync + Debug {
     /// Queues a record and returns its position: one more than that of the record before it.
@@ -97,6 +99,9 @@ pub trait Journal: Send + Sync + Debug {
 
     /// Allows the journal to delete all records before this position. It deletes whole segments, and may keep others.
     /// Positions go on, also when all records were released.
+    ///
+    /// Records must be durable before anything that lasts, such as a manifest, names a position behind them. A crash would
+    /// take them away, and others would be given their positions.
     fn release(&self, before: Position) -> Result<()>;
 
     /// The positions of the records it has: from the first that is not deleted to the one that the next record will take.

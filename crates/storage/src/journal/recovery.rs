@@ -58,13 +58,10 @@ impl Gap {
 pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
     let failed = |operation| move |cause| Error::io(operation, disk.place(""), cause);
     let names = disk.list().map_err(failed("list"))?;
-    for name in names.iter().filter(|name| is_nascent(name)) {
-        // It only takes up space.
-        let _ = disk.remove(name);
-    }
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
     firsts.sort_unstable();
     let Some(&last) = firsts.last() else {
+        remove_nascent(disk, &names);
         return Ok(Recovered { firsts, end: 0, previous: None, gap: None });
     };
     let (mut before, mut gap) = (None, None);
@@ -75,6 +72,7 @@ pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
     }
     let mut reader = Reader::open(disk, last)?;
     let tail = read_tail(&mut reader)?;
+    remove_nascent(disk, &names);
     cut(&reader, &tail)?;
     disk.sync_directory().map_err(failed("sync"))?;
     let mut previous = Some(Previous { first: last, size: tail.size });
@@ -89,6 +87,14 @@ pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
         }
     }
     Ok(Recovered { end: tail.end, firsts, previous, gap })
+}
+
+/// Deletes segments that were being made.
+fn remove_nascent(disk: &dyn Disk, names: &[String]) {
+    for name in names.iter().filter(|name| is_nascent(name)) {
+        // It only takes up space.
+        let _ = disk.remove(name);
+    }
 }
 
 /// Checks the header of a segment, and whether it follows on this one. The second result is a segment that is

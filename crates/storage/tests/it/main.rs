@@ -4,6 +4,7 @@
 
 mod barrier;
 mod blobs;
+mod checkpoints;
 mod compaction;
 mod concurrency;
 mod errors;
