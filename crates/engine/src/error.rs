@@ -117,7 +117,7 @@ impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
             return Self::data(
-                "the query takes more memory than queries may, a quarter of the memory budget or 64 MiB: \
+                "the query takes more memory than queries may, a quarter of the memory budget or 32 MiB: \
                  select fewer rows or columns, aggregate them, or allow more memory",
             );
         }

@@ -5,7 +5,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium::{Engine, Error, Outcome, Session};
-use alluvium_trace::memory::MemoryPolicy;
 use tempfile::TempDir;
 
 use super::case::Case;
@@ -179,8 +178,7 @@ impl Trial {
         }
         let peak = memory::peak().unwrap_or(0);
         let is_first = verdict.findings.iter().all(|finding| finding.fault != Fault::Memory);
-        let allowed = BUDGET as u64 + beyond(text) + PLANNING * text.len() as u64;
-        if is_first && peak > self.empty + allowed {
+        if is_first && peak > self.empty + BUDGET as u64 + BEYOND + PLANNING * text.len() as u64 {
             let mib = |bytes: u64| bytes >> 20;
             verdict.findings.push(Finding::new(
                 Fault::Memory,
@@ -225,13 +223,6 @@ impl Trial {
         let worn = self.empty + BUDGET as u64 / 2 + BEYOND / 2;
         self.measures.memory && memory::resident("self").is_some_and(|now| now > worn)
     }
-}
-
-/// What the process may take beyond the budget for a text. Queries have a part of their own.
-fn beyond(text: &str) -> u64 {
-    let has_query = text.as_bytes().windows(6).any(|word| word.eq_ignore_ascii_case(b"select"));
-    let queries = if has_query { MemoryPolicy::new(BUDGET).queries } else { 0 };
-    BEYOND + queries as u64
 }
 
 /// Runs `act`, and interrupts it when it has taken too long.

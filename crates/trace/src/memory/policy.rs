@@ -20,7 +20,7 @@
 //! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time, for all views they enter ([`portion_for`](MemoryPolicy::portion_for)) |
 //! | [`refused`](MemoryPolicy::refused) | 1/16 | 64 KiB to 16 MiB | refused rows that are kept to be queried |
 //! | [`group`](MemoryPolicy::group) | 1/8 | 4 MiB more, at most 1 GiB | the rows of a group that is recomputed as a whole |
-//! | [`queries`](MemoryPolicy::queries) | 1/4 | at least 64 MiB | rows that ad-hoc queries hold, their results included; beyond the limit itself, because queries are rare and short |
+//! | [`queries`](MemoryPolicy::queries) | 1/4 | at least 32 MiB | rows that ad-hoc queries hold, their results included; beyond the limit itself, because queries are rare and short |
 //! | [`prefetch`](MemoryPolicy::prefetch) | 1/16 | at most 8 MiB | the most that one prefetch asks a file for |
 //! | [`scan_windows`](MemoryPolicy::scan_windows) | 1/32 | | read-ahead of all files that are scanned together |
 //! | [`retained_buffer`](MemoryPolicy::retained_buffer) | 1/64 | | the most that an emptied buffer keeps allocated |
@@ -106,7 +106,7 @@ impl MemoryPolicy {
             portion: portion(limit, 1),
             refused: (limit / 16).clamp(64 * KIB, 16 * MIB),
             group: (limit / 8).saturating_add(4 * MIB).min(GIB),
-            queries: (limit / 4).max(64 * MIB),
+            queries: (limit / 4).max(32 * MIB),
             prefetch: (limit / 16).min(8 * MIB),
             scan_windows: limit / 32,
             retained_buffer: limit / 64,
