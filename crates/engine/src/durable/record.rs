@@ -18,7 +18,7 @@ use crate::transaction::change::TableChange;
 /// How many bytes of rows a record has, give or take a part of a change.
 const RECORD_BYTES: usize = 1 << 20;
 
-/// How many rows of a change are encoded at a time.
+/// The most rows of a change that are encoded at a time.
 const PART_ROWS: usize = 8192;
 
 /// What an engine has done, as its journal holds it: enough to do it again.
@@ -133,6 +133,12 @@ impl Record {
     }
 }
 
+/// A change in parts of about as many bytes as a record has, or of one row.
+fn parts(change: &TableChange) -> impl Iterator<Item = TableChange> {
+    let fitting = RECORD_BYTES.saturating_mul(change.len()) / change.rows().bytes().max(1);
+    change.parts(fitting.clamp(1, PART_ROWS))
+}
+
 /// The changes of an epoch as records: hands `emit` all but the last of them. Returns how many parts it was, and what is
 /// left for the record of the epoch.
 pub(crate) fn split<'a>(
@@ -141,7 +147,7 @@ pub(crate) fn split<'a>(
 ) -> Result<(u32, Vec<ChangedTable>)> {
     let (mut number, mut written, mut bytes) = (0, Vec::new(), 0);
     for (table, changes) in changes {
-        for part in changes.iter().flat_map(|change| change.parts(PART_ROWS)) {
+        for part in changes.iter().flat_map(parts) {
             if bytes >= RECORD_BYTES {
                 emit(Record::Part { number, changes: std::mem::take(&mut written) })?;
                 (number, bytes) = (number + 1, 0);

@@ -79,13 +79,21 @@ pub(crate) struct Failure(String);
 pub(crate) struct Client {
     trial: Arc<Mutex<Trial>>,
     session: Session,
+    /// The number of the engine that it is a session of.
+    engine: usize,
 }
 
 impl Client {
     pub(crate) fn new(trial: &Arc<Mutex<Trial>>) -> Self {
-        let session = locked(trial).engine().session();
-        Self { trial: trial.clone(), session }
+        let (session, engine) = session(trial);
+        Self { trial: trial.clone(), session, engine }
     }
+}
+
+/// A session of the trial's engine, and the number of that.
+fn session(trial: &Mutex<Trial>) -> (Session, usize) {
+    let trial = locked(trial);
+    (trial.engine().session(), trial.engines)
 }
 
 /// Locks the trial, also after a panic.
@@ -98,6 +106,9 @@ impl DB for Client {
     type ColumnType = Letter;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<Letter>, Failure> {
+        if self.engine != locked(&self.trial).engines {
+            (self.session, self.engine) = session(&self.trial);
+        }
         let mut output = DBOutput::StatementComplete(0);
         for statement in parse(sql) {
             let statement = statement.map_err(|error| Failure(error.to_string()))?;

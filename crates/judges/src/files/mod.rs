@@ -1,7 +1,8 @@
 //! The SQL files, checked against other databases.
 //!
-//! The files under `sql/tests/slt` are written for `sqllogictest`. Each runs on 1, 2 and 3 workers. Besides the
-//! expectations in the file, the harness checks every view after every transaction:
+//! The files under `sql/tests/slt` are written for `sqllogictest`. Each runs on 1, 2 and 3 workers; the engine with 3
+//! ends at some record, and one with 2 resumes what it did. Besides the expectations in the file, the harness checks every
+//! view after every transaction:
 //!
 //! ```text
 //!   tables ──► DataFusion, all at once ──► the batch answer ──┐

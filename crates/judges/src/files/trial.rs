@@ -1,12 +1,13 @@
 //! One file on one engine: the relations it creates, and how they are judged.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Outcome};
 use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
-use alluvium_storage::Haphazard;
+use alluvium_storage::{Haphazard, MemoryJournal};
 use alluvium_trace::{Pace, Schedule};
 
 use crate::answers::batch::{Batch, quoted};
@@ -57,6 +58,10 @@ struct View {
 /// An engine under test.
 pub(crate) struct Trial {
     engine: Engine,
+    /// What the engine has done, if another is to resume it.
+    journal: Option<Arc<MemoryJournal>>,
+    /// How many engines there have been.
+    pub(crate) engines: usize,
     batch: Batch,
     sqlite: Option<Sqlite>,
     tables: Vec<String>,
@@ -75,28 +80,12 @@ pub(crate) struct Trial {
 
 impl Trial {
     pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
-        let memory = match workers {
-            1 => None,
-            // A budget of one byte moves all state to files; otherwise some stays in memory.
-            2 => Some(1),
-            _ => Some(30_000),
-        };
-        // And merges of any size are done in slices, or by others at any time.
-        let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };
-        let builder = match workers {
-            1 => Engine::builder().schedule(schedule(Pace::InSlices)),
-            2 => Engine::builder(),
-            _ => Engine::builder()
-                .schedule(schedule(Pace::AtOnce))
-                .compaction(Haphazard::new(workers as u64)),
-        };
-        let engine = builder
-            .workers(workers)
-            .memory(memory)
-            .open_in_memory()
-            .expect("an engine in memory can be opened");
+        let journal = (workers == 3).then(Arc::default);
+        let engine = open(workers, journal.as_ref()).expect("an engine in memory can be opened");
         Self {
             engine,
+            journal,
+            engines: 1,
             batch: Batch::new(),
             sqlite: with_sqlite.then(Sqlite::new),
             tables: Vec::new(),
@@ -112,6 +101,27 @@ impl Trial {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Puts another engine with fewer workers in the place of this one, which resumes what this one did: once, if it is one
+    /// for that and no transaction is open.
+    pub(crate) fn reopen(&mut self) {
+        if self.open > 0 {
+            return;
+        }
+        let Some(journal) = self.journal.take() else { return };
+        match open(2, Some(&journal)) {
+            Ok(engine) => self.engine = engine,
+            Err(error) => return self.object("another engine", Err(error.to_string())),
+        }
+        self.engines += 1;
+        for place in 0..self.views.len() {
+            let (name, kind) = (self.views[place].name.clone(), self.views[place].kind);
+            self.views[place].watch = self.watch(&name, kind);
+            if self.views[place].late_watch.is_some() {
+                self.views[place].late_watch = self.watch(&name, kind);
+            }
+        }
     }
 
     /// The errors found since the last call.
@@ -404,4 +414,28 @@ impl Trial {
     fn object(&mut self, who: &str, result: Result<(), String>) {
         self.objections.extend(result.err().map(|reason| format!("{who} cannot follow: {reason}")));
     }
+}
+
+/// An engine as there is one for each number of workers, which begins with what the journal has.
+fn open(workers: usize, journal: Option<&Arc<MemoryJournal>>) -> alluvium::Result<Engine> {
+    let memory = match workers {
+        1 => None,
+        // A budget of one byte moves all state to files; otherwise some stays in memory.
+        2 => Some(1),
+        _ => Some(30_000),
+    };
+    // And merges of any size are done in slices, or by others at any time.
+    let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };
+    let builder = match workers {
+        1 => Engine::builder().schedule(schedule(Pace::InSlices)),
+        2 => Engine::builder(),
+        _ => Engine::builder()
+            .schedule(schedule(Pace::AtOnce))
+            .compaction(Haphazard::new(workers as u64)),
+    };
+    let builder = match journal {
+        Some(journal) => builder.journal(journal.clone()),
+        None => builder,
+    };
+    builder.workers(workers).memory(memory).open()
 }
