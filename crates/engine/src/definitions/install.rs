@@ -25,8 +25,8 @@ pub(super) struct View<'a> {
 }
 
 impl Definitions {
-    /// Installs the dataflow of a plan, which `definition` is the record of. Indexes it shares with other dataflows are installed where they are missing.
-    /// The caller holds the definitions' lock.
+    /// Installs the dataflow of a plan, which `definition` is the record of. Indexes that it shares with other dataflows are
+    /// installed where they are missing. The caller holds the definitions' lock.
     pub(super) fn install_plan(
         &self,
         compiled: &Compiled,

@@ -35,7 +35,7 @@ impl Directory {
         let failed = |what: &str, error: std::io::Error| {
             start(format!("the state directory \"{}\" {what}: {error}", path.display()))
         };
-        fs::create_dir_all(path).map_err(|error| failed("cannot be created", error))?;
+        create(path).map_err(|error| failed("cannot be created", error))?;
         let mut lock = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -76,6 +76,18 @@ impl Directory {
             Err(error) => Err(start(error.to_string())),
         }
     }
+}
+
+/// Creates a directory, with those it is in, so that it survives a crash.
+fn create(path: &Path) -> std::io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
+    fs::create_dir_all(&path)?;
+    // A name is durable once the directory that it is in is synced.
+    missing
+        .iter()
+        .filter_map(|path| path.parent())
+        .try_for_each(|path| File::open(path)?.sync_all())
 }
 
 /// The directory that a URL names.

@@ -81,7 +81,7 @@ impl Durable {
     pub(crate) fn sync_epoch(&self, epoch: Epoch, record: Option<Position>) -> Result<()> {
         self.sync(record)?;
         if record.is_some() {
-            self.progress.durable(epoch);
+            self.progress.set_durable(epoch);
         }
         Ok(())
     }

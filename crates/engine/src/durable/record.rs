@@ -1,5 +1,6 @@
 //! Records of the journal.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use alluvium_storage::Position;
@@ -21,9 +22,12 @@ const RECORD_BYTES: usize = 1 << 20;
 /// The most rows of a change that are encoded at a time.
 const PART_ROWS: usize = 8192;
 
+/// The version of the records' format, which every record ends with.
+const VERSION: u8 = 1;
+
 /// What an engine has done, as its journal holds it: enough to do it again.
 ///
-/// The bytes of a record are an rkyv archive, which is validated before it is read.
+/// The bytes of a record are an rkyv archive, which is validated before it is read, and its version.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// A statement that created or dropped a relation.
@@ -114,22 +118,31 @@ impl Record {
         Ok(Self::Table { name: name.to_owned(), columns: stream.into_inner()? })
     }
 
+    /// Its bytes.
     pub(crate) fn encode(&self) -> Result<AlignedVec> {
-        rkyv::to_bytes::<rancor::Error>(self).map_err(|error| {
+        let mut bytes = rkyv::to_bytes::<rancor::Error>(self).map_err(|error| {
             Error::data(format!("a record of the journal cannot be written: {error}"))
-        })
+        })?;
+        bytes.push(VERSION);
+        Ok(bytes)
     }
 
     /// Reads the record at a position of the journal.
     pub(crate) fn decode(bytes: &[u8], position: Position) -> Result<Self> {
+        let failed = |what: &dyn Display| Error::Start {
+            message: format!("record {position} of the journal cannot be read: {what}"),
+        };
+        let Some((version, archive)) = bytes.split_last() else {
+            return Err(failed(&"it is empty"));
+        };
+        if *version != VERSION {
+            let what = format!("it is of version {version}, and this program reads {VERSION}");
+            return Err(failed(&what));
+        }
         // A record lies anywhere in its segment.
-        let mut aligned: AlignedVec = AlignedVec::with_capacity(bytes.len());
-        aligned.extend_from_slice(bytes);
-        rkyv::from_bytes::<Self, rancor::Error>(&aligned).map_err(|error| Error::Start {
-            message: format!(
-                "record {position} of the journal cannot be read: {error}; it was written by another version"
-            ),
-        })
+        let mut aligned: AlignedVec = AlignedVec::with_capacity(archive.len());
+        aligned.extend_from_slice(archive);
+        rkyv::from_bytes::<Self, rancor::Error>(&aligned).map_err(|error| failed(&error))
     }
 }
 
@@ -158,4 +171,33 @@ pub(crate) fn split<'a>(
         }
     }
     Ok((number, written))
+}
+
+#[cfg(test)]
+mod tests {
+    use xxhash_rust::xxh3::xxh3_64;
+
+    use super::*;
+
+    /// If this fails, journals that were written before cannot be read: that needs a new version.
+    #[test]
+    fn the_bytes_of_records_are_these() {
+        let changed =
+            |table: &str| ChangedTable { table: table.to_owned(), weights: 2, rows: vec![1, 2, 3] };
+        let records = [
+            Record::definition("CREATE TABLE t (n INT)", Path::new("/base"), -7).unwrap(),
+            Record::dropped(RelationKind::View, "a \"view\"", true),
+            Record::Table { name: "t".to_owned(), columns: vec![9; 5] },
+            Record::Clock { now: 11 },
+            Record::Part { number: 3, changes: vec![changed("t"), changed("a longer name")] },
+            Record::Epoch { number: 42, time: 43, parts: 4, changes: vec![changed("t")] },
+        ];
+        let mut all = Vec::new();
+        for record in records {
+            let bytes = record.encode().unwrap();
+            assert_eq!(Record::decode(&bytes, Position(0)), Ok(record));
+            all.extend_from_slice(&bytes);
+        }
+        assert_eq!(xxh3_64(&all), 17_073_377_304_614_843_800);
+    }
 }

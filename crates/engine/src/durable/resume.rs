@@ -184,6 +184,6 @@ mod tests {
         noise.sync(position).unwrap();
         let opened = Engine::builder().workers(1).journal(Arc::new(noise)).open();
         let error = opened.err().unwrap().to_string();
-        assert!(error.contains("record 0") && error.contains("another version"), "{error}");
+        assert!(error.contains("record 0") && error.contains("it is of version 101"), "{error}");
     }
 }

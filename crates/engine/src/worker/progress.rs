@@ -37,7 +37,8 @@ pub(crate) struct Pinned {
 
 /// The workers' progress.
 ///
-/// *An epoch is complete* when it is on every worker, in every dataflow, and durable if the engine has a journal. In one critical section a worker publishes its
+/// *An epoch is complete* when it is on every worker, in every dataflow, and durable if the engine has a journal. In one
+/// critical section a worker publishes its
 /// frontier and the snapshots of all dataflows that have changed before it; it compacts only up to the epoch that was
 /// complete when it last published. A reader takes the complete epoch and the snapshots in one critical section too, so
 /// each snapshot has reached that epoch and none is compacted past it.
@@ -132,19 +133,20 @@ impl Progress {
     }
 
     /// All epochs up to this one are durable.
-    pub(crate) fn durable(&self, epoch: Epoch) {
+    pub(crate) fn set_durable(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         state.durable = state.durable.max(epoch);
         state.complete();
         self.changed.notify_all();
         drop(state);
-        let mut feeds = self.feeds.lock();
-        feeds.retain(|feed| feed.upgrade().inspect(|feed| feed.wake()).is_some());
+        self.feeds.lock().iter().filter_map(Weak::upgrade).for_each(|feed| feed.wake());
     }
 
     /// Wakes this one whenever epochs become durable, until it is dropped.
     pub(crate) fn watch(&self, feed: Weak<dyn Waited>) {
-        self.feeds.lock().push(feed);
+        let mut feeds = self.feeds.lock();
+        feeds.retain(|feed| feed.strong_count() > 0);
+        feeds.push(feed);
     }
 
     /// Whether all epochs up to this one are durable.
