@@ -74,7 +74,7 @@ impl Transaction {
     /// The columns are taken in the table's order, whatever their names are; their types must be the
     /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
     pub fn insert(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
-        let entry = self.writer().entry(table)?;
+        let entry = self.writer().table(table)?;
         let rows = check::check(&entry, rows.columns())?;
         self.stage(&entry, TableChange::insertions(rows))
     }
@@ -89,7 +89,7 @@ impl Transaction {
         columns: &[&str],
         rows: RecordBatch,
     ) -> Result<()> {
-        let entry = self.writer().entry(table)?;
+        let entry = self.writer().table(table)?;
         let columns = self.writer().defaults(&entry, self.time).complete(columns, &rows, &[])?;
         let rows = check::check(&entry, &columns)?;
         self.stage(&entry, TableChange::insertions(rows))
@@ -97,7 +97,7 @@ impl Transaction {
 
     /// Inserts rows of a source, with the columns it has.
     pub(crate) fn insert_portion(&mut self, table: &str, portion: &Portion) -> Result<()> {
-        let entry = self.writer().entry(table)?;
+        let entry = self.writer().table(table)?;
         let Portion { rows, absent, .. } = portion;
         let defaults = self.writer().defaults(&entry, self.time);
         let columns = defaults.complete(&column_names(rows), rows, absent)?;
@@ -112,7 +112,7 @@ impl Transaction {
     /// Deleting an absent row has no effect; without a primary key it is counted ([`crate::RelationInfo::refused`]).
     /// Columns as in [`Transaction::insert`].
     pub fn delete(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
-        let entry = self.writer().entry(table)?;
+        let entry = self.writer().table(table)?;
         let table = entry.as_table()?;
         table.check_delete(&entry.name)?;
         let rows = check::check(&entry, rows.columns())?;
@@ -129,7 +129,7 @@ impl Transaction {
     /// On an error, such as a weight beyond 2,147,483,647 copies, nothing of the change is made, and the transaction
     /// stays open.
     pub fn change(&mut self, table: &str, rows: RecordBatch, weights: &[i64]) -> Result<()> {
-        let entry = self.writer().entry(table)?;
+        let entry = self.writer().table(table)?;
         let table = entry.as_table()?;
         table.check_unchecked(&entry.name)?;
         let rows = check::check(&entry, rows.columns())?;
@@ -198,7 +198,7 @@ impl Transaction {
 
     /// Stages a change that was committed before.
     pub(crate) fn restore(&mut self, table: &str, change: TableChange) -> Result<()> {
-        let entry = self.writer().entry(table)?;
+        let entry = self.writer().table(table)?;
         change.check(&entry)?;
         self.stage(&entry, change)
     }

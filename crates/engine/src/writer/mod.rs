@@ -70,10 +70,12 @@ impl Writer {
         }
     }
 
-    /// The table or view of this name, unless the engine is poisoned.
-    pub(crate) fn entry(&self, name: &str) -> Result<Arc<Entry>> {
+    /// The table of this name, unless the engine is poisoned.
+    pub(crate) fn table(&self, name: &str) -> Result<Arc<Entry>> {
         self.poison.check()?;
-        self.catalog.get(name)
+        let entry = self.catalog.get(name)?;
+        entry.as_table()?;
+        Ok(entry)
     }
 
     /// The last epoch that was committed.
