@@ -11,6 +11,8 @@
 //! - [`local`]: blobs as files of a directory, mapped to memory when they are large;
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
+//! - [`claimed`]: blobs that are kept for as long as a manifest names them;
+//! - [`slice`](mod@slice): a part of a blob, as a blob of its own;
 //! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
 //! - [`disk`]: the operations of a file system that durable files are made of, and a simulated disk;
 //! - [`journal`]: a durable log of records;
@@ -45,6 +47,7 @@
 //! [`Storage::barrier`]. Local files require Unix.
 
 pub mod blob;
+pub mod claimed;
 pub mod compaction;
 pub mod disk;
 pub mod error;
@@ -58,6 +61,7 @@ pub mod manifests;
 pub mod memory;
 pub mod pool;
 pub mod scratch;
+pub mod slice;
 pub mod storage;
 pub mod temporary;
 
@@ -67,6 +71,7 @@ mod name;
 mod sync;
 
 pub use blob::{Advice, Blob};
+pub use claimed::ClaimedStorage;
 pub use compaction::{Compaction, Job, Slice, Work};
 #[cfg(any(test, feature = "faults"))]
 pub use disk::simulated::SimulatedDisk;
@@ -83,5 +88,6 @@ pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
 pub use pool::MergePool;
 pub use scratch::Scratch;
+pub use slice::BlobSlice;
 pub use storage::{BlobWriter, Storage};
 pub use temporary::TemporaryBlob;

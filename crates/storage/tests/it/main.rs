@@ -5,6 +5,7 @@
 mod barrier;
 mod blobs;
 mod checkpoints;
+mod claimed;
 mod compaction;
 mod concurrency;
 mod errors;
@@ -14,6 +15,7 @@ mod local;
 mod manifests;
 mod names;
 mod scratch;
+mod slices;
 mod temporary;
 mod twins;
 mod writing;
