@@ -14,7 +14,8 @@
 //! - [`claimed`]: blobs that are kept for as long as a manifest names them;
 //! - [`slice`](mod@slice): a part of a blob, as a blob of its own;
 //! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
-//! - [`disk`]: the operations of a file system that durable files are made of, and a simulated disk;
+//! - [`disk`]: the operations of a file system that durable files are made of, and, for tests, a simulated disk and blobs
+//!   on any disk;
 //! - [`journal`]: a durable log of records;
 //! - [`manifests`]: the replaceable root of what is stored;
 //! - [`memory`], `failing` and `haphazard`: implementations for tests, one without a disk, and, with the feature
@@ -73,6 +74,8 @@ mod sync;
 pub use blob::{Advice, Blob};
 pub use claimed::ClaimedStorage;
 pub use compaction::{Compaction, Job, Slice, Work};
+#[cfg(any(test, feature = "faults"))]
+pub use disk::blobs::DiskStorage;
 #[cfg(any(test, feature = "faults"))]
 pub use disk::simulated::SimulatedDisk;
 pub use disk::{Disk, DiskFile, LocalDisk};

@@ -199,12 +199,7 @@ pub(crate) fn is_file_of_blob(file: &str, suffix: &str) -> bool {
 
 /// The error of an operation on a blob's file.
 fn named(operation: &'static str, path: &Path, cause: io::Error) -> Error {
-    let place = path.display().to_string();
-    match cause.kind() {
-        io::ErrorKind::NotFound if operation != "create" => Error::Missing { place, operation },
-        io::ErrorKind::AlreadyExists => Error::Exists { place },
-        _ => Error::io(operation, place, cause),
-    }
+    Error::blob(operation, path.display().to_string(), cause)
 }
 
 /// The blob in a complete file.

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use alluvium_storage::{
-    Blob, BlobSlice, BlobWriter, ClaimedStorage, Failing, LocalStorage, MemoryStorage, Result,
-    Scratch, Storage,
+    Blob, BlobSlice, BlobWriter, ClaimedStorage, Disk, DiskStorage, Failing, LocalDisk,
+    LocalStorage, MemoryStorage, Result, Scratch, SimulatedDisk, Storage,
 };
 
 pub const MIB: usize = 1 << 20;
@@ -16,7 +16,9 @@ pub fn each(test: impl Fn(Twin)) {
     let directory = tempfile::tempdir().unwrap();
     let local = |name| LocalStorage::open(directory.path().join(name)).unwrap();
     let claimed = |inner| ClaimedStorage::open(inner).unwrap();
-    let twins: [Arc<dyn Storage>; 8] = [
+    let on_disk = |disk: Arc<dyn Disk>| DiskStorage::open(disk).unwrap();
+    let local_disk = LocalDisk::open(directory.path().join("disk")).unwrap();
+    let twins: [Arc<dyn Storage>; 10] = [
         Arc::new(MemoryStorage::new()),
         Arc::new(local("local")),
         Arc::new(Scratch::create_in(directory.path()).unwrap()),
@@ -25,6 +27,8 @@ pub fn each(test: impl Fn(Twin)) {
         Arc::new(claimed(Arc::new(MemoryStorage::new()))),
         Arc::new(claimed(Arc::new(local("claimed")))),
         Arc::new(Sliced(local("sliced"))),
+        Arc::new(on_disk(Arc::new(local_disk))),
+        Arc::new(on_disk(Arc::new(SimulatedDisk::new(1)))),
     ];
     for twin in twins.map(Twin::new) {
         // Seen if the test fails.
