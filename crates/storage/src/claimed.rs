@@ -10,8 +10,9 @@
 //! `batch-3.7.alluvium`, where 7 is the number of the *run*: one more than the highest in any name that is there when the
 //! directory is opened. Files with names of another form are not ours and stay.
 //!
-//! What a run leaves behind is decided by the next one: it opens the storage, claims what its retained manifests name, opens
-//! the blobs that it goes on with, and then sweeps. Before that nothing of an earlier run is deleted.
+//! What a run leaves behind is decided by the next one. It deletes the manifests that it does not retain, as a crash may
+//! have brought back some whose blobs are gone; it claims what the others name, opens the blobs that it goes on with, and
+//! then sweeps. Before that nothing of an earlier run is deleted.
 //!
 //! The names that a manifest claims are collected before the lock is taken, and those that it gives up are dropped after,
 //! so a claim of many names does not hold up readers that delete. No lock is held while the inner storage works.
@@ -48,7 +49,7 @@ struct State {
     claims: BTreeMap<u64, Vec<HashSet<String>>>,
     /// Blobs that were deleted, and stay because they are claimed.
     unused: BTreeSet<String>,
-    /// Blobs of earlier runs that nobody has opened or deleted in this one.
+    /// Blobs of earlier runs that nobody has opened in this one.
     unopened: BTreeSet<String>,
     /// Whether unopened blobs are deleted when nobody claims them.
     is_swept: bool,
@@ -212,7 +213,6 @@ impl Storage for ClaimedStorage {
     fn delete(&self, name: &str) -> Result<()> {
         {
             let mut state = self.locked();
-            state.unopened.remove(name);
             if is_claimed(&state.claims, name) {
                 return match state.unused.insert(name.to_owned()) {
                     true => Ok(()),

@@ -1,7 +1,9 @@
 //! Tests of blobs that manifests claim. What all storage does is tested with the twins.
 
 mod claims;
+mod crashes;
 mod runs;
+mod state;
 
 use std::sync::Arc;
 
