@@ -14,6 +14,7 @@ mod journal;
 mod local;
 mod manifests;
 mod names;
+mod on_disk;
 mod scratch;
 mod slices;
 mod temporary;
