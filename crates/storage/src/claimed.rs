@@ -117,6 +117,7 @@ impl ClaimedStorage {
 
     /// Deletes all blobs of earlier runs that no manifest claims and nobody has opened, and returns how many it has deleted.
     /// From now on those that are claimed are deleted when the last claim is released, unless somebody opens them before.
+    /// One that is opened at the same time may be deleted.
     ///
     /// # Errors
     ///
