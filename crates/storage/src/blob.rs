@@ -11,8 +11,13 @@ use crate::error::{Error, Result};
 ///
 /// An open blob stays readable, with the same bytes, also after it was deleted.
 pub trait Blob: Send + Sync + Debug {
-    /// The name it was opened under.
+    /// The name it was opened under; of a part of a blob, the name of that blob.
     fn name(&self) -> &str;
+
+    /// Where its bytes begin in the blob of that name: 0, unless it is a part of one.
+    fn offset(&self) -> u64 {
+        0
+    }
 
     /// Where it is, for messages: the path of its file, or `mem:` and its name.
     fn place(&self) -> String;

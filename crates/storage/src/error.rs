@@ -133,6 +133,15 @@ impl Error {
         }
     }
 
+    /// The same, of the file of a blob.
+    pub(crate) fn blob(operation: &'static str, place: String, cause: io::Error) -> Error {
+        match cause.kind() {
+            io::ErrorKind::NotFound if operation != "create" => Error::Missing { place, operation },
+            io::ErrorKind::AlreadyExists => Error::Exists { place },
+            _ => Error::io(operation, place, cause),
+        }
+    }
+
     /// The same, of a file or directory.
     pub(crate) fn path(operation: &'static str, path: &Path, cause: io::Error) -> Error {
         Error::io(operation, path.display().to_string(), cause)

@@ -11,8 +11,11 @@
 //! - [`local`]: blobs as files of a directory, mapped to memory when they are large;
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
+//! - [`claimed`]: blobs that are kept for as long as a manifest names them;
+//! - [`slice`](mod@slice): a part of a blob, as a blob of its own;
 //! - [`compaction`] and [`pool`]: merges as jobs, and threads that do them;
-//! - [`disk`]: the operations of a file system that durable files are made of, and a simulated disk;
+//! - [`disk`]: the operations of a file system that durable files are made of, and, for tests, a simulated disk and blobs
+//!   on any disk;
 //! - [`journal`]: a durable log of records;
 //! - [`manifests`]: the replaceable root of what is stored;
 //! - [`memory`], `failing` and `haphazard`: implementations for tests, one without a disk, and, with the feature
@@ -45,6 +48,7 @@
 //! [`Storage::barrier`]. Local files require Unix.
 
 pub mod blob;
+pub mod claimed;
 pub mod compaction;
 pub mod disk;
 pub mod error;
@@ -58,6 +62,7 @@ pub mod manifests;
 pub mod memory;
 pub mod pool;
 pub mod scratch;
+pub mod slice;
 pub mod storage;
 pub mod temporary;
 
@@ -67,7 +72,10 @@ mod name;
 mod sync;
 
 pub use blob::{Advice, Blob};
+pub use claimed::ClaimedStorage;
 pub use compaction::{Compaction, Job, Slice, Work};
+#[cfg(any(test, feature = "faults"))]
+pub use disk::blobs::DiskStorage;
 #[cfg(any(test, feature = "faults"))]
 pub use disk::simulated::SimulatedDisk;
 pub use disk::{Disk, DiskFile, LocalDisk};
@@ -83,5 +91,6 @@ pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
 pub use pool::MergePool;
 pub use scratch::Scratch;
+pub use slice::BlobSlice;
 pub use storage::{BlobWriter, Storage};
 pub use temporary::TemporaryBlob;

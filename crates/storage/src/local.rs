@@ -33,7 +33,8 @@ const PIECE: usize = FAULT_AROUND;
 /// Large blobs are mapped to memory. Other programs must not write to the files or truncate them: that would change bytes
 /// that readers take to be constant, or end the process with a signal. Deleting them does not affect readers.
 ///
-/// A process that ends while it writes a blob leaves the file `.name.unsealed` behind, and the name stays taken.
+/// A process that ends while it writes a blob leaves the file `.name.unsealed` behind, and the name stays taken until
+/// somebody [alone](LocalStorage::open_exclusive) opens the directory.
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     directory: PathBuf,
@@ -47,6 +48,23 @@ impl LocalStorage {
     /// Opens a directory, which is created if it does not exist.
     pub fn open(directory: impl AsRef<Path>) -> Result<LocalStorage> {
         LocalStorage::open_with_suffix(directory, "")
+    }
+
+    /// As [`open`](LocalStorage::open), for a directory that nobody else uses, also not in another process. Deletes the
+    /// unsealed files that processes have left which ended while they wrote.
+    pub fn open_exclusive(directory: impl AsRef<Path>) -> Result<LocalStorage> {
+        let storage = LocalStorage::open(directory)?;
+        let error = |cause| Error::path("list", &storage.directory, cause);
+        for entry in fs::read_dir(&storage.directory).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            if entry.file_name().to_str().is_some_and(is_unsealed)
+                && entry.file_type().map_err(error)?.is_file()
+            {
+                let path = entry.path();
+                fs::remove_file(&path).map_err(|cause| Error::path("delete", &path, cause))?;
+            }
+        }
+        Ok(storage)
     }
 
     /// As [`open`](LocalStorage::open); the file of the blob `name` is `name` and `suffix`.
@@ -159,25 +177,29 @@ impl Storage for LocalStorage {
 }
 
 /// The name of a blob's file while it is written.
-fn unsealed(name: &str, suffix: &str) -> String {
+pub(crate) fn unsealed(name: &str, suffix: &str) -> String {
     format!(".{name}{suffix}.unsealed")
+}
+
+/// The name that an unsealed file will have.
+fn sealed(file: &str) -> Option<&str> {
+    file.strip_prefix('.')?.strip_suffix(".unsealed")
+}
+
+/// Whether this is the name of a blob's file while it is written.
+pub(crate) fn is_unsealed(file: &str) -> bool {
+    sealed(file).is_some_and(name::is_valid)
 }
 
 /// Whether this is the name of a blob's file, sealed or not.
 pub(crate) fn is_file_of_blob(file: &str, suffix: &str) -> bool {
-    let sealed = file.strip_prefix('.').and_then(|file| file.strip_suffix(".unsealed"));
-    let name = sealed.unwrap_or(file).strip_suffix(suffix);
+    let name = sealed(file).unwrap_or(file).strip_suffix(suffix);
     name.is_some_and(name::is_valid)
 }
 
 /// The error of an operation on a blob's file.
 fn named(operation: &'static str, path: &Path, cause: io::Error) -> Error {
-    let place = path.display().to_string();
-    match cause.kind() {
-        io::ErrorKind::NotFound if operation != "create" => Error::Missing { place, operation },
-        io::ErrorKind::AlreadyExists => Error::Exists { place },
-        _ => Error::io(operation, place, cause),
-    }
+    Error::blob(operation, path.display().to_string(), cause)
 }
 
 /// The blob in a complete file.

@@ -18,6 +18,9 @@ pub trait Storage: Send + Sync + Debug {
     /// Until it is sealed, the blob cannot be opened, listed or deleted, but its name is taken: of several callers that
     /// create the same name, one succeeds.
     ///
+    /// A storage may append to the name, as [`ClaimedStorage`](crate::ClaimedStorage) does. The [name](Blob::name) of the
+    /// sealed blob is the whole one, which the other methods take. It has no more than 200 characters, too.
+    ///
     /// # Errors
     ///
     /// [`Error::Exists`](crate::Error::Exists) if a blob has the name or is being written under it.

@@ -22,6 +22,9 @@ struct Owned {
 
 impl TemporaryBlob {
     /// Takes over a blob of this storage. Nobody else should delete it or create another with its name.
+    ///
+    /// It is deleted by its name. So of a [slice](crate::BlobSlice) the whole blob would be: its slices share one owner of
+    /// that blob, of which each has a clone.
     pub fn new(storage: Arc<dyn Storage>, blob: Arc<dyn Blob>) -> TemporaryBlob {
         TemporaryBlob { owned: Arc::new(Owned { blob, storage }) }
     }

@@ -9,6 +9,8 @@
 //! - until then each of them may survive or not, in any combination, and a write in parts;
 //! - a sync that has failed says nothing about what was written before it, and neither does a sync after it.
 
+#[cfg(any(test, feature = "faults"))]
+pub mod blobs;
 mod local;
 #[cfg(any(test, feature = "faults"))]
 pub mod simulated;

@@ -1,6 +1,10 @@
 //! Storage that fails on command, and what failures leave behind.
 
-use alluvium_storage::{Error, Failing, LocalStorage, MemoryStorage, Storage};
+use std::sync::Arc;
+
+use alluvium_storage::{
+    DiskStorage, Error, Failing, LocalStorage, MemoryStorage, SimulatedDisk, Storage,
+};
 
 use crate::twins::{MIB, assert_reads, bytes, write};
 
@@ -49,6 +53,7 @@ fn for_every_call<S: Storage>(new: impl Fn() -> S) {
 #[test]
 fn a_failure_at_any_call_leaves_whole_blobs_only() {
     for_every_call(MemoryStorage::new);
+    for_every_call(|| DiskStorage::open(Arc::new(SimulatedDisk::new(1))).unwrap());
     let directory = tempfile::tempdir().unwrap();
     let number = std::cell::Cell::new(0);
     for_every_call(|| {

@@ -119,7 +119,7 @@ fn files_grow_by_whole_pieces_until_they_are_sealed() {
 
 /// The resident bytes of a file's only mapping in this process, and the mapping's flags.
 #[cfg(target_os = "linux")]
-fn resident(blob: &dyn Blob) -> (usize, procfs::process::VmFlags) {
+pub fn resident(blob: &dyn Blob) -> (usize, procfs::process::VmFlags) {
     use procfs::process::{MMapPath, Process};
 
     let maps = Process::myself().unwrap().smaps().unwrap();

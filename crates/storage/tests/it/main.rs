@@ -5,6 +5,7 @@
 mod barrier;
 mod blobs;
 mod checkpoints;
+mod claimed;
 mod compaction;
 mod concurrency;
 mod errors;
@@ -13,7 +14,9 @@ mod journal;
 mod local;
 mod manifests;
 mod names;
+mod on_disk;
 mod scratch;
+mod slices;
 mod temporary;
 mod twins;
 mod writing;

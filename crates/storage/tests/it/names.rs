@@ -11,11 +11,11 @@ fn invalid<T>(result: Result<T, Error>) -> bool {
 #[test]
 fn letters_digits_hyphens_underscores_and_dots_name_a_blob() {
     each(|storage| {
-        let long = "x".repeat(200);
+        let long = storage.longest_name();
         for name in ["a", "Z", "0", "-", "_", "a.", "a..b", "batch-0_1.A", "a.unsealed", &long] {
-            assert_eq!(write(&*storage, name, name.as_bytes()).name(), name);
+            assert_eq!(write(&*storage, name, name.as_bytes()).name(), storage.whole(name));
             assert_eq!(storage.open(name).unwrap().bytes(), name);
-            assert_eq!(storage.open(name).unwrap().name(), name);
+            assert_eq!(storage.open(name).unwrap().name(), storage.whole(name));
         }
     });
 }
@@ -23,7 +23,7 @@ fn letters_digits_hyphens_underscores_and_dots_name_a_blob() {
 #[test]
 fn other_names_are_refused_by_every_method() {
     each(|storage| {
-        let long = "x".repeat(201);
+        let long = storage.longest_name() + "x";
         for name in
             ["", ".", "..", ".a", "a/b", "/a", "../a", "a\\b", "a b", "a\0", "ä", "a\n", &long]
         {

@@ -12,7 +12,7 @@ fn a_temporary_blob_is_deleted_with_its_last_clone() {
         for length in [0, 10, 2 * MIB] {
             let all = bytes(length, 0);
             let blob = write(&*storage, "a", &all);
-            let one = TemporaryBlob::new(storage.clone(), blob);
+            let one = TemporaryBlob::new(storage.storage.clone(), blob);
             let other = one.clone();
             drop(one);
             assert_eq!(storage.list("").unwrap(), ["a"]);
@@ -29,7 +29,7 @@ fn a_temporary_blob_is_deleted_with_its_last_clone() {
 fn dropping_a_temporary_blob_whose_file_is_gone_is_no_error() {
     each(|storage| {
         let blob = write(&*storage, "a", b"a");
-        let blob = TemporaryBlob::new(storage.clone(), blob);
+        let blob = TemporaryBlob::new(storage.storage.clone(), blob);
         storage.delete("a").unwrap();
         drop(blob);
     });
