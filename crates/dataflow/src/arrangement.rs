@@ -20,6 +20,7 @@ use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::fuel::{Produced, fueled};
 use crate::layout::Layout;
 use crate::reader::Reader;
+use crate::states;
 
 /// A stream of batches and the trace they add up to, with the meaning of their bytes.
 pub struct Arrangement<'scope, Tr: TraceReader> {
@@ -96,13 +97,14 @@ where
         let is_tiled = context.schedule().tiled;
         let mut trace = Tr::in_context(&context);
         trace.wake_by(waker(scope, &info));
-        let (trace, writer) = TraceAgent::new(trace, info, None);
+        let (trace, mut writer) = TraceAgent::new(trace, info, None);
+        let sealed = states::add(context.label(), &trace, &mut writer);
         *reader_of = Some(trace);
         let mut arranger = Arranger {
             writer,
             buffer: RowBuffer::new(&context),
             held: Antichain::new(),
-            sealed: Antichain::from_elem(T::minimum()),
+            sealed,
             tiles: Vec::new(),
         };
         move |(input, frontier), output| {

@@ -8,8 +8,9 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::source;
 
 use crate::delta::{Delta, DeltaStream};
+use crate::states;
 
-/// `rows` from `as_of` on, emitted by one of the workers.
+/// `rows` from `as_of` on, emitted by one of the workers; by none if the dataflow [starts again](crate::states).
 pub fn constant<'scope>(
     scope: Scope<'scope, Epoch>,
     rows: RecordBatch,
@@ -17,7 +18,8 @@ pub fn constant<'scope>(
 ) -> DeltaStream<'scope, Epoch> {
     source(scope, "Constant", move |mut capability, _info| {
         capability.downgrade(&as_of);
-        let mut capability = (scope.index() == 0 && rows.num_rows() > 0).then_some(capability);
+        let is_sent = scope.index() == 0 && rows.num_rows() > 0 && states::start().is_none();
+        let mut capability = is_sent.then_some(capability);
         move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             if let Some(capability) = capability.take() {
                 let mut delta = Delta::insertions(rows.clone(), as_of);

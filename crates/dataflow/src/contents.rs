@@ -99,6 +99,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The rows in these batches, of this layout.
+    pub fn of(batches: Vec<Batch<Epoch>>, layout: Layout, context: &StateContext) -> Self {
+        Self { version: Version::new(batches), layout, context: context.clone() }
+    }
+
     /// The columns of the rows.
     pub fn schema(&self) -> &SchemaRef {
         self.layout.schema()

@@ -41,8 +41,7 @@ pub fn distinct<'scope>(
     let stream = exchange(stream, &spec.key, context);
     let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct", context);
     let key = layout.key_names();
-    let rows =
-        reduce::<_, NullTrace<Epoch>, _>(input, Vec::new(), "Distinct", key, context, Threshold);
+    let rows = reduce::<_, NullTrace<Epoch>, _>(input, "Distinct", key, context, Threshold);
     deltas(rows.stream, layout.clone(), all_columns(layout.schema()), context)
 }
 

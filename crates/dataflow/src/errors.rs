@@ -62,14 +62,8 @@ pub fn keep_errors<'scope>(
     );
     let logic =
         FirstSeen { layout: layout.clone(), epoch: Encoded::counted(context), seen: Vec::new() };
-    let arranged = reduce::<_, Spine<Epoch>, _>(
-        arranged,
-        Vec::new(),
-        "FirstSeen",
-        layout.key_names(),
-        context,
-        logic,
-    );
+    let arranged =
+        reduce::<_, Spine<Epoch>, _>(arranged, "FirstSeen", layout.key_names(), context, logic);
     Arrangement::kept(arranged, layout)
 }
 

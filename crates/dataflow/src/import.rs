@@ -5,17 +5,19 @@
 //! this one drops its capability for earlier times before it emits anything. The batches are the
 //! trace's, shared and unchanged: only their description says to read them as of that time (see [`crate::reader`]).
 //!
+//! If the dataflow [starts again](crate::states) only later batches enter it.
+//!
 //! A dataflow whose sources have not changed does not run. So an import advances in two ways: with the trace, and, while the
 //! trace has all rows that were sent to its dataflow, with the dataflow that reads it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use alluvium_trace::{Epoch, Spine};
+use alluvium_trace::{Batch, Epoch, Spine};
 use differential_dataflow::operators::arrange::{
     Arranged, ShutdownButton, TraceAgent, TraceReplayInstruction,
 };
-use differential_dataflow::trace::TraceReader;
+use differential_dataflow::trace::{BatchReader, TraceReader};
 use timely::dataflow::Scope;
 use timely::dataflow::operators::CapabilitySet;
 use timely::dataflow::operators::generic::operator::source;
@@ -25,6 +27,7 @@ use timely::scheduling::Activator;
 use crate::arrangement::{Arrangement, Kept};
 use crate::layout::Layout;
 use crate::reader::{Reader, read_as_of};
+use crate::states;
 
 /// The imports of a dataflow. Dropping them ends the dataflow; rows that are still on their way are dropped.
 #[derive(Default)]
@@ -69,6 +72,7 @@ impl Imports {
         let mut upper = Antichain::new();
         trace.read_upper(&mut upper);
         trace.set_physical_compaction(upper.borrow());
+        let start = states::start();
         let mut listening = trace.clone();
         let stream = source(scope, "Import", |mut capability, info| {
             capability.downgrade(&as_of);
@@ -103,7 +107,9 @@ impl Imports {
                         TraceReplayInstruction::Frontier(frontier) => {
                             reached = frontier.into_option().unwrap_or(Epoch::MAX);
                         }
-                        TraceReplayInstruction::Batch(batch, Some(hint)) if !batch.is_empty() => {
+                        TraceReplayInstruction::Batch(batch, Some(hint))
+                            if !batch.is_empty() && !is_before(&batch, start) =>
+                        {
                             let capability = capabilities.delayed(&hint.max(as_of));
                             output.session(&capability).give(read_as_of(&batch, as_of));
                         }
@@ -122,4 +128,9 @@ impl Imports {
         });
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }
     }
+}
+
+/// Whether a batch ends before the dataflow starts.
+fn is_before(batch: &Batch<Epoch>, start: Option<Epoch>) -> bool {
+    start.is_some_and(|start| batch.upper().first().is_some_and(|upper| *upper <= start))
 }

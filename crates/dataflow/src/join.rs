@@ -23,6 +23,7 @@ use crate::delta::{DELTA_ROWS, Delta, DeltaBuilder, DeltaStream, delta_bytes};
 use crate::fault::{self, Fault};
 use crate::fuel::{Produced, fueled};
 use crate::layout::{Layout, assemble};
+use crate::states;
 use crate::weight::{add, multiply};
 
 /// The columns of a join.
@@ -64,8 +65,11 @@ pub fn join<'scope>(
     right: Kept<'scope>,
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let tactic = PairTactic { context: context.clone() };
+    // The driver begins by joining what the traces have already: those pairs were made before the dataflow started again.
+    let skip = Rc::new(Cell::new(states::start().is_some()));
+    let tactic = PairTactic { skip: Rc::clone(&skip), context: context.clone() };
     let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
+    skip.set(false);
     let open = |pairs: &mut Vec<Shared<Pairs<Epoch>>>, push: &mut dyn FnMut(_)| {
         pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(push);
     };
@@ -80,6 +84,8 @@ type Shared<W> = Rc<Cell<Option<W>>>;
 /// Pairs two lists of batches lazily: the driver gets one message, and the operator behind it makes the pairs within its
 /// fuel.
 struct PairTactic {
+    /// Whether pairs are known already.
+    skip: Rc<Cell<bool>>,
     context: StateContext,
 }
 
@@ -93,6 +99,9 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for Pair
     ) -> Box<dyn Iterator<Item = Vec<Shared<Pairs<T>>>>> {
         if fault::armed(Fault::PanicInTactic) {
             panic!("a fault was injected into a join");
+        }
+        if self.skip.get() {
+            return Box::new(std::iter::empty());
         }
         let (mut left_rows, mut right_rows) =
             (Cursors::new(left.clone()), Cursors::new(right.clone()));
@@ -390,7 +399,7 @@ mod tests {
                 Fresh::Input1 => (1..41, 1..3_001),
             };
             let batches = |values, weight| vec![rows(values, weight, &context)];
-            let mut tactic = PairTactic { context: context.clone() };
+            let mut tactic = PairTactic { skip: Rc::default(), context: context.clone() };
             let pairs = tactic.prep(batches(left, 2), batches(right, 3), fresh, 1).next();
             let mut pairs = pairs.unwrap().pop().and_then(|pairs| pairs.take()).unwrap();
             let mut output = Output::new(spec.clone(), layout.clone(), layout.clone(), &context);

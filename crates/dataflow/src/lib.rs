@@ -9,6 +9,8 @@
 //! (`reduce`): of one input [`aggregate`], [`ranked`], [`window`], [`distinct`], [`table`] and [`errors`], and of two inputs
 //! [`outer_join`] and [`sets`].
 //!
+//! [`states`] has all that the operators of a dataflow keep, so that it can start again.
+//!
 //! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`].
 
 pub mod aggregate;
@@ -47,6 +49,7 @@ pub mod series;
 pub mod sets;
 pub mod shorten;
 pub mod sink;
+pub mod states;
 pub mod table;
 pub mod unnest;
 mod weight;

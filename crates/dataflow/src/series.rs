@@ -13,6 +13,7 @@ use timely::dataflow::operators::generic::operator::source;
 
 use crate::delta::{Delta, DeltaStream};
 use crate::fuel::Fuel;
+use crate::states;
 
 /// The rows that one delta has at most.
 const ROWS: u64 = 8192;
@@ -60,7 +61,8 @@ impl Series {
     }
 }
 
-/// The values of `series` from `as_of` on, as the one column of `schema`. The workers share them.
+/// The values of `series` from `as_of` on, as the one column of `schema`. The workers share them. There are none if the
+/// dataflow [starts again](crate::states).
 pub fn series<'scope>(
     scope: Scope<'scope, Epoch>,
     series: Series,
@@ -75,7 +77,7 @@ pub fn series<'scope>(
         // Worker i of n has the i-th of each n pieces.
         let stride = ROWS * scope.peers() as u64;
         let mut next = Some(ROWS * scope.index() as u64);
-        let mut capability = Some(capability);
+        let mut capability = states::start().is_none().then_some(capability);
         move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
             let Some(held) = &capability else { return };
             fuel.refill();

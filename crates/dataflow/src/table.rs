@@ -147,7 +147,6 @@ fn unkeyed<'scope>(
     );
     let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
-        Vec::new(),
         "Multiset",
         layout.key_names(),
         context,
@@ -217,7 +216,6 @@ fn keyed<'scope>(
     );
     let arranged = reduce::<_, Spine<Epoch>, _>(
         arranged,
-        Vec::new(),
         "LastWrite",
         layout.key_names(),
         context,

@@ -1,8 +1,8 @@
 //! An immutable run of updates.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use alluvium_storage::Blob;
 use differential_dataflow::trace::{BatchReader, Description};
@@ -12,6 +12,7 @@ use crate::cursor::Cursor;
 use crate::fences::Fences;
 use crate::file::{FileError, FilePages};
 use crate::memory::{Block, MemoryBudget};
+use crate::pack::BlobRange;
 use crate::page::{Page, PageLimits};
 use crate::page_reader::PageReader;
 use crate::time::PageTime;
@@ -36,6 +37,8 @@ struct Contents {
     limits: PageLimits,
     /// How often readers have sought a key in it.
     seeks: AtomicU64,
+    /// A copy of the pages, if they are on the heap and one was made.
+    copy: OnceLock<BlobRange>,
 }
 
 /// Where the pages are.
@@ -142,6 +145,20 @@ impl<T> Batch<T> {
         self.file().is_some()
     }
 
+    /// The part of a blob that has the batch: the file it is in, or a copy. `None` if it is on the heap only.
+    pub fn stored(&self) -> Option<&BlobRange> {
+        match &self.contents.place {
+            Place::Heap(_) => self.contents.copy.get(),
+            Place::File(pages) => pages.owner(),
+        }
+    }
+
+    /// There is a copy of it now.
+    pub(crate) fn copied(&self, copy: BlobRange) {
+        // The first one is as good.
+        let _ = self.contents.copy.set(copy);
+    }
+
     /// The limits that the pages were built within.
     pub fn limits(&self) -> PageLimits {
         self.contents.limits
@@ -169,6 +186,7 @@ impl<T> Batch<T> {
             fences,
             limits,
             seeks: AtomicU64::new(0),
+            copy: OnceLock::new(),
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
@@ -187,12 +205,23 @@ impl<T> Batch<T> {
             place: Place::File(pages.shared()),
             limits,
             seeks: AtomicU64::new(0),
+            copy: OnceLock::new(),
         };
         Batch { description: Arc::new(description), contents: Arc::new(contents) }
     }
 }
 
 impl<T: PageTime> Batch<T> {
+    /// The same updates, described as those from `lower` to `upper`, with times advanced to `since`.
+    pub fn spanning(
+        &self,
+        lower: Antichain<T>,
+        upper: Antichain<T>,
+        since: Antichain<T>,
+    ) -> Batch<T> {
+        self.described(Description::new(lower, upper, since))
+    }
+
     /// A cursor at the first key.
     pub fn cursor(&self) -> Cursor<T> {
         Cursor::new(self.clone())
@@ -208,8 +237,17 @@ impl<T: PageTime> Batch<T> {
     ///
     /// Pages are read and checked when they are accessed: damage to one is reported only then.
     pub fn open(blob: Arc<dyn Blob>, budget: &MemoryBudget) -> Result<Batch<T>, FileError> {
-        let place = blob.place();
-        let (pages, metadata) = FilePages::open(blob, budget)?;
+        Self::open_owned(blob, None, budget)
+    }
+
+    /// As [`open`](Self::open), of a file that is this part of a blob, which is deleted with its last owner.
+    pub fn open_owned(
+        file: Arc<dyn Blob>,
+        owner: impl Into<Option<BlobRange>>,
+        budget: &MemoryBudget,
+    ) -> Result<Batch<T>, FileError> {
+        let place = file.place();
+        let (pages, metadata) = FilePages::open(file, owner.into(), budget)?;
         if metadata.lanes as usize != T::LANES {
             let reason = "its times are of another kind";
             return Err(FileError::Damaged { place, offset: 0, reason });

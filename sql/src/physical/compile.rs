@@ -90,6 +90,11 @@ impl PhysicalPlan {
         &self.streams
     }
 
+    /// What its rows mean, and so also what all of its state does.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.errors.1.fingerprint
+    }
+
     /// Where the operators of a node with these rows keep or find their state.
     pub(crate) fn places(&self, rows: Fingerprint) -> &[Place] {
         self.places.get(&rows).map_or(&[], Vec::as_slice)

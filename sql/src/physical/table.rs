@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::contents::Contents;
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::table::{self, TableInput};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
@@ -13,7 +14,7 @@ use timely::worker::Worker;
 
 use super::State;
 use crate::error::{Error, Result};
-use crate::plan::Canonical;
+use crate::plan::{Canonical, Fingerprint};
 
 /// A table, ready to be rendered.
 #[derive(Debug)]
@@ -47,6 +48,16 @@ impl Table {
         canonical.columns(primary_key);
         let state = State { id: "rows".to_owned(), fingerprint: canonical.finish() };
         Ok(Self { spec, state })
+    }
+
+    /// What the bytes of its rows mean.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.state.fingerprint
+    }
+
+    /// How its rows lie in keys and values.
+    pub fn layout(&self) -> &Layout {
+        self.spec.layout()
     }
 
     /// Builds the table, which changes from `start` on.

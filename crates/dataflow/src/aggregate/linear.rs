@@ -98,8 +98,7 @@ pub(super) fn linear<'scope>(
         after: Vec::new(),
     };
     let key = layout.key_names();
-    let states =
-        reduce::<_, Spine<Epoch>, _>(changes, Vec::new(), "Aggregate", key, context, logic);
+    let states = reduce::<_, Spine<Epoch>, _>(changes, "Aggregate", key, context, logic);
     let results = Results {
         keys: spec.keys.clone(),
         accumulators: spec.accumulators.clone(),

@@ -85,8 +85,7 @@ pub fn extremes<'scope>(
         old: Vec::new(),
         new: Vec::new(),
     };
-    let first_rows =
-        reduce::<_, NullTrace<Epoch>, _>(entries, Vec::new(), "Extremes", key, context, logic);
+    let first_rows = reduce::<_, NullTrace<Epoch>, _>(entries, "Extremes", key, context, logic);
     let (keys, schema) = (spec.keys, spec.schema.clone());
     decoded(first_rows.stream, context, move |encoded| {
         encoded.finish(|groups, rows| {

@@ -158,8 +158,7 @@ fn select_on_worker<'scope>(
             push_entries,
         );
         let logic = AppendOnly::new(which, context);
-        reduce::<_, Spine<Epoch>, _>(entries, Vec::new(), "AppendOnlyTop", key, context, logic)
-            .stream
+        reduce::<_, Spine<Epoch>, _>(entries, "AppendOnlyTop", key, context, logic).stream
     } else {
         let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
             encoded,
@@ -175,7 +174,7 @@ fn select_on_worker<'scope>(
             new: Selection::new(context),
             value: Vec::new(),
         };
-        reduce::<_, NullTrace<Epoch>, _>(entries, Vec::new(), "Top", key, context, logic).stream
+        reduce::<_, NullTrace<Epoch>, _>(entries, "Top", key, context, logic).stream
     };
     decoded(selected, context, move |encoded| {
         encoded.finish(|groups, rows| {

@@ -75,9 +75,9 @@ pub(crate) fn recompute<'scope>(
     };
     let key = layout.key_names();
     let stream = if remember {
-        reduce::<_, Spine<Epoch>, _>(input, Vec::new(), "Recompute", key, context, logic).stream
+        reduce::<_, Spine<Epoch>, _>(input, "Recompute", key, context, logic).stream
     } else {
-        reduce::<_, NullTrace<Epoch>, _>(input, Vec::new(), "Recompute", key, context, logic).stream
+        reduce::<_, NullTrace<Epoch>, _>(input, "Recompute", key, context, logic).stream
     };
     let decoder = Decoder { layout, names };
     decoded_with_errors(stream, context, move |encoded| decoder.decode(encoded))

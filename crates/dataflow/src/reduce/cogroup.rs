@@ -12,6 +12,7 @@ use crate::arrangement::Kept;
 use crate::delta::{Delta, DeltaStream};
 use crate::fuel::Fuel;
 use crate::reader::Reader;
+use crate::states;
 
 /// A reduction of two inputs.
 pub(crate) trait PairLogic: 'static {
@@ -38,10 +39,13 @@ pub(crate) fn cogroup<'scope>(
     output: OutputRows,
 ) -> DeltaStream<'scope, Epoch> {
     let inputs = vec![left.arranged, right.arranged];
-    drive(inputs, name, context, |_info| Pair { logic, output, running: None })
+    let lower = states::start().unwrap_or(0);
+    drive(inputs, name, context, |_info| Pair { lower, logic, output, running: None })
 }
 
 struct Pair<L> {
+    /// Where it starts.
+    lower: Epoch,
     logic: L,
     output: OutputRows,
     running: Option<Running>,
@@ -75,7 +79,7 @@ impl<L: PairLogic> Reducer<Reader> for Pair<L> {
     type Message = Delta<Epoch>;
 
     fn lower(&self) -> Option<Epoch> {
-        Some(0)
+        Some(self.lower)
     }
 
     fn start(&mut self, interval: Interval, inputs: &mut [Input<Reader>], _time: Epoch) {

@@ -3,7 +3,7 @@
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, StateTrace};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
-use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
+use differential_dataflow::trace::{Trace, TraceReader};
 use timely::dataflow::operators::generic::OperatorInfo;
 
 use super::changes::Changes;
@@ -14,6 +14,7 @@ use super::output::Output;
 use super::prior::Prior;
 use crate::arrangement::{describe, waker};
 use crate::fuel::Fuel;
+use crate::states;
 
 /// A reduction that processes one key at a time.
 pub(crate) trait Logic: 'static {
@@ -64,12 +65,10 @@ impl<L: Logic> Reduction for L {
 
 /// Reduces the rows under each key of `input`. `key` names the key columns in metrics.
 ///
-/// `restored` are batches that an earlier run of the same reduction has put into its output, from the first epoch on without
-/// gaps. They become the contents of the output's trace, and are not emitted. Their end must be where a batch of the input
-/// ends.
+/// If its dataflow [starts again](crate::states), it continues where its output ends, which is where a batch of the input
+/// does.
 pub(crate) fn reduce<'scope, In, Out, R>(
     input: Arranged<'scope, In>,
-    restored: Vec<Batch<Epoch>>,
     name: &str,
     key: String,
     context: &StateContext,
@@ -87,13 +86,10 @@ where
         let mut output = Out::in_context(&context);
         output.wake_by(waker(scope, &info));
         let (mut reader, mut writer) = TraceAgent::new(output, info, None);
-        let mut lower = Some(0);
-        for batch in restored {
-            lower = batch.upper().elements().first().copied();
-            writer.insert(batch, Some(0));
-        }
-        compact(&mut reader, lower);
+        let lower = states::add(context.label(), &reader, &mut writer).first().copied();
+        // Others may want to read it as of the epoch before its end.
         trace = Some(reader.clone());
+        compact(&mut reader, lower);
         Single {
             reduction,
             changes: Changes::new(&context),

@@ -24,6 +24,7 @@ use crate::input::{Input, input};
 use crate::layout::Layout;
 use crate::recompute::{Evaluator, Groups, Results, recompute};
 use crate::semijoin::{Match, Wanted, semijoin};
+use crate::states::{self, Saved, States};
 
 /// The number of rows under each key, as eight bytes. Counts how often it is called for a batch of keys.
 struct Count(Rc<Cell<usize>>);
@@ -104,35 +105,40 @@ fn send(rows: &mut Input<Epoch>, epoch: Epoch, changes: Vec<(i64, i64, i64)>) {
 
 type Emitted = Rc<RefCell<Vec<Batch<Epoch>>>>;
 
+/// Keeps the dataflow alive; then the trace and the batches of the output, the number of calls, and the progress.
+type Counted = (Imports, Reader, Emitted, Rc<Cell<usize>>, Handle<Epoch>);
+
 /// Counts the rows of `contents` as of `as_of`, in a dataflow of its own.
 fn counted(
     worker: &mut Worker,
     context: &StateContext,
     contents: &Contents,
     as_of: Epoch,
-    restored: Vec<Batch<Epoch>>,
-) -> (Imports, Reader, Emitted, Rc<Cell<usize>>, Handle<Epoch>) {
-    worker.dataflow(|scope| {
-        let mut imports = Imports::default();
-        let emitted = Emitted::default();
-        let (calls, probe) = (Rc::new(Cell::new(0)), Handle::new());
-        let rows = contents.import(scope, as_of, &mut imports);
-        let counts = reduce::<_, Spine<Epoch>, _>(
-            rows.arranged,
-            restored,
-            "Count",
-            String::new(),
-            context,
-            Count(Rc::clone(&calls)),
-        );
-        let seen = Rc::clone(&emitted);
-        counts.stream.probe_with(&probe).sink(Pipeline, "Seen", move |(input, _)| {
-            input.for_each(|_, batches: &mut Vec<Batch<Epoch>>| {
-                seen.borrow_mut().append(batches);
+    saved: Option<Saved>,
+) -> (Counted, States) {
+    let build = || {
+        worker.dataflow(|scope| {
+            let mut imports = Imports::default();
+            let emitted = Emitted::default();
+            let (calls, probe) = (Rc::new(Cell::new(0)), Handle::new());
+            let rows = contents.import(scope, as_of, &mut imports);
+            let counts = reduce::<_, Spine<Epoch>, _>(
+                rows.arranged,
+                "Count",
+                String::new(),
+                context,
+                Count(Rc::clone(&calls)),
+            );
+            let seen = Rc::clone(&emitted);
+            counts.stream.probe_with(&probe).sink(Pipeline, "Seen", move |(input, _)| {
+                input.for_each(|_, batches: &mut Vec<Batch<Epoch>>| {
+                    seen.borrow_mut().append(batches);
+                });
             });
-        });
-        (imports, counts.trace, emitted, calls, probe)
-    })
+            (imports, counts.trace, emitted, calls, probe)
+        })
+    };
+    states::build(saved, build)
 }
 
 type Reader = differential_dataflow::operators::arrange::TraceAgent<Spine<Epoch>>;
@@ -152,11 +158,11 @@ fn table(worker: &mut Worker, context: &StateContext) -> (Input<Epoch>, Contents
 }
 
 #[test]
-fn a_restored_output_is_continued_and_not_emitted_again() {
+fn an_output_that_was_saved_is_continued_and_not_emitted_again() {
     timely::execute_directly(|worker| {
         let context = StateContext::default();
         let (mut rows, contents) = table(worker, &context);
-        let (_imports, first, ..) = counted(worker, &context, &contents, 0, Vec::new());
+        let ((_imports, first, ..), states) = counted(worker, &context, &contents, 0, None);
         send(&mut rows, 1, vec![(1, 10, 1), (2, 20, 1)]);
         send(&mut rows, 2, vec![(1, 11, 2), (3, 30, 1)]);
         send(&mut rows, 3, vec![(2, 20, -1)]);
@@ -165,16 +171,17 @@ fn a_restored_output_is_continued_and_not_emitted_again() {
             worker.step();
             first.clone().read_upper(&mut upper);
         }
-        let restored = batches(&first);
+        let before = batches(&first);
+        let saved = Saved { upper: 4, batches: states.pin().into_iter().collect() };
 
         // What was counted is known; only later changes are counted, and lead to the same output.
-        let (_imports, second, emitted, calls, probe) =
-            counted(worker, &context, &contents, 3, restored.clone());
+        let ((_imports, second, emitted, calls, probe), _) =
+            counted(worker, &context, &contents, 3, Some(saved));
         while probe.less_than(&4) {
             worker.step();
         }
         assert_eq!((emitted.borrow().len(), calls.get()), (0, 0));
-        assert_eq!(present(batches(&second)), present(restored));
+        assert_eq!(present(batches(&second)), present(before));
 
         send(&mut rows, 4, vec![(1, 10, -1), (4, 40, 5)]);
         send(&mut rows, 5, vec![(3, 30, -1)]);
@@ -200,8 +207,8 @@ fn a_large_interval_takes_several_activations_and_is_one_batch() {
         let budget = MemoryBudget::new(4 << 20);
         let context = StateContext::new(budget, None);
         let (mut rows, contents) = table(worker, &context);
-        let (_imports, trace, emitted, calls, probe) =
-            counted(worker, &context, &contents, 0, Vec::new());
+        let ((_imports, trace, emitted, calls, probe), _) =
+            counted(worker, &context, &contents, 0, None);
         send(&mut rows, 1, (0..20_000).map(|key| (key, key, 1)).collect());
         let (mut seen, mut activations) = (0, 0);
         while probe.less_than(&2) {

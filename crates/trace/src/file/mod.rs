@@ -23,4 +23,4 @@ pub(crate) mod writer;
 pub use error::FileError;
 pub(crate) use pages::FilePages;
 pub(crate) use scan::FileScan;
-pub(crate) use writer::FileWriter;
+pub(crate) use writer::{FileWriter, Image, create};

@@ -54,9 +54,9 @@ pub(super) fn metadata(blob: &dyn Blob) -> Result<Metadata, FileError> {
     }
 }
 
-/// The error of a file whose bytes are not those that were written.
+/// The error of a file whose bytes are not those that were written, from this offset on.
 pub(super) fn damaged(blob: &dyn Blob, offset: u64, reason: &'static str) -> FileError {
-    FileError::Damaged { place: blob.place(), offset, reason }
+    FileError::Damaged { place: blob.place(), offset: blob.offset() + offset, reason }
 }
 
 impl Metadata {

@@ -23,13 +23,14 @@ use super::open;
 use crate::failure::Failure;
 use crate::fences::Fences;
 use crate::memory::{Charge, Mapping, MemoryBudget, StateContext};
+use crate::pack::BlobRange;
 use crate::page::{Layout, Page};
 
 /// The pages of a batch file.
 pub(crate) struct FilePages {
     blob: Arc<dyn Blob>,
     /// Deletes the file with its last reader, if the file is not one to keep.
-    temporary: Option<TemporaryBlob>,
+    owner: Option<BlobRange>,
     bytes: Bytes,
     slots: Box<[Slot]>,
     lanes: u32,
@@ -86,28 +87,33 @@ impl FilePages {
         context: &StateContext,
         metadata: &Metadata,
     ) -> Self {
-        let temporary = context
-            .storage()
-            .map(|storage| TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)));
-        context.budget().add_file(blob.len());
-        Self::new(blob, temporary, context.budget(), metadata)
+        let owner = context.storage().map(|storage| BlobRange {
+            blob: TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)),
+            range: 0..blob.len(),
+        });
+        Self::new(blob, owner, context.budget(), metadata)
     }
 
-    /// The pages of a file, and its metadata.
+    /// The pages of a file, and its metadata. `owner` is the part of a blob that the file is, if that is deleted with its
+    /// last reader.
     pub(crate) fn open(
         blob: Arc<dyn Blob>,
+        owner: Option<BlobRange>,
         budget: &MemoryBudget,
     ) -> Result<(Self, Metadata), FileError> {
         let metadata = open::metadata(&*blob)?;
-        Ok((Self::new(blob, None, budget, &metadata), metadata))
+        Ok((Self::new(blob, owner, budget, &metadata), metadata))
     }
 
     fn new(
         blob: Arc<dyn Blob>,
-        temporary: Option<TemporaryBlob>,
+        owner: Option<BlobRange>,
         budget: &MemoryBudget,
         metadata: &Metadata,
     ) -> Self {
+        if owner.is_some() {
+            budget.add_file(blob.len());
+        }
         let slot = |&entry| Slot { entry, page: OnceLock::new(), state: AtomicU32::new(0) };
         let slots: Box<[Slot]> = metadata.pages.iter().map(slot).collect();
         let count = if blob.is_mapped() { blob.bytes().len().div_ceil(FAULT_AROUND) } else { 0 };
@@ -121,7 +127,7 @@ impl FilePages {
         Self {
             bytes: blob.bytes(),
             blob,
-            temporary,
+            owner,
             slots,
             lanes: metadata.lanes,
             common: metadata.common.as_slice().into(),
@@ -175,6 +181,11 @@ impl FilePages {
     /// The budget that counts the memory of the pages.
     pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
+    }
+
+    /// The part of a blob that the file is, if that is deleted with its last reader.
+    pub(crate) fn owner(&self) -> Option<&BlobRange> {
+        self.owner.as_ref()
     }
 
     /// The length of the file.
@@ -325,7 +336,7 @@ impl Mapping for FilePages {
 impl Drop for FilePages {
     fn drop(&mut self) {
         self.budget.mappings().subtract_resident(&self.resident);
-        if self.temporary.is_some() {
+        if self.owner.is_some() {
             self.budget.remove_file(self.blob.len());
         }
     }

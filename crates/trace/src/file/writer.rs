@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_storage::BlobWriter;
+use alluvium_storage::{BlobWriter, Result};
 use differential_dataflow::trace::Description;
 use timely::progress::Antichain;
 use xxhash_rust::xxh3::xxh3_64;
@@ -11,49 +11,39 @@ use super::error::FileError;
 use super::format::{self, Metadata, PageEntry, Trailer};
 use super::pages::FilePages;
 use crate::fences::Fences;
-use crate::memory::{Charge, StateContext};
+use crate::memory::{Charge, DiskFullGate, StateContext};
 use crate::page::{Page, PageLimits};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
-/// A batch file being written, page by page. While the disk is full, calls wait.
-pub(crate) struct FileWriter {
-    writer: Box<dyn BlobWriter>,
-    context: StateContext,
+/// The parts of a batch file behind what is appended to a blob already, page by page.
+pub(crate) struct Image {
+    /// Where the file begins in the blob.
+    start: u64,
     entries: Vec<PageEntry>,
     fences: Fences,
     updates: u64,
     retractions: u64,
-    /// Counts the bytes that wait to be written.
-    charge: Charge,
 }
 
-/// Numbers the files of this process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
-impl FileWriter {
-    /// A file with a new name in the storage of this context, which has one.
-    pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
-        let storage = context.storage().expect("batches go to files where there is storage");
-        let name = format!("batch-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut writer = context.disk_full().wait_for(|| storage.create(&name))?;
-        context.disk_full().wait_for(|| writer.append(&format::header()))?;
-        let charge = context.budget().charge(0);
-        Ok(Self {
-            writer,
-            context,
-            entries: Vec::new(),
-            fences: Fences::default(),
-            updates: 0,
-            retractions: 0,
-            charge,
-        })
+impl Image {
+    /// Begins a file at the end of a blob. While the disk is full, this and the other calls wait.
+    pub(crate) fn new(writer: &mut dyn BlobWriter, disk_full: &DiskFullGate) -> Result<Self> {
+        let start = writer.len();
+        disk_full.wait_for(|| writer.append(&format::header()))?;
+        let (entries, fences) = (Vec::new(), Fences::default());
+        Ok(Self { start, entries, fences, updates: 0, retractions: 0 })
     }
 
     /// Adds a page, byte by byte as it is.
-    pub(crate) fn push(&mut self, page: &Page) -> Result<(), FileError> {
+    pub(crate) fn push(
+        &mut self,
+        page: &Page,
+        writer: &mut dyn BlobWriter,
+        disk_full: &DiskFullGate,
+    ) -> Result<()> {
         let bytes = page.bytes();
         self.entries.push(PageEntry {
-            offset: self.writer.len(),
+            offset: writer.len() - self.start,
             checksum: xxh3_64(bytes),
             // Set when all pages are known.
             fence: 0,
@@ -63,10 +53,12 @@ impl FileWriter {
         self.fences.push(page.key(0));
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
-        self.context.disk_full().wait_for(|| self.writer.append(bytes))?;
-        let entries = self.entries.capacity() * size_of::<PageEntry>();
-        self.charge.set(self.writer.held() + entries);
-        Ok(())
+        disk_full.wait_for(|| writer.append(bytes))
+    }
+
+    /// The bytes that it holds.
+    fn held(&self) -> usize {
+        self.entries.capacity() * size_of::<PageEntry>()
     }
 
     /// Completes the file.
@@ -74,7 +66,9 @@ impl FileWriter {
         mut self,
         limits: PageLimits,
         description: &Description<T>,
-    ) -> Result<FilePages, FileError> {
+        writer: &mut dyn BlobWriter,
+        disk_full: &DiskFullGate,
+    ) -> Result<Metadata> {
         for (entry, fence) in self.entries.iter_mut().zip(self.fences.prefixes()) {
             entry.fence = *fence;
         }
@@ -93,13 +87,59 @@ impl FileWriter {
         let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&metadata)
             .expect("numbers and lists of them are archived without an error");
         let trailer = Trailer {
-            offset: self.writer.len(),
+            offset: writer.len() - self.start,
             length: bytes.len() as u64,
             checksum: xxh3_64(&bytes),
         };
-        let (disk_full, writer) = (self.context.disk_full(), &mut self.writer);
         disk_full.wait_for(|| writer.append(&bytes))?;
         disk_full.wait_for(|| writer.append(&trailer.bytes()))?;
+        Ok(metadata)
+    }
+}
+
+/// A batch file being written to a blob of its own, page by page. While the disk is full, calls wait.
+pub(crate) struct FileWriter {
+    writer: Box<dyn BlobWriter>,
+    context: StateContext,
+    image: Image,
+    /// Counts the bytes that wait to be written.
+    charge: Charge,
+}
+
+/// Numbers the files of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Begins a blob with a new name, which starts with `kind`, in the storage of this context, which has one.
+pub(crate) fn create(context: &StateContext, kind: &str) -> Result<Box<dyn BlobWriter>> {
+    let storage = context.storage().expect("batches go to files where there is storage");
+    let name = format!("{kind}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    context.disk_full().wait_for(|| storage.create(&name))
+}
+
+impl FileWriter {
+    /// A file with a new name in the storage of this context, which has one.
+    pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
+        let mut writer = create(&context, "batch")?;
+        let image = Image::new(&mut *writer, context.disk_full())?;
+        let charge = context.budget().charge(0);
+        Ok(Self { writer, context, image, charge })
+    }
+
+    /// Adds a page, byte by byte as it is.
+    pub(crate) fn push(&mut self, page: &Page) -> Result<(), FileError> {
+        self.image.push(page, &mut *self.writer, self.context.disk_full())?;
+        self.charge.set(self.writer.held() + self.image.held());
+        Ok(())
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish<T: PageTime>(
+        mut self,
+        limits: PageLimits,
+        description: &Description<T>,
+    ) -> Result<FilePages, FileError> {
+        let (disk_full, writer) = (self.context.disk_full(), &mut *self.writer);
+        let metadata = self.image.finish(limits, description, writer, disk_full)?;
         let blob = disk_full.wait_for(|| writer.seal())?;
         Ok(FilePages::written(blob, &self.context, &metadata))
     }

@@ -127,7 +127,7 @@ impl StateContext {
 
     /// The context of a job that may be done on any thread: it waits for room on the disk only until `is_cancelled` is
     /// set.
-    pub(crate) fn for_job(&self, is_cancelled: &Arc<AtomicBool>) -> Self {
+    pub fn for_job(&self, is_cancelled: &Arc<AtomicBool>) -> Self {
         self.with(|shared| {
             // A thread of the compaction must not be its last owner.
             shared.compaction = None;
@@ -198,7 +198,7 @@ impl StateContext {
     }
 
     /// What the state is for.
-    pub(crate) fn label(&self) -> &Label {
+    pub fn label(&self) -> &Label {
         &self.shared.label
     }
 

@@ -65,11 +65,17 @@ impl<T> Default for Version<T> {
 }
 
 impl<T: PageTime> Version<T> {
+    /// A list of these batches.
+    pub fn new(batches: Vec<Batch<T>>) -> Self {
+        let layers = batches.into_iter().map(|batch| Layer { batch, fresh: 0 }).collect();
+        Version { list: Arc::new(List { layers, open: 0 }) }
+    }
+
     /// Pins the batches that a trace has now.
     pub fn of(trace: &impl TraceReader<Time = T, Batch = Batch<T>>) -> Self {
-        let mut layers = Vec::new();
-        trace.map_batches(|batch| layers.push(Layer { batch: batch.clone(), fresh: 0 }));
-        Version { list: Arc::new(List { layers, open: 0 }) }
+        let mut batches = Vec::new();
+        trace.map_batches(|batch| batches.push(batch.clone()));
+        Self::new(batches)
     }
 
     /// The batches, oldest first.
