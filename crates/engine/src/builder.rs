@@ -2,16 +2,21 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use alluvium_storage::{Compaction, Journal, MergePool, Scratch, Storage};
+use alluvium_storage::{
+    ClaimedStorage, Compaction, Journal, Manifests, MemoryManifests, MemoryStorage, MergePool,
+    Scratch, Storage,
+};
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Pace, Schedule};
 
 use crate::available;
 use crate::clock::Clock;
-use crate::durable::directory::{Directory, directory_of};
+use crate::durable::directory::{Directory, Store, directory_of};
+use crate::durable::restore::{Restored, restore};
 use crate::durable::resume::resume;
+use crate::durable::schedule::Checkpoints;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -33,9 +38,17 @@ pub struct Builder {
     schedule: Schedule,
     merge_threads: usize,
     state: Option<String>,
-    journal: Option<Arc<dyn Journal>>,
+    store: Option<Store>,
+    checkpoint_interval: Duration,
+    checkpoint_bytes: u64,
     compaction: Option<Arc<dyn Compaction>>,
 }
+
+/// How long after a checkpoint the next one is taken, by default.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How many bytes are recorded between checkpoints at most, by default.
+const CHECKPOINT_BYTES: u64 = 256 << 20;
 
 /// How many rows a transaction of an input has by default.
 const BATCH_ROWS: usize = 40_000;
@@ -55,7 +68,9 @@ impl Builder {
             schedule: Schedule { pace: Pace::InSlices, ..Schedule::default() },
             merge_threads: 0,
             state: None,
-            journal: None,
+            store: None,
+            checkpoint_interval: CHECKPOINT_INTERVAL,
+            checkpoint_bytes: CHECKPOINT_BYTES,
             compaction: None,
         }
     }
@@ -146,11 +161,33 @@ impl Builder {
         self
     }
 
-    /// Records everything here instead of in a state directory, and replays what it has: for tests of journals that fail or
-    /// take their time.
+    /// Keeps everything here instead of in a state directory: for tests of journals and storage that fail, take their time
+    /// or end in a crash.
+    #[doc(hidden)]
+    pub fn store(
+        mut self,
+        journal: Arc<dyn Journal>,
+        manifests: Arc<dyn Manifests>,
+        blobs: Arc<ClaimedStorage>,
+    ) -> Self {
+        self.store = Some(Store { journal, manifests, blobs });
+        self
+    }
+
+    /// As [`Builder::store`], with this journal, the rest in memory, and no checkpoints.
     #[doc(hidden)]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
+        (self.checkpoint_interval, self.checkpoint_bytes) = (Duration::MAX, u64::MAX);
+        let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default()));
+        let blobs = blobs.expect("memory can be listed");
+        self.store(journal, Arc::new(MemoryManifests::default()), Arc::new(blobs))
+    }
+
+    /// When checkpoints of a [state directory](Builder::state) are taken, besides those that `CHECKPOINT` asks for: so long
+    /// after the last one, or when so many bytes were recorded since, whichever comes first; by default a minute and
+    /// 256 MiB. Without commits there are none.
+    pub fn checkpoints(mut self, interval: Duration, bytes: u64) -> Self {
+        (self.checkpoint_interval, self.checkpoint_bytes) = (interval, bytes);
         self
     }
 
@@ -165,8 +202,9 @@ impl Builder {
     /// process, and [`Builder::open`] resumes where it was. The directory is created if it is missing. One engine uses it at
     /// a time.
     ///
-    /// A commit returns once it is on the disk, and is visible to nobody before. Resuming executes all definitions and
-    /// commits again.
+    /// A commit returns once it is on the disk, and is visible to nobody before. [Checkpoints](Builder::checkpoints) are taken
+    /// beside the work. Resuming begins with the last one, and commits again what was committed since. The last two are
+    /// kept.
     ///
     /// Not supported yet with a state directory: connectors of tables and views, and outputs. Rows that a COPY has refused
     /// are not listed any more after a restart.
@@ -182,15 +220,25 @@ impl Builder {
     pub fn open(mut self) -> Result<Engine> {
         let directory = self.state.take().map(|url| Directory::acquire(directory_of(&url)?));
         let directory = directory.transpose()?;
-        let journal = match (self.journal.take(), &directory) {
-            (None, Some(directory)) => Some(directory.journal()?),
-            (journal, _) => journal,
+        let store = match (self.store.take(), &directory) {
+            (None, Some(directory)) => Some(directory.open()?),
+            (store, _) => store,
         };
-        let engine = self.open_in_memory()?;
-        if let Some(journal) = journal {
-            resume(&engine, &*journal)?;
-            engine.instance.definitions.attach(journal);
-        }
+        let Some(Store { journal, manifests, blobs }) = store else {
+            return self.open_in_memory();
+        };
+        self.storage.get_or_insert(blobs.clone());
+        let (interval, bytes) = (self.checkpoint_interval, self.checkpoint_bytes);
+        let (workers, context) = (self.worker_count()?, self.context()?);
+        let (restored, last) = restore(&*manifests, &blobs, &context)?;
+        let engine = self.start(workers, context, restored.as_ref())?;
+        resume(&engine, restored, &*journal)?;
+        let Instance { definitions, checkpoints, .. } = &*engine.instance;
+        definitions.attach(journal);
+        let checkpointer = definitions.checkpointer(manifests, blobs, last);
+        let taken = Checkpoints::start(checkpointer, interval, bytes);
+        // Both are set once.
+        let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
         if let Some(directory) = directory {
             // It is set once.
             let _ = engine.instance.directory.set(directory);
@@ -200,12 +248,25 @@ impl Builder {
 
     /// Starts an engine that keeps nothing once it has ended.
     pub fn open_in_memory(self) -> Result<Engine> {
+        let (workers, context) = (self.worker_count()?, self.context()?);
+        self.start(workers, context, None)
+    }
+
+    fn worker_count(&self) -> Result<usize> {
         let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        let workers = self.workers.unwrap_or_else(available);
-        if workers == 0 {
-            return Err(Error::Start { message: "at least one worker is needed".to_owned() });
+        match self.workers.unwrap_or_else(available) {
+            0 => Err(Error::Start { message: "at least one worker is needed".to_owned() }),
+            workers => Ok(workers),
         }
-        let mut context = self.context()?;
+    }
+
+    /// Starts an engine at the end of the epoch of a checkpoint, or else before the first one.
+    fn start(
+        self,
+        workers: usize,
+        mut context: StateContext,
+        restored: Option<&Restored>,
+    ) -> Result<Engine> {
         if let Some(compaction) = self.merges()? {
             context = context.with_compaction(compaction);
         }
@@ -215,7 +276,12 @@ impl Builder {
             batch_bytes: context.budget().policy().portion,
             strict: self.strict,
         };
-        let instance = Instance::start(settings, self.sources, self.sinks, self.clock, context)?;
+        let start = match restored {
+            Some(restored) => Some(restored.start(workers, self.clock.now()?)),
+            None => None,
+        };
+        let (sources, sinks) = (self.sources, self.sinks);
+        let instance = Instance::start(settings, start, sources, sinks, self.clock, context)?;
         Ok(Engine { instance })
     }
 
@@ -231,7 +297,8 @@ impl Builder {
 
     fn context(&self) -> Result<StateContext> {
         let Some(bytes) = self.memory.or_else(available::memory) else {
-            return Ok(StateContext::default().with_schedule(self.schedule));
+            let context = StateContext::new(MemoryBudget::unlimited(), self.storage.clone());
+            return Ok(context.with_schedule(self.schedule));
         };
         let scratch = || match Scratch::create() {
             Ok(scratch) => Ok(Some(Arc::new(scratch) as Arc<dyn Storage>)),

@@ -176,6 +176,13 @@ impl Engine {
         self.instance.poison.guard(|| self.instance.finish())
     }
 
+    /// Takes a checkpoint, so that a restart need not do again what was done so far, and the journal gets shorter. Waits until
+    /// it is on the disk; others go on meanwhile. Does nothing without a [state directory](Builder::state), and if nothing
+    /// has changed since the last checkpoint.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.instance.checkpoint()
+    }
+
     /// A number that changes when views gain or lose rows of `alluvium.errors`: as long as it is the same there is nothing
     /// new in them. Does not block.
     pub fn error_updates(&self) -> Result<u64> {

@@ -22,13 +22,15 @@
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::Planner;
+use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
 use crate::catalog::Catalog;
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::connectors::Connectors;
 use crate::definitions::Definitions;
 use crate::durable::directory::Directory;
+use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
 use crate::poison::Poison;
 use crate::query::{QueryEngine, Reader};
@@ -47,6 +49,8 @@ pub(crate) struct Instance {
     pub(crate) reader: Reader,
     pub(crate) connectors: Connectors,
     pub(crate) settings: Settings,
+    /// What takes checkpoints, if the engine has a state directory.
+    pub(crate) checkpoints: OnceLock<Checkpoints>,
     /// The state directory, which is released after everything else has ended.
     pub(crate) directory: OnceLock<Directory>,
     pub(crate) poison: Arc<Poison>,
@@ -55,15 +59,21 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
+    /// Starts one without relations, once the epoch `start` is complete, if that is given with its time.
     pub(crate) fn start(
         settings: Settings,
+        start: Option<(Epoch, Moment)>,
         sources: Vec<Arc<dyn Source>>,
         sinks: Vec<Arc<dyn Sink>>,
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
         let poison = Arc::new(Poison::default());
-        let progress = Progress::new(settings.workers, clock.now()?, poison.clone());
+        let (start, time) = match start {
+            Some(start) => start,
+            None => (0, clock.now()?),
+        };
+        let progress = Progress::new(settings.workers, start, time, poison.clone());
         let pool = Pool::start(settings.workers, &context, &progress, &poison)?;
         let sequencer = Arc::new(Sequencer::new(
             pool,
@@ -97,6 +107,7 @@ impl Instance {
             writer: Writer::new(clock, sequencer, catalog, query, context.clone(), poison.clone()),
             connectors,
             settings,
+            checkpoints: OnceLock::new(),
             directory: OnceLock::new(),
             poison,
             context,
@@ -107,6 +118,12 @@ impl Instance {
     pub(crate) fn subscribe(self: &Arc<Self>, name: &str) -> Result<Subscription> {
         let (feed, schema, id) = self.definitions.subscribe(name)?;
         Ok(Subscription::new(feed, schema, id, Arc::downgrade(self)))
+    }
+
+    /// Takes a checkpoint, if the engine has a state directory.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.poison.check()?;
+        self.checkpoints.get().map_or(Ok(()), Checkpoints::take)
     }
 
     pub(crate) fn progress(&self) -> crate::source::Progress {
@@ -120,6 +137,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        drop(self.checkpoints.take());
         self.definitions.close();
         self.connectors.outputs.close();
     }

@@ -15,6 +15,7 @@ mod answers;
 pub mod files;
 mod generate;
 pub mod hostile;
+mod kept;
 #[cfg(feature = "faults")]
 pub mod mutants;
 mod naive;

@@ -92,6 +92,10 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             parser.advance_token();
             StatementKind::Start
         }
+        "CHECKPOINT" if tokens.len() == 1 => {
+            parser.advance_token();
+            StatementKind::Checkpoint
+        }
         "EXPLAIN" => explain(&mut parser, start)?,
         "SUBSCRIBE" => {
             parser.advance_token();

@@ -103,6 +103,8 @@ pub enum StatementKind {
     },
     /// `START`: connectors that have not started do.
     Start,
+    /// `CHECKPOINT`
+    Checkpoint,
     /// `COPY table (columns) FROM 'path' (NAME value, …)`
     Copy {
         /// The table that is copied into.

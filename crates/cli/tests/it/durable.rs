@@ -82,9 +82,10 @@ fn what_was_acknowledged_survives_kill_9_and_nothing_is_halved() {
                 let mut sent = number;
                 loop {
                     sent += 1;
+                    let checkpoint = if sent.is_multiple_of(5) { "CHECKPOINT;" } else { "" };
                     let sql = format!(
                         "BEGIN; UPDATE a SET money = money - 1; INSERT INTO moved VALUES ({sent});
-                         UPDATE b SET money = money + 1; COMMIT; SELECT {sent} AS n;\n"
+                         UPDATE b SET money = money + 1; COMMIT; {checkpoint} SELECT {sent} AS n;\n"
                     );
                     if to.write_all(sql.as_bytes()).is_err() {
                         return sent;
@@ -102,7 +103,7 @@ fn what_was_acknowledged_survives_kill_9_and_nothing_is_halved() {
             number = writer.join().unwrap();
         });
         shell.child.wait().unwrap();
-        shell = Shell::start(&directory, 1 + round % 2);
+        shell = Shell::start(&directory, 1 + round / 3 % 2);
         let moved: u64 = shell.value("SELECT c FROM moves").trim().parse().unwrap();
         assert!(moved >= acknowledged, "{acknowledged} acknowledged and {moved} there");
         assert!(moved <= number, "{moved} of {number}");

@@ -9,6 +9,7 @@ use alluvium_trace::Epoch;
 
 use super::Definitions;
 use crate::catalog::Uses;
+use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::Recorded;
 use crate::error::Result;
 use crate::sequencer::Stream;
@@ -31,13 +32,14 @@ impl Definitions {
         &self,
         compiled: &Compiled,
         definition: Option<&Recorded>,
+        key: Option<DataflowKey>,
         mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
         let mut uses = Uses::default();
         let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
         let installed = used.and_then(|()| {
             let (plan, indexes) = (&compiled.plan, Arc::new(uses.all.clone()));
-            self.sequencer.install(&self.streams(plan), definition, |worker, id, as_of| {
+            self.sequencer.install(&self.streams(plan), definition, key, |worker, id, as_of| {
                 dataflow(View { plan, indexes: &indexes, worker, id, as_of })
             })
         });
@@ -58,9 +60,9 @@ impl Definitions {
             None => {
                 let indexes = Arc::new(uses.all.clone());
                 let streams = self.streams(&index.plan);
-                let id = self.sequencer.install(&streams, None, |_, _, _| Dataflow::Index {
-                    plan: index.plan.clone(),
-                    indexes: indexes.clone(),
+                let key = Some(DataflowKey::index(index.fingerprint));
+                let id = self.sequencer.install(&streams, None, key, |_, _, _| {
+                    Dataflow::Index { plan: index.plan.clone(), indexes: indexes.clone() }
                 })?;
                 self.indexes.insert(id, index);
                 id

@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::planner::Planner;
-use alluvium_storage::Journal;
+use alluvium_storage::{ClaimedStorage, Journal, Manifests};
 use alluvium_trace::memory::StateContext;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Indexes};
 use crate::clock::Moment;
+use crate::durable::checkpointer::{Checkpointer, Last};
+use crate::durable::restore::Restored;
 use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
@@ -38,7 +40,7 @@ pub(crate) struct Definitions {
     /// What changes that wait for subscribers are counted in.
     context: StateContext,
     /// Held while relations or subscriptions come and go.
-    lock: Mutex<()>,
+    lock: Arc<Mutex<()>>,
 }
 
 impl Definitions {
@@ -59,13 +61,41 @@ impl Definitions {
             progress,
             poison,
             context,
-            lock: Mutex::new(()),
+            lock: Arc::default(),
         }
     }
 
     /// Keeps relations from coming and going until the guard is dropped.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
         self.lock.lock()
+    }
+
+    /// Takes the checkpoints of this engine.
+    pub(crate) fn checkpointer(
+        &self,
+        manifests: Arc<dyn Manifests>,
+        blobs: Arc<ClaimedStorage>,
+        last: Last,
+    ) -> Checkpointer {
+        let (sequencer, lock) = (self.sequencer.clone(), self.lock.clone());
+        Checkpointer::new(sequencer, lock, manifests, blobs, self.context.clone(), last)
+    }
+
+    /// The dataflows of a checkpoint start with what they had there, until this is done.
+    pub(crate) fn restoring(
+        &self,
+        restored: Restored,
+        act: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.sequencer.restore(restored);
+        act()?;
+        self.sequencer.finish_restoring();
+        Ok(())
+    }
+
+    /// From now on there is a journal, also while it is still being replayed.
+    pub(crate) fn expect_journal(&self) {
+        self.sequencer.durable().expect();
     }
 
     /// Records everything in this journal from now on, which has all that was done so far.
@@ -80,7 +110,7 @@ impl Definitions {
 
     /// Whether the engine has a journal.
     pub(crate) fn is_durable(&self) -> bool {
-        self.sequencer.durable().is_attached()
+        self.sequencer.durable().is_expected()
     }
 
     /// Runs a function on every worker's thread.

@@ -13,6 +13,7 @@ use super::Definitions;
 use crate::catalog::{Definition, Entry, RelationKind, Scope, Table, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::CONNECTED;
+use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -67,7 +68,7 @@ impl Definitions {
             (false, _) => Ok(None),
             (true, []) => {
                 let undo = Record::dropped(kind, name, false);
-                Ok(Some(Recorded { definition: record()?, undo }))
+                Ok(Some(Recorded { name: name.to_owned(), definition: record()?, undo }))
             }
             (true, _) => Err(Error::sql(CONNECTED)),
         }
@@ -97,7 +98,8 @@ impl Definitions {
             Taken::Keep => return Ok(()),
             Taken::Replace(before) => self.remove(&before, connectors),
         };
-        let id = self.sequencer.install(&[], record, |_, _, _| match kept {
+        let key = Some(DataflowKey::relation(&name, table.fingerprint()));
+        let id = self.sequencer.install(&[], record, key, |_, _, _| match kept {
             true => Dataflow::Table { name: name.clone(), table: table.clone() },
             false => Dataflow::Stream { name: name.clone() },
         })?;
@@ -156,16 +158,18 @@ impl Definitions {
         let (id, uses) = match kind {
             // It is part of the views that name it.
             ViewKind::Local => {
-                record.map(|record| self.sequencer.record(&record.definition)).transpose()?;
+                record.map(|record| self.sequencer.record(record)).transpose()?;
                 (None, Uses::default())
             }
             ViewKind::Plain | ViewKind::Materialized => {
-                let (id, uses) = self.install_plan(&compiled, record, |view| Dataflow::View {
-                    name: name.clone(),
-                    plan: view.plan.clone(),
-                    indexes: view.indexes.clone(),
-                    sink: None,
-                })?;
+                let key = Some(DataflowKey::relation(name, compiled.plan.fingerprint()));
+                let (id, uses) =
+                    self.install_plan(&compiled, record, key, |view| Dataflow::View {
+                        name: name.clone(),
+                        plan: view.plan.clone(),
+                        indexes: view.indexes.clone(),
+                        sink: None,
+                    })?;
                 (Some(id), uses)
             }
         };
@@ -232,13 +236,15 @@ impl Definitions {
         let record = Record::dropped(entry.kind(), &entry.name, cascade);
         let mut removed = Ok(());
         if cascade {
-            self.sequencer.record(&record)?;
-            for dependent in self.catalog.dependents(&entry.name) {
-                removed = removed.and(self.remove(&dependent, connectors));
+            let dependents = self.catalog.dependents(&entry.name);
+            let names = dependents.iter().map(|dependent| &*dependent.name);
+            self.sequencer.record_drop(&record, names.chain([&*entry.name]))?;
+            for dependent in &dependents {
+                removed = removed.and(self.remove(dependent, connectors));
             }
         } else {
             self.catalog.check_unused(&entry.name)?;
-            self.sequencer.record(&record)?;
+            self.sequencer.record_drop(&record, [&*entry.name])?;
         }
         removed.and(self.remove(entry, connectors))
     }

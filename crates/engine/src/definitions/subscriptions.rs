@@ -27,7 +27,7 @@ impl Definitions {
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes)?;
         let (progress, poison) = (self.progress.clone(), self.poison.clone());
         let feed = Feed::new(self.sequencer.workers(), progress, poison, &self.context);
-        let (id, uses) = self.install_plan(&compiled, None, |view| Dataflow::View {
+        let (id, uses) = self.install_plan(&compiled, None, None, |view| Dataflow::View {
             name: format!("subscription {} to {name}", view.id.0),
             plan: view.plan.clone(),
             indexes: view.indexes.clone(),

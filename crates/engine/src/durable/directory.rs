@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 
-use alluvium_storage::{FileJournal, Journal};
+use alluvium_storage::{
+    ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
+};
 
 use crate::error::{Error, Result};
 
@@ -16,11 +18,19 @@ const LOCK: &str = "lock";
 /// The folder of the journal.
 const JOURNAL: &str = "journal";
 
+/// The folder of manifests.
+const MANIFESTS: &str = "manifests";
+
+/// The folder of batches.
+const BLOBS: &str = "blobs";
+
 /// A directory with the state of one engine, which nobody else uses meanwhile.
 ///
 /// ```text
 /// DIR/lock       the number of the process that uses it
 /// DIR/journal/   the journal's segments
+/// DIR/manifests/ what belongs to each checkpoint
+/// DIR/blobs/     batches, of checkpoints and of the running engine
 /// ```
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -69,13 +79,27 @@ impl Directory {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Opens the journal in it.
-    pub(crate) fn journal(&self) -> Result<Arc<dyn Journal>> {
-        match FileJournal::open(self.path.join(JOURNAL)) {
-            Ok(journal) => Ok(Arc::new(journal)),
-            Err(error) => Err(start(error.to_string())),
-        }
+    /// Opens what is in it.
+    pub(crate) fn open(&self) -> Result<Store> {
+        let failed = |error: alluvium_storage::Error| start(error.to_string());
+        let journal = FileJournal::open(self.path.join(JOURNAL)).map_err(failed)?;
+        let manifests = FileManifests::open(self.path.join(MANIFESTS)).map_err(failed)?;
+        let blobs = LocalStorage::open_exclusive(self.path.join(BLOBS)).map_err(failed)?;
+        let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
+        Ok(Store {
+            journal: Arc::new(journal),
+            manifests: Arc::new(manifests),
+            blobs: Arc::new(blobs),
+        })
     }
+}
+
+/// Where an engine keeps everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) manifests: Arc<dyn Manifests>,
+    pub(crate) blobs: Arc<ClaimedStorage>,
 }
 
 /// Creates a directory, with those it is in, so that it survives a crash.

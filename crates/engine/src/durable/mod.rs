@@ -1,26 +1,30 @@
-//! What outlives the engine: a journal of all definitions and epochs.
+//! What outlives the engine: a journal of definitions and epochs, and checkpoints.
 //!
 //! An engine with a state directory appends a [`Record`] to its [`Journal`] for every definition that succeeds and for
 //! every epoch, in the order of the [sequencer](crate::sequencer). An epoch is complete, and so visible to queries and
-//! subscribers, once it is computed on every worker *and* its record is durable. When the engine starts it replays the
-//! journal ([`resume`]): it executes the definitions again and commits the epochs again, under the same numbers and at the
-//! same times.
+//! subscribers, once it is computed on every worker *and* its record is durable.
+//!
+//! A [`Checkpoint`](checkpoint::Checkpoint) has all definitions and names all batches of all dataflows at the end of an
+//! epoch. It is taken from time to time ([`schedule`]) by the [`checkpointer`], and shortens the journal.
+//!
+//! When the engine starts it reads the last checkpoint ([`restore`]): it executes the definitions again, and their
+//! dataflows start with the batches they had. Then it replays what the journal has of later ([`resume`]): it executes
+//! definitions and commits epochs again, under the same numbers and at the same times.
 //!
 //! - [`record`]: what the journal holds;
-//! - [`directory`]: the state directory, and who may use it;
-//! - [`resume`]: replaying the journal.
-//!
-//! # Known limitation
-//!
-//! The journal is kept whole, so resuming takes as long as computing everything again, and the directory grows with every
-//! commit.
+//! - [`directory`]: the state directory, and who may use it.
 
+pub(crate) mod checkpoint;
+pub(crate) mod checkpointer;
 pub(crate) mod directory;
 pub(crate) mod record;
+pub(crate) mod restore;
 pub(crate) mod resume;
+pub(crate) mod schedule;
 
 use std::fmt::Display;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use alluvium_storage::{Journal, Position};
@@ -38,6 +42,10 @@ pub(crate) const CONNECTED: &str = "an engine with a state directory does not su
 /// The journal of an engine that has one.
 pub(crate) struct Durable {
     journal: OnceLock<Arc<dyn Journal>>,
+    /// Whether there is a journal, also one that is still being replayed.
+    is_expected: AtomicBool,
+    /// How many bytes were recorded since the last checkpoint.
+    recorded: AtomicU64,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 }
@@ -45,7 +53,18 @@ pub(crate) struct Durable {
 impl Durable {
     /// Without a journal.
     pub(crate) fn new(progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
-        Self { journal: OnceLock::new(), progress, poison }
+        let (journal, is_expected, recorded) = Default::default();
+        Self { journal, is_expected, recorded, progress, poison }
+    }
+
+    /// There will be a journal.
+    pub(crate) fn expect(&self) {
+        self.is_expected.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is a journal, or will be when it is replayed.
+    pub(crate) fn is_expected(&self) -> bool {
+        self.is_expected.load(Ordering::Relaxed)
     }
 
     /// From now on everything is recorded in this journal, which has all epochs up to `last` already.
@@ -55,7 +74,7 @@ impl Durable {
         let _ = self.journal.set(journal);
     }
 
-    /// Whether there is a journal.
+    /// Whether there is a journal that records.
     pub(crate) fn is_attached(&self) -> bool {
         self.journal.get().is_some()
     }
@@ -63,8 +82,30 @@ impl Durable {
     /// Queues a record, if there is a journal. The caller holds the lock that orders records.
     pub(crate) fn append(&self, record: &Record) -> Result<Option<Position>> {
         let Some(journal) = self.journal.get() else { return Ok(None) };
-        let appended = journal.append(&record.encode()?);
+        let bytes = record.encode()?;
+        let appended = journal.append(&bytes);
+        self.recorded.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         appended.map(Some).map_err(|error| self.fail(&error))
+    }
+
+    /// The position of the next record.
+    pub(crate) fn end(&self) -> Position {
+        self.journal.get().map_or(Position(0), |journal| journal.range().end)
+    }
+
+    /// How many bytes were recorded since the last checkpoint.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.recorded.load(Ordering::Relaxed)
+    }
+
+    /// A checkpoint has what was recorded up to now.
+    pub(crate) fn forget_recorded(&self) {
+        self.recorded.store(0, Ordering::Relaxed);
+    }
+
+    /// Lets go of the records before this one.
+    pub(crate) fn release(&self, before: Position) -> alluvium_storage::Result<()> {
+        self.journal.get().map_or(Ok(()), |journal| journal.release(before))
     }
 
     /// Waits until a record is durable, and with it all before it; none without a journal.

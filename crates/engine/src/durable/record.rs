@@ -84,6 +84,8 @@ pub(crate) struct ChangedTable {
 
 /// A definition, and what undoes it if it fails after it was recorded.
 pub(crate) struct Recorded {
+    /// The name of the relation.
+    pub(crate) name: String,
     pub(crate) definition: Record,
     pub(crate) undo: Record,
 }

@@ -1,29 +1,72 @@
-//! Replaying the journal.
+//! Going on after a checkpoint, and replaying the journal.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use alluvium_sql::error::Position;
-use alluvium_sql::statement::{self, TableDefinition};
-use alluvium_storage::Journal;
+use alluvium_dataflow::contents::Snapshot;
+use alluvium_sql::error::Position as Place;
+use alluvium_sql::physical;
+use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefinition};
+use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
 use super::record::{ChangedTable, Record};
+use super::restore::Restored;
+use crate::catalog::Table;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
 use crate::transaction::change::TableChange;
 
-/// Does everything again that a journal has.
-pub(crate) fn resume(engine: &Engine, journal: &dyn Journal) -> Result<()> {
+/// Does everything again that the journal has, after the checkpoint if there is one.
+pub(crate) fn resume(
+    engine: &Engine,
+    restored: Option<Restored>,
+    journal: &dyn Journal,
+) -> Result<()> {
+    let definitions = &engine.instance.definitions;
+    definitions.expect_journal();
+    let mut replay = Replay { engine, transaction: None, parts: 0 };
+    // A checkpoint has all before the end, except for parts of an epoch that ends later.
+    let (mut start, mut end) = (journal.range().start, 0);
+    if let Some(mut restored) = restored {
+        (start, end) = (Position(restored.checkpoint.replay), restored.checkpoint.end);
+        let relations = std::mem::take(&mut restored.checkpoint.definitions);
+        let mut define = || {
+            relations.iter().try_for_each(|(name, definition)| {
+                replay.apply(definition.clone()).map_err(|error| Error::Start {
+                    message: format!("\"{name}\" cannot be made again: {error}"),
+                })
+            })
+        };
+        if restored.is_for(engine.instance.settings.workers) {
+            definitions.restoring(restored, define)?;
+        } else {
+            restored.check_rows()?;
+            define()?;
+            enter(&engine.instance, &mut restored).map_err(|error| Error::Start {
+                message: format!("the rows of the checkpoint cannot enter again: {error}"),
+            })?;
+        }
+    }
     let failed = |error: &dyn std::fmt::Display| Error::Start {
         message: format!("the journal cannot be replayed: {error}"),
     };
-    let records = journal.replay(journal.range().start).map_err(|error| failed(&error))?;
-    let mut replay = Replay { engine, transaction: None, parts: 0 };
+    let records = journal.replay(start).map_err(|error| failed(&error))?;
     for record in records {
         let (position, bytes) = record.map_err(|error| failed(&error))?;
         let record = Record::decode(&bytes, position)?;
+        match record {
+            _ if position.0 >= end => {}
+            Record::Part { .. } => {}
+            Record::Epoch { .. } => {
+                // The parts were its own.
+                replay.forget();
+                continue;
+            }
+            _ => continue,
+        }
         replay
             .apply(record)
             .map_err(|error| failed(&format_args!("record {position}: {error}")))?;
@@ -31,6 +74,29 @@ pub(crate) fn resume(engine: &Engine, journal: &dyn Journal) -> Result<()> {
     // Parts without their epoch were never committed.
     drop(replay);
     engine.wait(engine.instance.writer.last())
+}
+
+/// Puts the rows of all tables into them in one epoch, that of the checkpoint: the workers are others, and compute the
+/// views again.
+fn enter(instance: &Arc<Instance>, restored: &mut Restored) -> Result<()> {
+    let (epoch, time) = (restored.checkpoint.epoch, restored.checkpoint.time);
+    let Instance { definitions, writer, context, .. } = &**instance;
+    // The clock has an epoch of its own, which can be the only one.
+    if writer.last() == epoch {
+        return Ok(());
+    }
+    let mut transaction = Transaction::begin(instance, None)?;
+    for (name, entry) in definitions.catalog.entries().iter() {
+        let Ok(Table { kept: true, primary_key, .. }) = entry.as_table() else { continue };
+        let table = physical::Table::compile(&entry.schema, primary_key)?;
+        let columns: Vec<usize> = (0..entry.schema.fields().len()).collect();
+        let rows = Snapshot::of(restored.batches(name), table.layout().clone(), context);
+        for rows in rows.read(epoch, &columns) {
+            transaction.restore(name, TableChange::insertions(rows))?;
+        }
+    }
+    transaction.restore_time(time.or(restored.checkpoint.clock).unwrap_or_default());
+    transaction.commit().map(drop)
 }
 
 struct Replay<'a> {
@@ -45,19 +111,23 @@ impl Replay<'_> {
     fn apply(&mut self, record: Record) -> Result<()> {
         let instance = &self.engine.instance;
         match record {
-            Record::Definition { sql, base, now } => instance.writer.with_time(now, || {
-                let mut session = self.engine.session();
-                session.set_base(base);
-                statement::parse(&sql).try_for_each(|statement| session.redo(&statement?))
-            }),
+            Record::Definition { sql, base, now } => {
+                let statements =
+                    statement::parse(&sql).collect::<std::result::Result<Vec<_>, _>>()?;
+                if statements.iter().any(waits_for_writers) {
+                    self.forget();
+                }
+                instance.writer.with_time(now, || {
+                    let mut session = self.engine.session();
+                    session.set_base(base);
+                    statements.iter().try_for_each(|statement| session.redo(statement))
+                })
+            }
             Record::Clock { now } => instance.definitions.start_clock(now),
             Record::Table { name, columns } => {
                 let columns = StreamReader::try_new(&columns[..], None)?.schema();
-                let definition = TableDefinition::with_columns(
-                    &name,
-                    Position { line: 1, column: 1 },
-                    &columns,
-                )?;
+                let definition =
+                    TableDefinition::with_columns(&name, Place { line: 1, column: 1 }, &columns)?;
                 let Instance { definitions, writer, connectors, .. } = &**instance;
                 definitions.create_table(&definition, Path::new(""), writer, connectors)
             }
@@ -86,12 +156,17 @@ impl Replay<'_> {
     /// So many parts of an epoch come before this record. Forgets those of a transaction that has failed.
     fn follow(&mut self, parts: u32) -> Result<()> {
         if parts == 0 {
-            (self.transaction, self.parts) = (None, 0);
+            self.forget();
         }
         match parts == self.parts {
             true => Ok(()),
             false => Err(Error::data(format!("it follows {parts} parts, and not {}", self.parts))),
         }
+    }
+
+    /// Forgets the parts of a transaction that has failed.
+    fn forget(&mut self) {
+        (self.transaction, self.parts) = (None, 0);
     }
 
     fn stage(&mut self, changes: Vec<ChangedTable>) -> Result<()> {
@@ -107,6 +182,15 @@ impl Replay<'_> {
     }
 }
 
+/// Whether a definition waits until no transaction writes: then the parts before it are of one that has failed.
+fn waits_for_writers(statement: &Statement) -> bool {
+    match &statement.kind {
+        StatementKind::DropTable(_) => true,
+        StatementKind::CreateTable(table) => matches!(table.if_taken, IfTaken::Replace),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -116,6 +200,7 @@ mod tests {
     use arrow::datatypes::Int64Type;
 
     use super::*;
+    use crate::catalog::RelationKind;
 
     /// One row of the table `t`.
     fn row(n: i64) -> Vec<ChangedTable> {
@@ -162,6 +247,29 @@ mod tests {
         let engine = Engine::builder().workers(1).journal(journal(&records)).open().unwrap();
         let rows = engine.query("SELECT n FROM t ORDER BY n").unwrap();
         assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().values(), &[1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_table_is_dropped_behind_parts_of_a_transaction_that_failed() {
+        let part = |number, n| Record::Part { number, changes: row(n) };
+        let dropped = Record::dropped(RelationKind::Table, "t", false);
+        let replaced = "CREATE OR REPLACE TABLE t (n BIGINT)";
+        let replaced = Record::definition(replaced, Path::new(""), 0).unwrap();
+        let records = [
+            table(),
+            part(0, 1),
+            dropped,
+            table(),
+            part(0, 2),
+            part(1, 3),
+            replaced,
+            part(0, 4),
+            Record::definition("CREATE VIEW v AS SELECT * FROM t", Path::new(""), 0).unwrap(),
+            epoch(1, 1, 5),
+        ];
+        let engine = Engine::builder().workers(1).journal(journal(&records)).open().unwrap();
+        let rows = engine.query("SELECT n FROM v ORDER BY n").unwrap();
+        assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().values(), &[4, 5]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 mod partition;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,15 +17,18 @@ use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::{RecordBatch, TimestampMicrosecondArray};
+use crossbeam_channel::{Receiver, unbounded};
 use parking_lot::Mutex;
 
 use crate::clock::Moment;
 use crate::durable::Durable;
+use crate::durable::checkpoint::{DataflowKey, DataflowName};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
+use crate::durable::restore::Restored;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
-use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress};
+use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress, Shard};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -41,6 +44,30 @@ pub(crate) struct Sequencer {
     budget: MemoryBudget,
     /// Where everything that it orders is recorded.
     durable: Durable,
+    /// The first record of the epoch that is being committed, if parts of it are recorded already.
+    parts: Mutex<Option<Position>>,
+}
+
+/// Everything that is there after an epoch.
+pub(crate) struct Pin {
+    /// The epoch.
+    pub(crate) epoch: Epoch,
+    /// Its time; `None` before the first.
+    pub(crate) time: Option<Moment>,
+    /// The time that the relation of the clock has, if there is one.
+    pub(crate) clock: Option<Moment>,
+    /// The first record of the journal that is of later.
+    pub(crate) end: Position,
+    /// The first one that matters later: parts of the next epoch may come before `end`.
+    pub(crate) replay: Position,
+    /// The definitions of all relations, in order.
+    pub(crate) definitions: Vec<(String, Record)>,
+    /// The tables that have been changed.
+    pub(crate) changed: Vec<String>,
+    /// The dataflows, apart from those of subscriptions.
+    pub(crate) keys: BTreeMap<DataflowId, DataflowKey>,
+    /// Gets what each worker keeps.
+    pub(crate) shards: Receiver<(usize, BTreeMap<DataflowId, Shard>)>,
 }
 
 /// An epoch that was committed, and its record in the journal, if there is one.
@@ -58,6 +85,7 @@ pub(crate) struct Changed {
 }
 
 /// Guarded by the lock under which everything is broadcast.
+#[derive(Default)]
 struct State {
     /// The time of the last epoch; `None` before the first.
     time: Option<Moment>,
@@ -65,6 +93,12 @@ struct State {
     /// The tables that have been changed since they were made.
     changed: BTreeSet<DataflowId>,
     clock: Option<RunningClock>,
+    /// The dataflows, apart from those of subscriptions.
+    keys: BTreeMap<DataflowId, DataflowKey>,
+    /// The definitions of all relations, in order, if there is a journal.
+    definitions: Vec<(String, Record)>,
+    /// What the dataflows of a checkpoint start with, until all of them are there again.
+    restored: Option<Restored>,
 }
 
 /// A table that keeps nothing.
@@ -87,10 +121,14 @@ impl Sequencer {
         poison: Arc<Poison>,
         budget: MemoryBudget,
     ) -> Self {
-        let state = State { time: None, next_dataflow: 0, changed: BTreeSet::new(), clock: None };
         let durable = Durable::new(progress.clone(), poison.clone());
-        let (last, state) = (AtomicU64::new(0), Mutex::new(state));
-        Self { last, state, progress, poison, pool, budget, durable }
+        let (last, state) = (AtomicU64::new(progress.complete()), Mutex::default());
+        Self { last, state, progress, poison, pool, budget, durable, parts: Mutex::default() }
+    }
+
+    /// Why it may have stopped.
+    pub(crate) fn poison(&self) -> &Poison {
+        &self.poison
     }
 
     /// How many workers there are.
@@ -131,7 +169,10 @@ impl Sequencer {
         let record = match record {
             Some((parts, changes)) => {
                 let number = self.last() + 1;
-                self.durable.append(&Record::Epoch { number, time, parts, changes })?
+                let record =
+                    self.durable.append(&Record::Epoch { number, time, parts, changes })?;
+                *self.parts.lock() = None;
+                record
             }
             None => None,
         };
@@ -151,7 +192,60 @@ impl Sequencer {
             return Ok(None);
         }
         let changes = changes.iter().map(|changed| (&*changed.name, &*changed.changes));
-        record::split(changes, |part| self.durable.append(&part).map(drop)).map(Some)
+        let emit = |part: Record| {
+            let mut parts = self.parts.lock();
+            let position = self.durable.append(&part)?;
+            if let Record::Part { number: 0, .. } = part {
+                *parts = position;
+            }
+            Ok(())
+        };
+        record::split(changes, emit).map(Some)
+    }
+
+    /// Has all workers pin what they keep after the last epoch.
+    pub(crate) fn pin(&self) -> Result<Pin> {
+        self.poison.check()?;
+        let state = self.state.lock();
+        let parts = self.parts.lock();
+        let end = self.durable.end();
+        let (reply, shards) = unbounded();
+        self.pool.broadcast(|_| Command::Pin(reply.clone()));
+        let name = |id: &DataflowId| match &state.keys.get(id)?.name {
+            DataflowName::Relation(name) => Some(name.clone()),
+            DataflowName::Index(_) => None,
+        };
+        Ok(Pin {
+            epoch: self.last(),
+            time: state.time,
+            clock: state.clock.as_ref().map(|clock| clock.time),
+            end,
+            replay: parts.unwrap_or(end).min(end),
+            definitions: state.definitions.clone(),
+            changed: state.changed.iter().filter_map(name).collect(),
+            keys: state.keys.clone(),
+            shards,
+        })
+    }
+
+    /// Goes on after a checkpoint, whose dataflows start with what they had there.
+    pub(crate) fn restore(&self, restored: Restored) {
+        let mut state = self.state.lock();
+        state.time = restored.checkpoint.time;
+        state.restored = Some(restored);
+    }
+
+    /// All dataflows of the checkpoint are there again.
+    pub(crate) fn finish_restoring(&self) {
+        let mut state = self.state.lock();
+        let Some(restored) = state.restored.take() else { return };
+        let changed: BTreeSet<String> = restored.checkpoint.changed.into_iter().collect();
+        let ids = state.keys.iter().filter(|(_, key)| match &key.name {
+            DataflowName::Relation(name) => changed.contains(name),
+            DataflowName::Index(_) => false,
+        });
+        let ids: Vec<DataflowId> = ids.map(|(id, _)| *id).collect();
+        state.changed.extend(ids);
     }
 
     fn make_epoch(
@@ -186,10 +280,18 @@ impl Sequencer {
                 return Ok(());
             }
             let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
-            let id = self.install_now(&mut state, |_, _, _| Dataflow::Table {
+            let key = DataflowKey::relation(CLOCK, table.fingerprint());
+            let restored = state.restored.as_ref();
+            let restored = restored.and_then(|restored| restored.checkpoint.clock);
+            let id = self.install_now(&mut state, &[], Some(key), |_, _, _| Dataflow::Table {
                 name: CLOCK.to_owned(),
                 table: table.clone(),
             })?;
+            state.define(CLOCK, Record::Clock { now });
+            if let Some(time) = restored {
+                state.clock = Some(RunningClock { id, time });
+                return Ok(());
+            }
             let time = state.time.unwrap_or(now);
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
@@ -207,7 +309,8 @@ impl Sequencer {
     }
 
     /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
-    /// `dataflow` makes each worker's part. `definition` is recorded in its place among the epochs.
+    /// `dataflow` makes each worker's part. `definition` is recorded in its place among the epochs. Only a dataflow with a
+    /// `key` is part of checkpoints.
     ///
     /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
     /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
@@ -215,27 +318,23 @@ impl Sequencer {
         &self,
         streams: &[Stream],
         definition: Option<&Recorded>,
+        key: Option<DataflowKey>,
         dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
         let id = {
             let mut state = self.state.lock();
-            if let Some(Stream { name, .. }) =
-                streams.iter().find(|stream| state.changed.contains(&stream.id))
-            {
-                return Err(Error::sql(format!(
-                    "rows have passed through \"{name}\" already and are not kept, so nothing new can \
-                     read it: {KEEPING}"
-                )));
+            let id = self.install_now(&mut state, streams, key, dataflow)?;
+            if let Some(Recorded { name, definition, .. }) = definition {
+                self.durable.append(definition)?;
+                state.define(name, definition.clone());
             }
-            let id = self.install_now(&mut state, dataflow)?;
-            definition.map(|recorded| self.durable.append(&recorded.definition)).transpose()?;
             id
         };
         // It is of no use to a caller that no longer waits for it.
         self.progress.wait_ready(id).inspect_err(|_| {
             self.remove(id);
             // If this fails the engine has stopped.
-            let _ = definition.map(|recorded| self.record(&recorded.undo));
+            let _ = definition.map(|recorded| self.record_drop(&recorded.undo, [&*recorded.name]));
         })?;
         Ok(id)
     }
@@ -243,24 +342,52 @@ impl Sequencer {
     fn install_now(
         &self,
         state: &mut State,
+        streams: &[Stream],
+        key: Option<DataflowKey>,
         mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
     ) -> Result<DataflowId> {
+        let mut saved = state.saved(key.as_ref());
+        if saved.is_none()
+            && let Some(Stream { name, .. }) =
+                streams.iter().find(|stream| state.has_passed(stream))
+        {
+            return Err(Error::sql(format!(
+                "rows have passed through \"{name}\" already and are not kept, so nothing new can \
+                 read it: {KEEPING}"
+            )));
+        }
         let as_of = self.last();
         self.progress.wait(as_of)?;
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;
+        state.keys.extend(key.map(|key| (id, key)));
         self.pool.broadcast(|worker| Command::Install {
             id,
             as_of,
             dataflow: dataflow(worker, id, as_of),
+            saved: saved.as_mut().map(|shards| std::mem::take(&mut shards[worker])),
         });
         Ok(id)
     }
 
-    /// Records a definition that has no dataflow.
-    pub(crate) fn record(&self, definition: &Record) -> Result<()> {
-        let _order = self.state.lock();
-        self.durable.append(definition).map(drop)
+    /// Records the definition of a relation that has no dataflow.
+    pub(crate) fn record(&self, Recorded { name, definition, .. }: &Recorded) -> Result<()> {
+        let mut state = self.state.lock();
+        self.durable.append(definition)?;
+        state.define(name, definition.clone());
+        Ok(())
+    }
+
+    /// Records that relations are dropped, all by this statement.
+    pub(crate) fn record_drop<'a>(
+        &self,
+        statement: &Record,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<()> {
+        let mut state = self.state.lock();
+        self.durable.append(statement)?;
+        names.into_iter().for_each(|name| state.definitions.retain(|(known, _)| known != name));
+        Ok(())
     }
 
     /// Runs a function on every worker's thread.
@@ -277,7 +404,28 @@ impl Sequencer {
         }
         let mut state = self.state.lock();
         state.changed.remove(&id);
+        state.keys.remove(&id);
         self.pool.broadcast(|_| Command::Remove(id));
+    }
+}
+
+impl State {
+    /// Notes the definition of a relation, which replaces another of its name.
+    fn define(&mut self, name: &str, definition: Record) {
+        self.definitions.retain(|(known, _)| known != name);
+        self.definitions.push((name.to_owned(), definition));
+    }
+
+    /// What a dataflow starts with on each worker, if it is in a checkpoint.
+    fn saved(&mut self, key: Option<&DataflowKey>) -> Option<Vec<Shard>> {
+        self.restored.as_mut()?.take(key?)
+    }
+
+    /// Whether rows have passed through a table that does not keep them.
+    fn has_passed(&self, stream: &Stream) -> bool {
+        let restored = self.restored.as_ref();
+        self.changed.contains(&stream.id)
+            || restored.is_some_and(|restored| restored.checkpoint.changed.contains(&stream.name))
     }
 }
 

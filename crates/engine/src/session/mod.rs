@@ -191,6 +191,10 @@ impl Session {
                 self.engine.start()?;
                 Ok(Outcome::Done)
             }
+            StatementKind::Checkpoint => {
+                self.engine.checkpoint()?;
+                Ok(Outcome::Done)
+            }
             StatementKind::Begin => self.begin(),
             StatementKind::Commit => self.commit(),
             StatementKind::Rollback => self.rollback(),

@@ -4,15 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
+use alluvium_dataflow::states::StateName;
 use alluvium_sql::physical::{PhysicalPlan, Table};
 use alluvium_sql::plan::Fingerprint;
-use alluvium_trace::Epoch;
+use alluvium_trace::{Batch, Epoch};
+use crossbeam_channel::Sender;
 
 use crate::transaction::change::TableChange;
 
 /// Names a dataflow, the same on all workers; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DataflowId(pub u64);
+
+/// What one worker keeps of a dataflow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shard {
+    /// How many deletions of absent rows were refused, if it is a table.
+    pub(crate) refused: u64,
+    /// The batches of each trace, in the order of their times.
+    pub(crate) states: Vec<(StateName, Vec<Batch<Epoch>>)>,
+}
 
 /// One command, as one worker gets it.
 pub(crate) enum Command {
@@ -24,6 +35,8 @@ pub(crate) enum Command {
         as_of: Epoch,
         /// What to build.
         dataflow: Dataflow,
+        /// What it starts with: everything up to `as_of` has passed through it.
+        saved: Option<Shard>,
     },
     /// Removes a dataflow, and drops the changes on their way in it.
     Remove(DataflowId),
@@ -36,6 +49,8 @@ pub(crate) enum Command {
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     },
+    /// Waits until all dataflows have what was sent to them, and sends what they keep, with the number of the worker.
+    Pin(Sender<(usize, BTreeMap<DataflowId, Shard>)>),
     /// Removes all dataflows and ends the thread.
     Shutdown,
     /// Runs a function on the worker's thread.

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use alluvium_dataflow::contents::Contents;
+use alluvium_dataflow::states::States;
 use alluvium_sql::physical::{PhysicalPlan, Relations, StreamInput, TableDataflow, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use timely::dataflow::operators::probe::Handle as Probe;
 
-use super::command::DataflowId;
+use super::command::{DataflowId, Shard};
 use super::progress::Published;
 
 /// A dataflow that runs on this worker.
@@ -24,6 +26,8 @@ pub(super) struct Installed {
     /// The frontier it was last published with.
     pub(super) shown: Epoch,
     kind: Kind,
+    /// Where its operators keep rows.
+    states: States,
 }
 
 enum Kind {
@@ -34,26 +38,40 @@ enum Kind {
 }
 
 impl Installed {
-    pub(super) fn table(id: DataflowId, as_of: Epoch, name: String, table: TableDataflow) -> Self {
-        Self::new(id, as_of, Some(name), Kind::Table(Box::new(table)))
+    pub(super) fn table(
+        id: DataflowId,
+        as_of: Epoch,
+        name: String,
+        (table, states): (TableDataflow, States),
+    ) -> Self {
+        Self::new(id, as_of, Some(name), Kind::Table(Box::new(table)), states)
     }
 
     pub(super) fn stream(id: DataflowId, as_of: Epoch, name: String) -> Self {
         let kind = Kind::Stream(name.as_str().into());
-        Self::new(id, as_of, Some(name), kind)
+        Self::new(id, as_of, Some(name), kind, States::default())
     }
 
     pub(super) fn view(
         id: DataflowId,
         as_of: Epoch,
         name: Option<String>,
-        view: ViewDataflow,
+        (view, states): (ViewDataflow, States),
     ) -> Self {
-        Self::new(id, as_of, name, Kind::View(Box::new(view)))
+        Self::new(id, as_of, name, Kind::View(Box::new(view)), states)
     }
 
-    fn new(id: DataflowId, as_of: Epoch, name: Option<String>, kind: Kind) -> Self {
-        Self { id, name, as_of, ready: false, shown: 0, kind }
+    fn new(id: DataflowId, as_of: Epoch, name: Option<String>, kind: Kind, states: States) -> Self {
+        Self { id, name, as_of, ready: false, shown: 0, kind, states }
+    }
+
+    /// What it keeps.
+    fn pin(&self) -> Shard {
+        let refused = match &self.kind {
+            Kind::Table(table) => table.refused.load(Ordering::Relaxed),
+            Kind::Stream(_) | Kind::View(_) => 0,
+        };
+        Shard { refused, states: self.states.pin() }
     }
 
     /// Promises that no rows enter it before `epoch`.
@@ -200,6 +218,11 @@ impl Dataflows {
     pub(super) fn after(&self, id: DataflowId) -> impl Iterator<Item = &Installed> {
         let behind = self.installed.range((Bound::Excluded(id), Bound::Unbounded));
         behind.chain(self.installed.range(..=id)).map(|(_, installed)| installed)
+    }
+
+    /// What each of them keeps.
+    pub(super) fn pin(&self) -> BTreeMap<DataflowId, Shard> {
+        self.installed.iter().map(|(id, installed)| (*id, installed.pin())).collect()
     }
 
     /// Takes out the one that was built last.

@@ -84,14 +84,19 @@ struct Shown {
 }
 
 impl Progress {
-    /// The progress of `workers` workers, at `time` before the first epoch.
-    pub(crate) fn new(workers: usize, time: Moment, poison: Arc<Poison>) -> Arc<Self> {
-        let shown = || Shown { frontier: 1, dataflows: BTreeMap::new() };
+    /// The progress of `workers` workers, once the epoch `start` is complete, which has this time.
+    pub(crate) fn new(
+        workers: usize,
+        start: Epoch,
+        time: Moment,
+        poison: Arc<Poison>,
+    ) -> Arc<Self> {
+        let shown = || Shown { frontier: start + 1, dataflows: BTreeMap::new() };
         let metrics = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
-        let times = VecDeque::from([(0, time)]);
+        let times = VecDeque::from([(start, time)]);
         let durable = Epoch::MAX;
-        let state = State { workers, complete: 0, durable, times, congested: 0 };
+        let state = State { workers, complete: start, durable, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let feeds = Mutex::default();
         let progress = Arc::new(Self { state, changed, metrics, feeds, poison });

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use alluvium_dataflow::sink::Sink;
+use alluvium_dataflow::states::{self, Saved};
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::memory::StateContext;
@@ -17,7 +19,7 @@ use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Advance, Command, Dataflow, DataflowId};
+use super::command::{Advance, Command, Dataflow, DataflowId, Shard};
 use super::installed::{Dataflows, Installed, Readable};
 use super::progress::{Progress, Published};
 use super::readers::Readers;
@@ -33,6 +35,7 @@ pub(super) fn run(
     poison: Arc<Poison>,
     context: StateContext,
 ) {
+    let start = progress.complete();
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
@@ -45,8 +48,8 @@ pub(super) fn run(
         context,
         installed: Dataflows::default(),
         readers: Readers::default(),
-        next_epoch: 1,
-        published: 1,
+        next_epoch: start + 1,
+        published: start + 1,
         pending: BTreeSet::new(),
         uncompacted: BTreeSet::new(),
         refreshed: DataflowId(0),
@@ -107,10 +110,17 @@ impl Worker {
             // A command that comes after this unparks the thread, so that the step below does not sleep.
             while let Ok(command) = self.commands.try_recv() {
                 match command {
-                    Command::Install { id, as_of, dataflow } => self.install(id, as_of, dataflow),
+                    Command::Install { id, as_of, dataflow, saved } => {
+                        self.install(id, as_of, dataflow, saved);
+                    }
                     Command::Remove(id) => self.remove(id),
                     Command::Commit { epoch, advance, changes } => {
                         self.commit(epoch, &advance, changes);
+                    }
+                    Command::Pin(reply) => {
+                        self.wait_for(&self.installed.ids());
+                        // Nobody may be interested any more.
+                        let _ = reply.send((self.index, self.installed.pin()));
                     }
                     Command::Shutdown => return,
                     #[cfg(test)]
@@ -151,7 +161,12 @@ impl Worker {
         self.show(all);
     }
 
-    fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow) {
+    fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow, shard: Option<Shard>) {
+        let refused = shard.as_ref().map_or(0, |shard| shard.refused);
+        let saved = shard.map(|Shard { states, .. }| Saved {
+            upper: as_of + 1,
+            batches: states.into_iter().collect(),
+        });
         let mut reads = Vec::new();
         if let Dataflow::Index { plan, indexes } | Dataflow::View { plan, indexes, .. } = &dataflow
         {
@@ -160,21 +175,24 @@ impl Worker {
         }
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
-                let timely = &mut self.timely;
-                let table = table.render(timely, &name, self.next_epoch, &self.context);
-                Installed::table(id, as_of, name, table)
+                let (timely, start) = (&mut self.timely, self.next_epoch);
+                let render = || table.render(timely, &name, start, &self.context);
+                let (table, states) = states::build(saved, render);
+                table.refused.store(refused, Ordering::Relaxed);
+                Installed::table(id, as_of, name, (table, states))
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
             Dataflow::Index { plan, indexes } => {
                 let name = format!("index {}", id.0);
-                let index = self.render(&plan, &name, as_of, &indexes, None);
-                Installed::view(id, as_of, None, index)
+                let render = || self.render(&plan, &name, as_of, &indexes, None);
+                Installed::view(id, as_of, None, states::build(saved, render))
             }
             Dataflow::View { name, plan, indexes, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let view = self.render(&plan, &name, as_of, &indexes, sink);
+                let render = || self.render(&plan, &name, as_of, &indexes, sink);
+                let (view, states) = states::build(saved, render);
                 let name = view.contents.is_some().then_some(name);
-                Installed::view(id, as_of, name, view)
+                Installed::view(id, as_of, name, (view, states))
             }
         };
         self.installed.insert(installed);

@@ -1,13 +1,12 @@
 //! One file on one engine: the relations it creates, and how they are judged.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Outcome};
 use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
-use alluvium_storage::{Haphazard, MemoryJournal};
+use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
 
 use crate::answers::batch::{Batch, quoted};
@@ -15,6 +14,7 @@ use crate::answers::deltas::Watch;
 use crate::answers::evidence::Evidence;
 use crate::answers::row::rows;
 use crate::answers::sqlite::Sqlite;
+use crate::kept::Kept;
 
 /// The judges that skip a statement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +59,9 @@ struct View {
 pub(crate) struct Trial {
     engine: Engine,
     /// What the engine has done, if another is to resume it.
-    journal: Option<Arc<MemoryJournal>>,
+    kept: Option<Kept>,
+    /// Whether there is a checkpoint.
+    is_saved: bool,
     /// How many engines there have been.
     pub(crate) engines: usize,
     batch: Batch,
@@ -80,11 +82,12 @@ pub(crate) struct Trial {
 
 impl Trial {
     pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
-        let journal = (workers == 3).then(Arc::default);
-        let engine = open(workers, journal.as_ref()).expect("an engine in memory can be opened");
+        let kept = (workers == 3).then(Kept::default);
+        let engine = open(workers, kept.as_ref()).expect("an engine in memory can be opened");
         Self {
             engine,
-            journal,
+            kept,
+            is_saved: false,
             engines: 1,
             batch: Batch::new(),
             sqlite: with_sqlite.then(Sqlite::new),
@@ -103,14 +106,23 @@ impl Trial {
         &self.engine
     }
 
-    /// Puts another engine with fewer workers in the place of this one, which resumes what this one did: once, if it is one
-    /// for that and no transaction is open.
+    /// Takes a checkpoint, if the engine is one for that and there is none.
+    pub(crate) fn save(&mut self) {
+        if self.kept.is_some() && !self.is_saved {
+            self.is_saved = true;
+            let saved = self.engine.checkpoint().map_err(|error| error.to_string());
+            self.object("a checkpoint", saved);
+        }
+    }
+
+    /// Puts another engine in the place of this one, which resumes what this one did: once, if it is one for that and no
+    /// transaction is open. After a checkpoint it has as many workers, and else fewer.
     pub(crate) fn reopen(&mut self) {
         if self.open > 0 {
             return;
         }
-        let Some(journal) = self.journal.take() else { return };
-        match open(2, Some(&journal)) {
+        let Some(kept) = self.kept.take() else { return };
+        match open(if self.is_saved { 3 } else { 2 }, Some(&kept)) {
             Ok(engine) => self.engine = engine,
             Err(error) => return self.object("another engine", Err(error.to_string())),
         }
@@ -197,6 +209,7 @@ impl Trial {
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
             StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
+            | StatementKind::Checkpoint
             | StatementKind::Copy { .. }
             | StatementKind::CopyTo { .. }
             | StatementKind::Subscribe { .. }
@@ -416,8 +429,8 @@ impl Trial {
     }
 }
 
-/// An engine as there is one for each number of workers, which begins with what the journal has.
-fn open(workers: usize, journal: Option<&Arc<MemoryJournal>>) -> alluvium::Result<Engine> {
+/// An engine as there is one for each number of workers, which begins with what another has left.
+fn open(workers: usize, kept: Option<&Kept>) -> alluvium::Result<Engine> {
     let memory = match workers {
         1 => None,
         // A budget of one byte moves all state to files; otherwise some stays in memory.
@@ -433,8 +446,8 @@ fn open(workers: usize, journal: Option<&Arc<MemoryJournal>>) -> alluvium::Resul
             .schedule(schedule(Pace::AtOnce))
             .compaction(Haphazard::new(workers as u64)),
     };
-    let builder = match journal {
-        Some(journal) => builder.journal(journal.clone()),
+    let builder = match kept {
+        Some(kept) => kept.resume(builder)?,
         None => builder,
     };
     builder.workers(workers).memory(memory).open()

@@ -8,13 +8,14 @@ use std::time::{Duration, SystemTime};
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, Session};
-use alluvium_storage::{Haphazard, MemoryJournal};
+use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
 
 use super::{Judges, Mode, Report, text};
 use crate::answers::batch::Batch;
 use crate::answers::deltas::Watch;
 use crate::answers::sqlite::Sqlite;
+use crate::kept::Kept;
 use crate::naive::Relation;
 use crate::program::model::Model;
 use crate::program::recording::Recorder;
@@ -40,7 +41,9 @@ pub(super) struct Bench<'a> {
     pub(super) engine: Engine,
     session: Session,
     /// What the engine has done, if another is to resume it.
-    journal: Option<Arc<MemoryJournal>>,
+    kept: Option<Kept>,
+    /// Whether there is a checkpoint.
+    is_saved: bool,
     clock: Arc<AtomicU64>,
     pub(super) model: Model,
     /// The model as of BEGIN, while a transaction is open.
@@ -76,8 +79,8 @@ impl<'a> Bench<'a> {
         mode: Mode<'a>,
     ) -> Result<Self, String> {
         let clock = Arc::new(AtomicU64::new(START));
-        let journal = program.reopen.map(|_| Arc::default());
-        let engine = open(program, program.workers, &clock, journal.as_ref()).map_err(text)?;
+        let kept = program.reopen.map(|_| Kept::default());
+        let engine = open(program, program.workers, &clock, kept.as_ref()).map_err(text)?;
         let mut session = engine.session();
         for table in &program.tables {
             session.execute(&table.sql()).map_err(|error| format!("{error}: {}", table.sql()))?;
@@ -90,7 +93,8 @@ impl<'a> Bench<'a> {
             program,
             judges,
             session,
-            journal,
+            kept,
+            is_saved: false,
             clock,
             model: Model::of(&program.tables),
             before: None,
@@ -136,18 +140,39 @@ impl<'a> Bench<'a> {
     /// Executes a step. At the end of a transaction, judges the views. Then opens another engine, if it is time.
     pub(super) fn step(&mut self, step: &Step) -> Result<(), String> {
         self.run(step)?;
+        if self.program.reopen.is_some_and(|place| place / 2 <= self.place) {
+            self.save()?;
+        }
         match self.program.reopen {
             Some(place) if place <= self.place && self.before.is_none() => self.reopen(),
             _ => Ok(()),
         }
     }
 
-    /// Puts another engine with more workers in the place of this one, which resumes what this one did; once.
+    /// A number that decides how the program is resumed.
+    fn lot(&self) -> u64 {
+        // A variation has the numbers of its own turns only.
+        self.program.number + self.program.number / 42
+    }
+
+    /// Takes a checkpoint of three programs in four, once, if another engine is to resume this one.
+    fn save(&mut self) -> Result<(), String> {
+        if self.is_saved || self.kept.is_none() || self.lot().is_multiple_of(4) {
+            return Ok(());
+        }
+        self.is_saved = true;
+        self.engine.checkpoint().map_err(text)
+    }
+
+    /// Puts another engine in the place of this one, which resumes what this one did; once. One in three has more workers.
     fn reopen(&mut self) -> Result<(), String> {
-        let Some(journal) = self.journal.take() else { return Ok(()) };
+        let Some(kept) = self.kept.take() else { return Ok(()) };
         self.settle()?;
-        let workers = self.program.workers % 4 + 1;
-        self.engine = open(self.program, workers, &self.clock, Some(&journal)).map_err(text)?;
+        let workers = match self.lot() % 3 {
+            0 => self.program.workers % 4 + 1,
+            _ => self.program.workers,
+        };
+        self.engine = open(self.program, workers, &self.clock, Some(&kept)).map_err(text)?;
         self.session = self.engine.session();
         let again = |watch: &mut Option<Watch>, name: &str| -> Result<(), String> {
             if watch.is_some() {
@@ -331,12 +356,12 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// An engine for a program, which begins with what the journal has.
+/// An engine for a program, which begins with what another has left.
 fn open(
     program: &Program,
     workers: usize,
     clock: &Arc<AtomicU64>,
-    journal: Option<&Arc<MemoryJournal>>,
+    kept: Option<&Kept>,
 ) -> alluvium::Result<Engine> {
     let time = clock.clone();
     let pace = match program.merges {
@@ -347,8 +372,8 @@ fn open(
     if let Merges::InBackground(seed) = program.merges {
         builder = builder.compaction(Haphazard::new(seed));
     }
-    if let Some(journal) = journal {
-        builder = builder.journal(journal.clone());
+    if let Some(kept) = kept {
+        builder = kept.resume(builder)?;
     }
     let merging = program.merging;
     // Programs are small: else all merges would be done at once.

@@ -1,0 +1,186 @@
+//! What a checkpoint has: the contents of a manifest.
+
+use std::fmt::Display;
+
+use alluvium_sql::plan::Fingerprint;
+use rkyv::rancor;
+use rkyv::util::AlignedVec;
+use rkyv::{Archive, Deserialize, Serialize};
+
+use super::record::Record;
+use crate::clock::Moment;
+use crate::error::{Error, Result};
+
+/// The version of the format, which the bytes of a checkpoint end with.
+const VERSION: u8 = 1;
+
+/// The state of an engine at the end of an epoch.
+///
+/// Its bytes are an rkyv archive, which is validated before it is read, and its version.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    /// The epoch.
+    pub(crate) epoch: u64,
+    /// Its time, which no later one is before; `None` if there was none.
+    pub(crate) time: Option<Moment>,
+    /// The time that the relation of the clock has, if there is one.
+    pub(crate) clock: Option<Moment>,
+    /// How many workers the state is dealt out to.
+    pub(crate) workers: u32,
+    /// The position in the journal of the first record that is not part of it.
+    pub(crate) end: u64,
+    /// Where to begin to replay: parts of an epoch that is not part of it may come before `end`.
+    pub(crate) replay: u64,
+    /// The definitions of all relations, by their names, in an order in which they can be executed.
+    pub(crate) definitions: Vec<(String, Record)>,
+    /// The tables that have been changed.
+    pub(crate) changed: Vec<String>,
+    /// The names of all blobs.
+    pub(crate) blobs: Vec<String>,
+    /// What the dataflows keep.
+    pub(crate) dataflows: Vec<SavedDataflow>,
+}
+
+/// The name of a dataflow: the same in every process.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum DataflowName {
+    /// A table or view, by its name.
+    Relation(String),
+    /// An index, by its fingerprint.
+    Index(String),
+}
+
+/// What identifies a dataflow and says what its state means.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DataflowKey {
+    pub(crate) name: DataflowName,
+    /// The fingerprint of its plan, as a number in hexadecimal digits.
+    pub(crate) fingerprint: String,
+}
+
+impl DataflowKey {
+    /// The key of a table or view.
+    pub(crate) fn relation(name: &str, fingerprint: Fingerprint) -> Self {
+        let name = DataflowName::Relation(name.to_owned());
+        Self { name, fingerprint: fingerprint.to_string() }
+    }
+
+    /// The key of an index.
+    pub(crate) fn index(fingerprint: Fingerprint) -> Self {
+        let name = DataflowName::Index(fingerprint.to_string());
+        Self { name, fingerprint: fingerprint.to_string() }
+    }
+}
+
+/// What a dataflow keeps.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedDataflow {
+    pub(crate) key: DataflowKey,
+    /// What each worker keeps.
+    pub(crate) shards: Vec<SavedShard>,
+}
+
+/// What a worker keeps of a dataflow.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedShard {
+    /// How many deletions of absent rows were refused, if it is a table.
+    pub(crate) refused: u64,
+    pub(crate) states: Vec<SavedState>,
+}
+
+/// A trace.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedState {
+    pub(crate) id: String,
+    pub(crate) fingerprint: String,
+    pub(crate) operator: String,
+    pub(crate) number: u32,
+    /// Its batches, in the order of their times, without empty ones.
+    pub(crate) batches: Vec<SavedBatch>,
+}
+
+/// A batch.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedBatch {
+    /// The blob that has it, by its place in the list of blobs.
+    pub(crate) blob: u32,
+    /// Where it begins and ends there.
+    pub(crate) range: (u64, u64),
+    /// All of its updates are of earlier epochs; `None` if no later ones can come.
+    pub(crate) upper: Option<u64>,
+    /// The epoch to which the times of its updates may have been advanced; `None` if nobody reads them any more.
+    pub(crate) since: Option<u64>,
+}
+
+impl Checkpoint {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Result<AlignedVec> {
+        let mut bytes = rkyv::to_bytes::<rancor::Error>(self)
+            .map_err(|error| Error::data(format!("a checkpoint cannot be written: {error}")))?;
+        bytes.push(VERSION);
+        Ok(bytes)
+    }
+
+    /// Reads the checkpoint in the manifest of this number.
+    pub(crate) fn decode(bytes: &[u8], manifest: u64) -> Result<Self> {
+        let failed = |what: &dyn Display| Error::Start {
+            message: format!("the checkpoint in manifest {manifest} cannot be read: {what}"),
+        };
+        let Some((version, archive)) = bytes.split_last() else {
+            return Err(failed(&"it is empty"));
+        };
+        if *version != VERSION {
+            let what = format!("it is of version {version}, and this program reads {VERSION}");
+            return Err(failed(&what));
+        }
+        let mut aligned: AlignedVec = AlignedVec::with_capacity(archive.len());
+        aligned.extend_from_slice(archive);
+        rkyv::from_bytes::<Self, rancor::Error>(&aligned).map_err(|error| failed(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use xxhash_rust::xxh3::xxh3_64;
+
+    use super::*;
+
+    /// If this fails, checkpoints that were written before cannot be read: that needs a new version.
+    #[test]
+    fn the_bytes_of_a_checkpoint_are_these() {
+        let batch = SavedBatch { blob: 1, range: (4096, 9000), upper: Some(43), since: None };
+        let state = SavedState {
+            id: "aggregate.1".to_owned(),
+            fingerprint: "c0ffee".to_owned(),
+            operator: "Aggregate".to_owned(),
+            number: 2,
+            batches: vec![batch.clone(), SavedBatch { upper: None, since: Some(7), ..batch }],
+        };
+        let name = |name: &str| DataflowName::Relation(name.to_owned());
+        let dataflow = |name| SavedDataflow {
+            key: DataflowKey { name, fingerprint: "beef".to_owned() },
+            shards: vec![SavedShard { refused: 3, states: vec![state.clone()] }],
+        };
+        let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
+        let checkpoint = Checkpoint {
+            epoch: 42,
+            time: Some(-1),
+            clock: None,
+            workers: 1,
+            end: 100,
+            replay: 99,
+            definitions: vec![("t".to_owned(), definition)],
+            changed: vec!["t".to_owned()],
+            blobs: vec!["batch-1".to_owned(), "pack-2".to_owned()],
+            dataflows: vec![dataflow(name("t")), dataflow(DataflowName::Index("1".to_owned()))],
+        };
+        let bytes = checkpoint.encode().unwrap();
+        assert_eq!(Checkpoint::decode(&bytes, 1), Ok(checkpoint));
+        assert_eq!(xxh3_64(&bytes), 12_487_595_331_998_523_715);
+        for length in 0..bytes.len() {
+            assert!(Checkpoint::decode(&bytes[..length], 7).is_err());
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Taking checkpoints.
+//!
+//! 1. All workers pin what their dataflows keep, at the same epoch. They finish the epochs in flight for that, and go on at
+//!    once: a pin is a list of batches, and batches never change.
+//! 2. Batches that are only in memory are copied to a blob for each worker. Batches in files, and those that were copied
+//!    before, are there already.
+//! 3. The new blobs are made durable, and a manifest is published that names all.
+//! 4. Older checkpoints but one are given up, with the blobs that only they name, and the journal up to where replaying
+//!    from the older one begins.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium_storage::{ClaimedStorage, Manifests, Position, Published, Storage};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, BlobRange, Epoch, Pack};
+use parking_lot::Mutex;
+
+use super::checkpoint::{Checkpoint, SavedBatch, SavedDataflow, SavedShard, SavedState};
+use crate::error::{Error, Result};
+use crate::sequencer::{Pin, Sequencer};
+use crate::worker::{DataflowId, Shard};
+
+/// How many checkpoints are kept.
+pub(super) const RETAINED: usize = 2;
+
+/// Takes the checkpoints of an engine, one at a time.
+pub(crate) struct Checkpointer {
+    sequencer: Arc<Sequencer>,
+    /// Held while relations come and go.
+    definitions: Arc<Mutex<()>>,
+    manifests: Arc<dyn Manifests>,
+    blobs: Arc<ClaimedStorage>,
+    context: StateContext,
+    /// Whether the engine ends.
+    is_ending: Arc<AtomicBool>,
+    last: Mutex<Last>,
+}
+
+/// The checkpoints that are kept.
+pub(crate) struct Last {
+    /// The number of the last one; 0 if there is none.
+    pub(crate) number: u64,
+    /// The first record of the journal that it does not have.
+    pub(crate) end: u64,
+    /// Where replaying from each begins.
+    pub(crate) replays: BTreeMap<u64, u64>,
+    /// Its blobs, which are durable.
+    pub(crate) blobs: HashSet<String>,
+}
+
+impl Checkpointer {
+    /// Takes checkpoints of a running engine, of which these are there.
+    pub(crate) fn new(
+        sequencer: Arc<Sequencer>,
+        definitions: Arc<Mutex<()>>,
+        manifests: Arc<dyn Manifests>,
+        blobs: Arc<ClaimedStorage>,
+        context: StateContext,
+        last: Last,
+    ) -> Self {
+        let is_ending = Arc::default();
+        let (context, last) = (context.for_job(&is_ending), Mutex::new(last));
+        Self { sequencer, definitions, manifests, blobs, context, is_ending, last }
+    }
+
+    /// Ends the one that is being taken, if it has not been published.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// How many bytes were recorded since the last checkpoint.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.sequencer.durable().recorded()
+    }
+
+    /// Takes a checkpoint, unless nothing was recorded since the last one. If the storage fails, and not because it is full,
+    /// the engine stops: nobody knows what is on the disk.
+    pub(crate) fn take(&self) -> Result<()> {
+        let taken = catch_unwind(AssertUnwindSafe(|| self.take_one()));
+        taken.unwrap_or_else(|panic| {
+            Err(self.sequencer.poison().spread_panic("a checkpoint", &*panic))
+        })
+    }
+
+    fn take_one(&self) -> Result<()> {
+        let mut last = self.last.lock();
+        let (pin, shards) = self.pin()?;
+        if last.number > 0 && pin.end.0 == last.end {
+            return Ok(());
+        }
+        self.sequencer.durable().forget_recorded();
+        for shards in &shards {
+            self.copy(shards.values())?;
+        }
+        let checkpoint = checkpoint(&pin, &shards)?;
+        let bytes = checkpoint.encode()?;
+        // A manifest must not name a position that the journal may lose.
+        if let Some(record) = pin.end.0.checked_sub(1) {
+            self.sequencer.durable().sync(Some(Position(record)))?;
+        }
+        let number = last.number + 1;
+        self.blobs.claim(number, checkpoint.blobs.iter().cloned());
+        match self.publish(number, &bytes, &checkpoint.blobs, &last) {
+            Ok(Published::Done) => {}
+            Ok(Published::Conflict { current }) => {
+                return Err(failed(&format_args!("manifest {current} is not of this engine")));
+            }
+            Err(error) => {
+                // After any other failure nobody knows what is published.
+                if let alluvium_storage::Error::Full { .. } = error
+                    && self.manifests.current().is_ok()
+                {
+                    self.blobs.release(number).map_err(|error| self.fail(&error))?;
+                }
+                return Err(self.fail(&error));
+            }
+        }
+        last.number = number;
+        last.end = checkpoint.end;
+        last.replays.insert(number, checkpoint.replay);
+        last.blobs = checkpoint.blobs.into_iter().collect();
+        self.release(&mut last).map_err(|error| self.fail(&error))
+    }
+
+    /// The error of storage that failed.
+    fn fail(&self, error: &alluvium_storage::Error) -> Error {
+        let is_passing = match error {
+            alluvium_storage::Error::Full { .. } => true,
+            _ => self.is_ending.load(Ordering::Relaxed),
+        };
+        let error = failed(error);
+        if !is_passing {
+            self.sequencer.poison().spread(error.to_string());
+        }
+        error
+    }
+
+    /// What all workers keep at the last epoch.
+    fn pin(&self) -> Result<(Pin, Vec<BTreeMap<DataflowId, Shard>>)> {
+        // A dataflow that is being built would be waited for.
+        let _definitions = self.definitions.lock();
+        let pin = self.sequencer.pin()?;
+        let mut shards = vec![BTreeMap::new(); self.sequencer.workers()];
+        for _ in 0..shards.len() {
+            let Ok((worker, pinned)) = pin.shards.recv() else {
+                self.sequencer.poison().check()?;
+                return Err(failed(&"a worker has ended"));
+            };
+            shards[worker] = pinned;
+        }
+        Ok((pin, shards))
+    }
+
+    /// Copies batches that are only in memory to a blob.
+    fn copy<'a>(&self, shards: impl Iterator<Item = &'a Shard>) -> Result<()> {
+        let batches = shards.flat_map(|shard| &shard.states).flat_map(|(_, batches)| batches);
+        let mut pack: Option<Pack<Epoch>> = None;
+        for batch in batches.filter(|batch| batch.stored().is_none()) {
+            if self.is_ending.load(Ordering::Relaxed) {
+                return Err(failed(&"the engine ends"));
+            }
+            let pushed = match &mut pack {
+                Some(pack) => pack.push(batch),
+                None => Pack::create(&self.context).and_then(|new| pack.insert(new).push(batch)),
+            };
+            pushed.map_err(|error| self.fail(&error))?;
+        }
+        pack.map_or(Ok(()), Pack::seal).map_err(|error| self.fail(&error))
+    }
+
+    fn publish(
+        &self,
+        number: u64,
+        bytes: &[u8],
+        blobs: &[String],
+        last: &Last,
+    ) -> alluvium_storage::Result<Published> {
+        let new = blobs.iter().filter(|name| !last.blobs.contains(*name));
+        self.blobs.barrier(&new.map(String::as_str).collect::<Vec<_>>())?;
+        self.manifests.publish(number, bytes)
+    }
+
+    /// Gives up old checkpoints.
+    fn release(&self, last: &mut Last) -> alluvium_storage::Result<()> {
+        self.manifests.retain(RETAINED)?;
+        let retained = self.manifests.list()?;
+        let Some(oldest) = retained.first() else { return Ok(()) };
+        last.replays = last.replays.split_off(oldest);
+        self.blobs.release_before(*oldest)?;
+        match last.replays.values().min() {
+            Some(replay) => self.sequencer.durable().release(Position(*replay)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn failed(error: &dyn Display) -> Error {
+    Error::source(format!("no checkpoint could be taken: {error}"))
+}
+
+/// The checkpoint of what the workers keep, all of which is in blobs.
+fn checkpoint(pin: &Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkpoint> {
+    let mut blobs = Blobs::default();
+    let mut dataflows = Vec::with_capacity(pin.keys.len());
+    for (id, key) in &pin.keys {
+        let mut saved = Vec::with_capacity(shards.len());
+        for shard in shards {
+            let Some(shard) = shard.get(id) else {
+                return Err(failed(&format_args!("{:?} is not there", key.name)));
+            };
+            saved.push(blobs.shard(shard)?);
+        }
+        dataflows.push(SavedDataflow { key: key.clone(), shards: saved });
+    }
+    Ok(Checkpoint {
+        epoch: pin.epoch,
+        time: pin.time,
+        clock: pin.clock,
+        workers: shards.len() as u32,
+        end: pin.end.0,
+        replay: pin.replay.0,
+        definitions: pin.definitions.clone(),
+        changed: pin.changed.clone(),
+        blobs: blobs.names,
+        dataflows,
+    })
+}
+
+/// The blobs of a checkpoint.
+#[derive(Default)]
+struct Blobs {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Blobs {
+    fn shard(&mut self, Shard { refused, states }: &Shard) -> Result<SavedShard> {
+        let state = |(name, batches): &(_, Vec<Batch<Epoch>>)| {
+            let alluvium_dataflow::states::StateName { id, fingerprint, operator, number } = name;
+            Ok(SavedState {
+                id: id.clone(),
+                fingerprint: fingerprint.clone(),
+                operator: operator.clone(),
+                number: *number,
+                batches: batches.iter().map(|batch| self.batch(batch)).collect::<Result<_>>()?,
+            })
+        };
+        let states = states.iter().map(state).collect::<Result<_>>()?;
+        Ok(SavedShard { refused: *refused, states })
+    }
+
+    fn batch(&mut self, batch: &Batch<Epoch>) -> Result<SavedBatch> {
+        let Some(BlobRange { blob, range }) = batch.stored() else {
+            return Err(failed(&"a batch is in no blob"));
+        };
+        let blob = match self.numbers.get(blob.name()) {
+            Some(number) => *number,
+            None => {
+                let number = self.names.len() as u32;
+                self.names.push(blob.name().to_owned());
+                self.numbers.insert(blob.name().to_owned(), number);
+                number
+            }
+        };
+        Ok(SavedBatch {
+            blob,
+            range: (range.start, range.end),
+            upper: batch.description().upper().first().copied(),
+            since: batch.description().since().first().copied(),
+        })
+    }
+}

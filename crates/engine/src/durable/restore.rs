@@ -1,0 +1,176 @@
+//! Reading a checkpoint.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
+use std::sync::Arc;
+
+use alluvium_dataflow::states::StateName;
+use alluvium_storage::{Blob, BlobSlice, ClaimedStorage, Manifests, Storage, TemporaryBlob};
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Batch, BlobRange, Epoch};
+use timely::progress::Antichain;
+
+use super::checkpoint::{Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedShard};
+use super::checkpointer::{Last, RETAINED};
+use crate::clock::Moment;
+use crate::error::{Error, Result};
+use crate::worker::Shard;
+
+/// What an engine starts with.
+pub(crate) struct Restored {
+    /// The checkpoint, without its dataflows.
+    pub(crate) checkpoint: Checkpoint,
+    /// For each dataflow the fingerprint of its plan, and what each worker keeps.
+    pub(crate) dataflows: HashMap<DataflowName, (String, Vec<Shard>)>,
+}
+
+impl Restored {
+    /// The epoch that an engine with so many workers starts after, and its time. With as many as before that is the epoch
+    /// of the checkpoint. Else it is one or two before: the clock and then the rows of all tables enter again.
+    pub(crate) fn start(&self, workers: usize, now: Moment) -> (Epoch, Moment) {
+        let Checkpoint { epoch, time, clock, .. } = &self.checkpoint;
+        let again = match self.is_for(workers) {
+            true => 0,
+            false => (u64::from(clock.is_some()) + 1).min(*epoch),
+        };
+        (epoch - again, time.unwrap_or(now))
+    }
+
+    /// Whether the state is dealt out to so many workers.
+    pub(crate) fn is_for(&self, workers: usize) -> bool {
+        self.checkpoint.workers as usize == workers
+    }
+
+    /// Fails if a table has passed rows on that nobody has any more: then views cannot be computed again.
+    pub(crate) fn check_rows(&self) -> Result<()> {
+        let has_rows = |name: &&String| {
+            let dataflow = self.dataflows.get(&DataflowName::Relation((*name).clone()));
+            dataflow.is_none_or(|(_, shards)| shards.iter().any(|shard| !shard.states.is_empty()))
+        };
+        match self.checkpoint.changed.iter().find(|name| !has_rows(name)) {
+            None => Ok(()),
+            Some(table) => {
+                let workers = self.checkpoint.workers;
+                let message = format!(
+                    "the state is of {workers} workers, and cannot be dealt out to another number of them, because the \
+                     rows of \"{table}\" are not kept: open it with {workers} workers"
+                );
+                Err(Error::Start { message })
+            }
+        }
+    }
+
+    /// Takes the batches of a relation, of all workers.
+    pub(crate) fn batches(&mut self, relation: &str) -> Vec<Batch<Epoch>> {
+        let dataflow = self.dataflows.remove(&DataflowName::Relation(relation.to_owned()));
+        let shards = dataflow.into_iter().flat_map(|(_, shards)| shards);
+        shards.flat_map(|shard| shard.states).flat_map(|(_, batches)| batches).collect()
+    }
+
+    /// What each worker keeps of a dataflow, unless it was another one.
+    pub(crate) fn take(&mut self, key: &DataflowKey) -> Option<Vec<Shard>> {
+        let (fingerprint, _) = self.dataflows.get(&key.name)?;
+        if *fingerprint != key.fingerprint {
+            return None;
+        }
+        self.dataflows.remove(&key.name).map(|(_, shards)| shards)
+    }
+}
+
+/// Claims the blobs of all checkpoints that are kept, and reads the last one, if there is one. Deletes all other blobs.
+pub(crate) fn restore(
+    manifests: &dyn Manifests,
+    blobs: &Arc<ClaimedStorage>,
+    context: &StateContext,
+) -> Result<(Option<Restored>, Last)> {
+    let mut last = Last { number: 0, end: 0, replays: Default::default(), blobs: HashSet::new() };
+    let mut current = None;
+    // One that was to be deleted when the last engine ended may have lost blobs.
+    manifests.retain(RETAINED).map_err(|error| failed(&error))?;
+    for number in manifests.list().map_err(|error| failed(&error))? {
+        let bytes = manifests.read(number).map_err(|error| failed(&error))?;
+        let checkpoint = Checkpoint::decode(&bytes, number)?;
+        blobs.claim(number, checkpoint.blobs.iter().cloned());
+        last.replays.insert(number, checkpoint.replay);
+        current = Some((number, checkpoint));
+    }
+    let restored = match current {
+        None => None,
+        Some((number, mut checkpoint)) => {
+            (last.number, last.end) = (number, checkpoint.end);
+            last.blobs = checkpoint.blobs.iter().cloned().collect();
+            let opened = Opened::open(&checkpoint.blobs, blobs, context)?;
+            let mut dataflows = HashMap::new();
+            for dataflow in std::mem::take(&mut checkpoint.dataflows) {
+                let DataflowKey { name, fingerprint } = dataflow.key;
+                let shards = dataflow.shards.into_iter().map(|shard| opened.shard(shard));
+                let shards = shards.collect::<Result<Vec<_>>>()?;
+                dataflows.insert(name, (fingerprint, shards));
+            }
+            Some(Restored { checkpoint, dataflows })
+        }
+    };
+    blobs.sweep().map_err(|error| failed(&error))?;
+    Ok((restored, last))
+}
+
+/// The blobs of a checkpoint.
+struct Opened<'a> {
+    blobs: Vec<(Arc<dyn Blob>, TemporaryBlob)>,
+    context: &'a StateContext,
+}
+
+impl<'a> Opened<'a> {
+    fn open(
+        names: &[String],
+        storage: &Arc<ClaimedStorage>,
+        context: &'a StateContext,
+    ) -> Result<Self> {
+        let open = |name: &String| {
+            let blob = storage.open(name).map_err(|error| failed(&error))?;
+            let owner: Arc<dyn Storage> = storage.clone();
+            Ok((blob.clone(), TemporaryBlob::new(owner, blob)))
+        };
+        Ok(Self { blobs: names.iter().map(open).collect::<Result<_>>()?, context })
+    }
+
+    fn shard(&self, SavedShard { refused, states }: SavedShard) -> Result<Shard> {
+        let mut read = Vec::with_capacity(states.len());
+        for state in states {
+            let name = StateName {
+                id: state.id,
+                fingerprint: state.fingerprint,
+                operator: state.operator,
+                number: state.number,
+            };
+            let batches = state.batches.iter().map(|batch| self.batch(batch));
+            read.push((name, batches.collect::<Result<_>>()?));
+        }
+        Ok(Shard { refused, states: read })
+    }
+
+    fn batch(&self, saved: &SavedBatch) -> Result<Batch<Epoch>> {
+        let Some((blob, owner)) = self.blobs.get(saved.blob as usize) else {
+            return Err(failed(&"a batch is in a blob that the checkpoint does not name"));
+        };
+        let range = saved.range.0..saved.range.1;
+        let file: Arc<dyn Blob> = match range == (0..blob.len()) {
+            true => blob.clone(),
+            false => {
+                let slice = BlobSlice::new(blob.clone(), range.clone());
+                Arc::new(slice.map_err(|error| failed(&error))?)
+            }
+        };
+        let owner = BlobRange { blob: owner.clone(), range };
+        let batch = Batch::open_owned(file, owner, self.context.budget());
+        let batch: Batch<Epoch> = batch.map_err(|error| failed(&error))?;
+        let frontier = |epoch: Option<Epoch>| -> Antichain<Epoch> { epoch.into_iter().collect() };
+        let lower = batch.description().lower().clone();
+        let (upper, since) = (frontier(saved.upper), frontier(saved.since));
+        Ok(batch.spanning(lower, upper, since))
+    }
+}
+
+fn failed(error: &dyn Display) -> Error {
+    Error::Start { message: format!("the last checkpoint cannot be read: {error}") }
+}

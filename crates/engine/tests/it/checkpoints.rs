@@ -1,0 +1,382 @@
+//! Checkpoints, and going on after them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use alluvium::{Builder, Engine, Error, Result};
+use alluvium_storage::{
+    ClaimedStorage, Disk, DiskStorage, FileJournal, FileJournalOptions, FileManifests,
+    SimulatedDisk,
+};
+
+use crate::support::query;
+
+/// Relations of every kind, and operators of every kind.
+const DEFINITIONS: &str = "
+    CREATE TABLE accounts (id BIGINT PRIMARY KEY, name VARCHAR, balance BIGINT);
+    CREATE TABLE notes (account BIGINT, note VARCHAR, at TIMESTAMP DEFAULT NOW());
+    CREATE TABLE ticks (n BIGINT) WITH ('materialized' = 'false');
+    CREATE LOCAL VIEW rich AS SELECT id, name FROM accounts WHERE balance > 10;
+    CREATE MATERIALIZED VIEW totals AS SELECT COUNT(*) AS accounts, SUM(balance) AS balance FROM accounts;
+    CREATE MATERIALIZED VIEW noted AS
+        SELECT name, COUNT(*) AS notes, MAX(note) AS last FROM notes JOIN rich ON account = id GROUP BY name;
+    CREATE MATERIALIZED VIEW ticked AS SELECT COUNT(*) AS ticks, SUM(n) AS sum FROM ticks;
+    CREATE MATERIALIZED VIEW recent AS SELECT note FROM notes WHERE at > NOW() - INTERVAL '1' HOUR;
+    CREATE MATERIALIZED VIEW silent AS
+        SELECT name, note FROM accounts LEFT JOIN notes ON account = id WHERE note IS NULL OR note > 'b';
+    CREATE MATERIALIZED VIEW names AS
+        SELECT DISTINCT name FROM accounts UNION ALL SELECT 'constant' UNION ALL SELECT note FROM notes;
+    CREATE MATERIALIZED VIEW without AS
+        SELECT id FROM accounts EXCEPT SELECT account FROM notes;
+    CREATE MATERIALIZED VIEW first AS
+        SELECT * FROM (SELECT account, note, ROW_NUMBER() OVER (PARTITION BY account ORDER BY note DESC) AS n
+                       FROM notes) WHERE n <= 2;
+    CREATE MATERIALIZED VIEW running AS
+        SELECT account, note, COUNT(*) OVER (PARTITION BY account ORDER BY note) AS n FROM notes;
+    CREATE MATERIALIZED VIEW texts AS
+        SELECT account, STRING_AGG(note, ',' ORDER BY note) AS notes, COUNT(DISTINCT note) AS n FROM notes GROUP BY account;
+    CREATE MATERIALIZED VIEW failing AS SELECT id, 10 / (balance - 5) AS x FROM accounts;
+    CREATE MATERIALIZED VIEW cross_all AS SELECT a.id AS a, b.id AS b FROM accounts a, accounts b WHERE a.id < b.id;
+    CREATE MATERIALIZED VIEW numbers AS
+        SELECT COUNT(*) AS n FROM accounts, UNNEST(range(0, 3)) AS r(v) WHERE v < id;
+";
+
+const RELATIONS: &[&str] = &[
+    "accounts",
+    "notes",
+    "totals",
+    "noted",
+    "ticked",
+    "recent",
+    "silent",
+    "names",
+    "without",
+    "first",
+    "running",
+    "texts",
+    "failing",
+    "cross_all",
+    "numbers",
+    "alluvium.errors",
+];
+
+/// All of it as text.
+fn shown(engine: &Engine) -> Vec<String> {
+    let all = RELATIONS.iter().map(|name| {
+        let columns = if *name == "alluvium.errors" { "view, row, message" } else { "*" };
+        query(engine, &format!("SELECT {columns} FROM {name}"))
+    });
+    all.zip(RELATIONS).flat_map(|(rows, name)| [vec![format!("- {name}")], rows].concat()).collect()
+}
+
+fn open(directory: &Path, workers: usize) -> Result<Engine> {
+    opened(directory, workers, &Minutes::default())
+}
+
+/// A clock that stands until it is set.
+type Minutes = Arc<AtomicU64>;
+
+fn opened(directory: &Path, workers: usize, clock: &Minutes) -> Result<Engine> {
+    let state = format!("file:{}", directory.display());
+    with(clock).workers(workers).state(state).open()
+}
+
+fn with(clock: &Minutes) -> Builder {
+    let clock = clock.clone();
+    let now = move || UNIX_EPOCH + Duration::from_secs(60 * clock.load(Ordering::Relaxed));
+    Engine::builder().clock(now)
+}
+
+/// A few changes of everything, different in each round.
+fn change(engine: &Engine, round: i64) {
+    let mut session = engine.session();
+    session
+        .execute(&format!(
+            "BEGIN;
+             INSERT INTO accounts VALUES ({round}, 'name{}', {}), ({}, 'both', 5);
+             INSERT INTO notes (account, note) VALUES ({round}, 'a{round}'), ({round}, 'b'), ({}, 'c');
+             DELETE FROM notes WHERE note = 'a{}';
+             DELETE FROM accounts WHERE id = {};
+             INSERT INTO ticks VALUES ({round}), (1);
+             COMMIT",
+            round % 3,
+            round * 3,
+            round + 100,
+            round / 2,
+            round - 2,
+            round - 3,
+        ))
+        .unwrap();
+}
+
+/// The names of the files in a folder of a state directory.
+fn files(directory: &Path, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory.join(folder)).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn everything_goes_on_after_a_checkpoint() {
+    for workers in [1, 3] {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path();
+        let clock = Minutes::default();
+        let judge = with(&clock).workers(1).open_in_memory().unwrap();
+        judge.execute(DEFINITIONS).unwrap();
+        let mut engine = opened(state, workers, &clock).unwrap();
+        engine.execute(DEFINITIONS).unwrap();
+        for round in 0..12 {
+            clock.store(round as u64 * 17, Ordering::Relaxed);
+            change(&engine, round);
+            change(&judge, round);
+            if round % 3 == 1 {
+                engine.execute("CHECKPOINT").unwrap();
+            }
+            if round % 4 != 3 {
+                continue;
+            }
+            let epoch = engine.progress().committed;
+            assert_eq!(shown(&engine), shown(&judge), "round {round}");
+            drop(engine);
+            engine = opened(state, workers, &clock).unwrap();
+            assert_eq!(engine.progress().committed, epoch);
+            assert_eq!(shown(&engine), shown(&judge), "round {round}, again");
+        }
+        assert_eq!(shown(&engine), shown(&judge));
+    }
+}
+
+#[test]
+fn another_number_of_workers_computes_the_views_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path();
+    let clock = Minutes::default();
+    let definitions: String =
+        DEFINITIONS.split_inclusive(';').filter(|part| !part.contains("tick")).collect();
+    let relations = || RELATIONS.iter().filter(|name| **name != "ticked");
+    let shown = |engine: &Engine| -> Vec<Vec<String>> {
+        let columns = |name: &str| match name {
+            "alluvium.errors" => "view, row, message",
+            _ => "*",
+        };
+        let rows = |name: &&str| query(engine, &format!("SELECT {} FROM {name}", columns(name)));
+        relations().map(rows).collect()
+    };
+    let mut engine = opened(state, 2, &clock).unwrap();
+    engine.execute("CHECKPOINT").unwrap();
+    for (number, workers) in [3, 1, 1, 2].into_iter().enumerate() {
+        let round = number as i64;
+        clock.store(number as u64 * 17, Ordering::Relaxed);
+        if number == 1 {
+            engine.execute(&definitions).unwrap();
+        }
+        if number > 1 {
+            let insert = format!(
+                "INSERT INTO accounts VALUES ({round}, 'a', 5), (7, 'b', {round}); DELETE FROM notes WHERE account = 1;
+                 INSERT INTO notes (account, note) VALUES ({round}, 'n'), (1, 'm'), (1, 'm')"
+            );
+            engine.execute(&insert).unwrap();
+        }
+        engine.execute("CHECKPOINT").unwrap();
+        if number > 2 {
+            engine.execute("INSERT INTO accounts VALUES (50, 'later', 50)").unwrap();
+        }
+        let epoch = engine.progress().committed;
+        let before = if number > 0 { shown(&engine) } else { Vec::new() };
+        drop(engine);
+        engine = opened(state, workers, &clock).unwrap();
+        assert_eq!(engine.progress().committed, epoch);
+        if number > 0 {
+            assert_eq!(shown(&engine), before, "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_kept_need_the_same_number_of_workers() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path(), 2).unwrap();
+    engine
+        .execute(
+            "CREATE TABLE ticks (n INT) WITH ('materialized' = 'false');
+             CREATE MATERIALIZED VIEW ticked AS SELECT SUM(n) AS n FROM ticks;
+             CHECKPOINT",
+        )
+        .unwrap();
+    drop(engine);
+    let engine = open(directory.path(), 1).unwrap();
+    engine.execute("INSERT INTO ticks VALUES (1), (2); CHECKPOINT").unwrap();
+    drop(engine);
+    let error = open(directory.path(), 3).err().unwrap().to_string();
+    assert!(error.contains("open it with 1 workers") && error.contains("\"ticks\""), "{error}");
+    assert_eq!(query(&open(directory.path(), 1).unwrap(), "SELECT n FROM ticked"), ["3"]);
+}
+
+#[test]
+fn a_checkpoint_without_changes_is_none_and_memory_has_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path(), 1).unwrap();
+    engine.execute("CREATE TABLE t (n INT); INSERT INTO t VALUES (1); CHECKPOINT").unwrap();
+    let before = files(directory.path(), "manifests");
+    engine.execute("CHECKPOINT; CHECKPOINT").unwrap();
+    assert_eq!(files(directory.path(), "manifests"), before);
+    engine
+        .execute("INSERT INTO t VALUES (2); CHECKPOINT; INSERT INTO t VALUES (3); CHECKPOINT")
+        .unwrap();
+    // Two manifests and the file that says which is current.
+    assert_eq!(files(directory.path(), "manifests").len(), 3);
+    Engine::builder().workers(1).open_in_memory().unwrap().execute("CHECKPOINT").unwrap();
+}
+
+#[test]
+fn the_journal_and_old_files_go_when_checkpoints_come() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path();
+    let engine = open(state, 2).unwrap();
+    engine.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR)").unwrap();
+    let mut most = 0;
+    for round in 0..40 {
+        engine
+            .execute(&format!(
+                "INSERT INTO t SELECT v % 1000, repeat('x', 300) || '{round}' FROM UNNEST(range(0, 3000)) AS r(v);
+                 CHECKPOINT"
+            ))
+            .unwrap();
+        let bytes = |folder: &str| -> u64 {
+            let size =
+                |name: &String| fs::metadata(state.join(folder).join(name)).map_or(0, |m| m.len());
+            files(state, folder).iter().map(size).sum()
+        };
+        most = most.max(bytes("blobs"));
+    }
+    // A thousand rows of 300 bytes, a few times.
+    assert!(most < 8 << 20, "{most} bytes");
+    drop(engine);
+    let engine = open(state, 2).unwrap();
+    assert_eq!(query(&engine, "SELECT COUNT(*), MIN(RIGHT(v, 2)) FROM t"), ["1000 39"]);
+}
+
+#[test]
+fn a_missing_or_damaged_file_of_a_checkpoint_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path();
+    let engine = open(state, 1).unwrap();
+    engine.execute("CREATE TABLE t (id BIGINT, v VARCHAR)").unwrap();
+    engine
+        .execute("INSERT INTO t SELECT v, 'v' FROM UNNEST(range(0, 3000)) AS r(v); CHECKPOINT")
+        .unwrap();
+    drop(engine);
+    let blobs = files(state, "blobs");
+    let path = state.join("blobs").join(&blobs[0]);
+    let bytes = fs::read(&path).unwrap();
+    let refused = || match open(state, 1) {
+        Err(Error::Start { message }) => message,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it has started"),
+    };
+    fs::remove_file(&path).unwrap();
+    assert!(refused().contains(&blobs[0]), "{}", refused());
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(refused().contains(&blobs[0]), "{}", refused());
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(query(&open(state, 1).unwrap(), "SELECT COUNT(*) FROM t"), ["3000"]);
+}
+
+const BANK: &str = "
+    CREATE TABLE a (id BIGINT PRIMARY KEY, money BIGINT);
+    CREATE TABLE b (id BIGINT PRIMARY KEY, money BIGINT);
+    CREATE TABLE moves (n BIGINT) WITH ('materialized' = 'false');
+    CREATE MATERIALIZED VIEW total AS SELECT SUM(money) AS s FROM
+        (SELECT money FROM a UNION ALL SELECT money FROM b);
+    CREATE MATERIALIZED VIEW moved AS SELECT COUNT(*) AS n FROM moves;
+    BEGIN; INSERT INTO a VALUES (1, 100); INSERT INTO b VALUES (1, 0); COMMIT
+";
+
+/// Moves money, and takes checkpoints in between, until a call fails. How many moves were acknowledged.
+fn bank(engine: &Engine, moves: i64) -> i64 {
+    let mut acknowledged = 0;
+    for number in 1..=moves {
+        let moved = engine.session().execute(
+            "BEGIN; UPDATE a SET money = money - 1; UPDATE b SET money = money + 1; INSERT INTO moves VALUES (1); COMMIT",
+        );
+        match moved {
+            Ok(_) => acknowledged = number,
+            Err(_) => return acknowledged,
+        }
+        if number % 2 == 0 && engine.execute("CHECKPOINT").is_err() {
+            return acknowledged;
+        }
+    }
+    acknowledged
+}
+
+/// An engine with everything on one disk.
+fn on(disk: &SimulatedDisk) -> Result<Engine> {
+    let failed = |error: alluvium_storage::Error| Error::data(error.to_string());
+    let options = FileJournalOptions { segment_size: 4096, write_ahead: 1024, queue_size: 512 };
+    let journal = FileJournal::open_with(Arc::new(disk.clone()), options).map_err(failed)?;
+    let manifests = FileManifests::open_on(Arc::new(disk.clone())).map_err(failed)?;
+    let blobs = DiskStorage::open(Arc::new(disk.clone())).map_err(failed)?;
+    let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
+    Engine::builder()
+        .workers(1)
+        .memory(1)
+        .checkpoints(Duration::MAX, u64::MAX)
+        .store(Arc::new(journal), Arc::new(manifests), Arc::new(blobs))
+        .open()
+}
+
+/// The names of all blobs on a disk.
+fn blobs(disk: &SimulatedDisk) -> Vec<String> {
+    let mut names = disk.list().unwrap();
+    names.retain(|name| name.ends_with(".alluvium"));
+    names
+}
+
+#[test]
+fn after_a_crash_or_failure_at_any_call_checkpoints_and_the_journal_fit_together() {
+    const MOVES: i64 = 7;
+    let disk = SimulatedDisk::new(0);
+    let engine = on(&disk).unwrap();
+    engine.execute(BANK).unwrap();
+    let first = disk.calls();
+    assert_eq!(bank(&engine, MOVES), MOVES);
+    let calls = disk.calls() - first;
+    drop(engine);
+    assert!(calls > 100, "{calls}");
+    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 13 };
+    for call in (1..=calls).step_by(step) {
+        let disk = SimulatedDisk::new(call);
+        let engine = on(&disk).unwrap();
+        engine.execute(BANK).unwrap();
+        disk.fail_from(disk.calls() + call);
+        let acknowledged = bank(&engine, MOVES);
+        drop(engine);
+        // The machine loses power as well.
+        disk.crash();
+        disk.mend();
+        let engine = on(&disk).unwrap_or_else(|error| panic!("call {call}: {error}"));
+        let moved: i64 = query(&engine, "SELECT money FROM b")[0].parse().unwrap();
+        // One more may have reached the disk.
+        assert!((acknowledged..=acknowledged + 1).contains(&moved), "{acknowledged}: {moved}");
+        assert_eq!(query(&engine, "SELECT * FROM total"), ["100"], "call {call}");
+        assert_eq!(query(&engine, "SELECT * FROM moved"), [moved.to_string()], "call {call}");
+        assert_eq!(bank(&engine, 3), 3);
+        drop(engine);
+        disk.crash();
+        let engine = on(&disk).unwrap();
+        assert_eq!(query(&engine, "SELECT money FROM b"), [(moved + 3).to_string()]);
+        assert_eq!(query(&engine, "SELECT n FROM moved"), [(moved + 3).to_string()]);
+        engine.execute("CHECKPOINT; INSERT INTO b VALUES (2, 0); CHECKPOINT").unwrap();
+        drop(engine);
+        // No file is left that nothing names.
+        let left = blobs(&disk);
+        drop(on(&disk).unwrap());
+        assert_eq!(blobs(&disk), left, "call {call}");
+    }
+}
