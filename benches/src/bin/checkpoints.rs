@@ -1,0 +1,125 @@
+//! Checkpoints of a large state: how long commits wait for one, how much it writes, and how soon the next engine is ready.
+//!
+//! `checkpoints DIRECTORY [MILLIONS OF ROWS]`: a table of so many rows of some 100 bytes, by default 10, with an aggregate
+//! over it, in a new state directory. One thread commits a row at a time throughout.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use alluvium::{Engine, Error, Result};
+
+const DEFINITIONS: &str = "
+    CREATE TABLE events (id BIGINT PRIMARY KEY, account BIGINT, note VARCHAR);
+    CREATE MATERIALIZED VIEW accounts AS
+        SELECT account, COUNT(*) AS events, MAX(id) AS last FROM events GROUP BY account";
+
+fn open(directory: &Path) -> Result<Engine> {
+    let state = format!("file:{}", directory.display());
+    // Only the checkpoints that are asked for.
+    Engine::builder().workers(2).state(state).checkpoints(Duration::MAX, u64::MAX).open()
+}
+
+/// The files in a folder, with their sizes.
+fn files(folder: &Path) -> BTreeMap<OsString, u64> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name(), entry.metadata().ok()?.len()))).collect()
+}
+
+/// Commits a row at a time while `act` runs. Returns how long that took, and the times of the commits, sorted.
+fn beside(
+    engine: &Engine,
+    first: i64,
+    act: impl FnOnce() -> Result<()>,
+) -> Result<(Duration, Vec<Duration>)> {
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let commits = scope.spawn(|| -> Result<Vec<Duration>> {
+            let mut times = Vec::new();
+            for number in first.. {
+                if is_done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let start = Instant::now();
+                engine.execute(&format!("INSERT INTO events VALUES ({number}, 1, 'beside')"))?;
+                times.push(start.elapsed());
+            }
+            times.sort_unstable();
+            Ok(times)
+        });
+        let start = Instant::now();
+        let acted = act();
+        let took = start.elapsed();
+        is_done.store(true, Ordering::Relaxed);
+        let times = commits.join().map_err(|_| Error::data("the committing thread panicked"))??;
+        acted.map(|()| (took, times))
+    })
+}
+
+fn show(what: &str, took: Duration, times: &[Duration], written: u64) {
+    let at = |share: f64| {
+        let place = (times.len() as f64 * share) as usize;
+        times.get(place.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+    };
+    println!(
+        "{what}: {took:.2?}, {:.1} MiB written; {} commits beside it, median {:.2?}, 99 % {:.2?}, longest {:.2?}",
+        written as f64 / f64::from(1 << 20),
+        times.len(),
+        at(0.5),
+        at(0.99),
+        at(1.0),
+    );
+}
+
+fn main() -> Result<()> {
+    let mut arguments = env::args().skip(1);
+    let Some(directory) = arguments.next().map(PathBuf::from) else {
+        return Err(Error::data("usage: checkpoints DIRECTORY [MILLIONS OF ROWS]"));
+    };
+    let millions: i64 = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(10);
+    let rows = millions * 1_000_000;
+    let blobs = directory.join("blobs");
+    let engine = open(&directory)?;
+    engine.execute(DEFINITIONS)?;
+    for start in (0..rows).step_by(500_000) {
+        let end = (start + 500_000).min(rows);
+        engine.execute(&format!(
+            "INSERT INTO events SELECT n, n % 100000, repeat('x', 60) || n
+             FROM (SELECT UNNEST(range({start}, {end})) AS n)"
+        ))?;
+    }
+    engine.query("SELECT COUNT(*) FROM accounts")?;
+    println!("{rows} rows, {} MiB of state", engine.state().bytes >> 20);
+
+    let idle = || {
+        thread::sleep(Duration::from_secs(3));
+        Ok(())
+    };
+    let (took, times) = beside(&engine, rows, idle)?;
+    show("no checkpoint", took, &times, 0);
+    let mut next = rows + times.len() as i64;
+    for name in ["first checkpoint", "second checkpoint", "third checkpoint"] {
+        let before = files(&blobs);
+        let (took, times) = beside(&engine, next, || engine.checkpoint())?;
+        next += times.len() as i64;
+        let new = files(&blobs).into_iter().filter(|(name, _)| !before.contains_key(name));
+        show(name, took, &times, new.map(|(_, bytes)| bytes).sum());
+    }
+    drop(engine);
+
+    let start = Instant::now();
+    let engine = open(&directory)?;
+    let opened = start.elapsed();
+    let count = engine.query("SELECT events FROM accounts WHERE account = 1")?;
+    let queried = start.elapsed();
+    engine.execute(&format!("INSERT INTO events VALUES ({next}, 1, 'after')"))?;
+    let committed = start.elapsed();
+    println!(
+        "opened again after {opened:.2?}, first query ({} row) after {queried:.2?}, first commit after {committed:.2?}",
+        count.iter().map(|rows| rows.num_rows()).sum::<usize>(),
+    );
+    Ok(())
+}
