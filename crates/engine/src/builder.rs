@@ -237,10 +237,9 @@ impl Builder {
         definitions.attach(journal);
         let checkpointer = definitions.checkpointer(manifests, blobs, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
-        // Both are set once.
+        // This and the directory are set once.
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
         if let Some(directory) = directory {
-            // It is set once.
             let _ = engine.instance.directory.set(directory);
         }
         Ok(engine)

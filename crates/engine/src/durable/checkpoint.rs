@@ -1,12 +1,10 @@
 //! What a checkpoint has: the contents of a manifest.
 
-use std::fmt::Display;
-
 use alluvium_sql::plan::Fingerprint;
-use rkyv::rancor;
 use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
+use super::archive;
 use super::record::Record;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -115,27 +113,15 @@ pub(crate) struct SavedBatch {
 impl Checkpoint {
     /// Its bytes.
     pub(crate) fn encode(&self) -> Result<AlignedVec> {
-        let mut bytes = rkyv::to_bytes::<rancor::Error>(self)
-            .map_err(|error| Error::data(format!("a checkpoint cannot be written: {error}")))?;
-        bytes.push(VERSION);
-        Ok(bytes)
+        archive::encode(self, VERSION)
+            .map_err(|error| Error::data(format!("a checkpoint cannot be written: {error}")))
     }
 
     /// Reads the checkpoint in the manifest of this number.
     pub(crate) fn decode(bytes: &[u8], manifest: u64) -> Result<Self> {
-        let failed = |what: &dyn Display| Error::Start {
+        archive::decode(bytes, VERSION).map_err(|what| Error::Start {
             message: format!("the checkpoint in manifest {manifest} cannot be read: {what}"),
-        };
-        let Some((version, archive)) = bytes.split_last() else {
-            return Err(failed(&"it is empty"));
-        };
-        if *version != VERSION {
-            let what = format!("it is of version {version}, and this program reads {VERSION}");
-            return Err(failed(&what));
-        }
-        let mut aligned: AlignedVec = AlignedVec::with_capacity(archive.len());
-        aligned.extend_from_slice(archive);
-        rkyv::from_bytes::<Self, rancor::Error>(&aligned).map_err(|error| failed(&error))
+        })
     }
 }
 

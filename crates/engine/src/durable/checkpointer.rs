@@ -89,19 +89,17 @@ impl Checkpointer {
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
         let (pin, shards) = self.pin()?;
-        if last.number > 0 && pin.end.0 == last.end {
+        if last.number > 0 && pin.checkpoint.end == last.end {
             return Ok(());
         }
         self.sequencer.durable().forget_recorded();
         for shards in &shards {
             self.copy(shards.values())?;
         }
-        let checkpoint = checkpoint(&pin, &shards)?;
+        let checkpoint = checkpoint(pin, &shards)?;
         let bytes = checkpoint.encode()?;
         // A manifest must not name a position that the journal may lose.
-        if let Some(record) = pin.end.0.checked_sub(1) {
-            self.sequencer.durable().sync(Some(Position(record)))?;
-        }
+        self.sequencer.durable().sync_all()?;
         let number = last.number + 1;
         self.blobs.claim(number, checkpoint.blobs.iter().cloned());
         match self.publish(number, &bytes, &checkpoint.blobs, &last) {
@@ -203,31 +201,20 @@ fn failed(error: &dyn Display) -> Error {
 }
 
 /// The checkpoint of what the workers keep, all of which is in blobs.
-fn checkpoint(pin: &Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkpoint> {
+fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkpoint> {
     let mut blobs = Blobs::default();
     let mut dataflows = Vec::with_capacity(pin.keys.len());
-    for (id, key) in &pin.keys {
+    for (id, key) in pin.keys {
         let mut saved = Vec::with_capacity(shards.len());
         for shard in shards {
-            let Some(shard) = shard.get(id) else {
+            let Some(shard) = shard.get(&id) else {
                 return Err(failed(&format_args!("{:?} is not there", key.name)));
             };
             saved.push(blobs.shard(shard)?);
         }
-        dataflows.push(SavedDataflow { key: key.clone(), shards: saved });
+        dataflows.push(SavedDataflow { key, shards: saved });
     }
-    Ok(Checkpoint {
-        epoch: pin.epoch,
-        time: pin.time,
-        clock: pin.clock,
-        workers: shards.len() as u32,
-        end: pin.end.0,
-        replay: pin.replay.0,
-        definitions: pin.definitions.clone(),
-        changed: pin.changed.clone(),
-        blobs: blobs.names,
-        dataflows,
-    })
+    Ok(Checkpoint { blobs: blobs.names, dataflows, ..pin.checkpoint })
 }
 
 /// The blobs of a checkpoint.

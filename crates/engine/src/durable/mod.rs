@@ -14,6 +14,7 @@
 //! - [`record`]: what the journal holds;
 //! - [`directory`]: the state directory, and who may use it.
 
+mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
 pub(crate) mod directory;

@@ -1,16 +1,15 @@
 //! Records of the journal.
 
-use std::fmt::Display;
 use std::path::Path;
 
 use alluvium_storage::Position;
 use arrow::datatypes::Schema;
 use arrow::ipc::writer::StreamWriter;
 use datafusion::sql::sqlparser::ast;
-use rkyv::rancor;
 use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
+use super::archive;
 use crate::catalog::RelationKind;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -122,29 +121,16 @@ impl Record {
 
     /// Its bytes.
     pub(crate) fn encode(&self) -> Result<AlignedVec> {
-        let mut bytes = rkyv::to_bytes::<rancor::Error>(self).map_err(|error| {
+        archive::encode(self, VERSION).map_err(|error| {
             Error::data(format!("a record of the journal cannot be written: {error}"))
-        })?;
-        bytes.push(VERSION);
-        Ok(bytes)
+        })
     }
 
     /// Reads the record at a position of the journal.
     pub(crate) fn decode(bytes: &[u8], position: Position) -> Result<Self> {
-        let failed = |what: &dyn Display| Error::Start {
+        archive::decode(bytes, VERSION).map_err(|what| Error::Start {
             message: format!("record {position} of the journal cannot be read: {what}"),
-        };
-        let Some((version, archive)) = bytes.split_last() else {
-            return Err(failed(&"it is empty"));
-        };
-        if *version != VERSION {
-            let what = format!("it is of version {version}, and this program reads {VERSION}");
-            return Err(failed(&what));
-        }
-        // A record lies anywhere in its segment.
-        let mut aligned: AlignedVec = AlignedVec::with_capacity(archive.len());
-        aligned.extend_from_slice(archive);
-        rkyv::from_bytes::<Self, rancor::Error>(&aligned).map_err(|error| failed(&error))
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::clock::Moment;
 use crate::durable::Durable;
-use crate::durable::checkpoint::{DataflowKey, DataflowName};
+use crate::durable::checkpoint::{Checkpoint, DataflowKey, DataflowName};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::restore::Restored;
 use crate::error::{Error, Result};
@@ -50,20 +50,8 @@ pub(crate) struct Sequencer {
 
 /// Everything that is there after an epoch.
 pub(crate) struct Pin {
-    /// The epoch.
-    pub(crate) epoch: Epoch,
-    /// Its time; `None` before the first.
-    pub(crate) time: Option<Moment>,
-    /// The time that the relation of the clock has, if there is one.
-    pub(crate) clock: Option<Moment>,
-    /// The first record of the journal that is of later.
-    pub(crate) end: Position,
-    /// The first one that matters later: parts of the next epoch may come before `end`.
-    pub(crate) replay: Position,
-    /// The definitions of all relations, in order.
-    pub(crate) definitions: Vec<(String, Record)>,
-    /// The tables that have been changed.
-    pub(crate) changed: Vec<String>,
+    /// The checkpoint of that, without its dataflows.
+    pub(crate) checkpoint: Checkpoint,
     /// The dataflows, apart from those of subscriptions.
     pub(crate) keys: BTreeMap<DataflowId, DataflowKey>,
     /// Gets what each worker keeps.
@@ -215,17 +203,19 @@ impl Sequencer {
             DataflowName::Relation(name) => Some(name.clone()),
             DataflowName::Index(_) => None,
         };
-        Ok(Pin {
+        let checkpoint = Checkpoint {
             epoch: self.last(),
             time: state.time,
             clock: state.clock.as_ref().map(|clock| clock.time),
-            end,
-            replay: parts.unwrap_or(end).min(end),
+            workers: self.workers() as u32,
+            end: end.0,
+            replay: parts.unwrap_or(end).min(end).0,
             definitions: state.definitions.clone(),
             changed: state.changed.iter().filter_map(name).collect(),
-            keys: state.keys.clone(),
-            shards,
-        })
+            blobs: Vec::new(),
+            dataflows: Vec::new(),
+        };
+        Ok(Pin { checkpoint, keys: state.keys.clone(), shards })
     }
 
     /// Goes on after a checkpoint, whose dataflows start with what they had there.

@@ -14,6 +14,7 @@ use alluvium_storage::{
     SimulatedDisk,
 };
 
+use crate::bank;
 use crate::support::query;
 
 /// Relations of every kind, and operators of every kind.
@@ -287,32 +288,12 @@ fn a_missing_or_damaged_file_of_a_checkpoint_is_named() {
     assert_eq!(query(&open(state, 1).unwrap(), "SELECT COUNT(*) FROM t"), ["3000"]);
 }
 
-const BANK: &str = "
-    CREATE TABLE a (id BIGINT PRIMARY KEY, money BIGINT);
-    CREATE TABLE b (id BIGINT PRIMARY KEY, money BIGINT);
-    CREATE TABLE moves (n BIGINT) WITH ('materialized' = 'false');
-    CREATE MATERIALIZED VIEW total AS SELECT SUM(money) AS s FROM
-        (SELECT money FROM a UNION ALL SELECT money FROM b);
-    CREATE MATERIALIZED VIEW moved AS SELECT COUNT(*) AS n FROM moves;
-    BEGIN; INSERT INTO a VALUES (1, 100); INSERT INTO b VALUES (1, 0); COMMIT
-";
-
 /// Moves money, and takes checkpoints in between, until a call fails. How many moves were acknowledged.
 fn bank(engine: &Engine, moves: i64) -> i64 {
-    let mut acknowledged = 0;
-    for number in 1..=moves {
-        let moved = engine.session().execute(
-            "BEGIN; UPDATE a SET money = money - 1; UPDATE b SET money = money + 1; INSERT INTO moves VALUES (1); COMMIT",
-        );
-        match moved {
-            Ok(_) => acknowledged = number,
-            Err(_) => return acknowledged,
-        }
-        if number % 2 == 0 && engine.execute("CHECKPOINT").is_err() {
-            return acknowledged;
-        }
-    }
-    acknowledged
+    bank::run(engine, moves, |number| match number % 2 {
+        0 => engine.execute("CHECKPOINT").map(drop),
+        _ => Ok(()),
+    })
 }
 
 /// An engine with everything on one disk.
@@ -343,7 +324,7 @@ fn after_a_crash_or_failure_at_any_call_checkpoints_and_the_journal_fit_together
     const MOVES: i64 = 7;
     let disk = SimulatedDisk::new(0);
     let engine = on(&disk).unwrap();
-    engine.execute(BANK).unwrap();
+    engine.execute(bank::DEFINITIONS).unwrap();
     let first = disk.calls();
     assert_eq!(bank(&engine, MOVES), MOVES);
     let calls = disk.calls() - first;
@@ -353,7 +334,7 @@ fn after_a_crash_or_failure_at_any_call_checkpoints_and_the_journal_fit_together
     for call in (1..=calls).step_by(step) {
         let disk = SimulatedDisk::new(call);
         let engine = on(&disk).unwrap();
-        engine.execute(BANK).unwrap();
+        engine.execute(bank::DEFINITIONS).unwrap();
         disk.fail_from(disk.calls() + call);
         let acknowledged = bank(&engine, MOVES);
         drop(engine);

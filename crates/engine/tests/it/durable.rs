@@ -12,6 +12,7 @@ use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
 };
 
+use crate::bank;
 use crate::support::{assert_poisoned, lines, query, without_hanging};
 
 /// Relations of every kind. The last view shows the time.
@@ -272,27 +273,9 @@ fn a_commit_is_visible_once_it_is_durable() {
 }
 
 /// A bank: money moves between accounts, and the sum stays.
-const BANK: &str = "
-    CREATE TABLE a (id BIGINT PRIMARY KEY, money BIGINT);
-    CREATE TABLE b (id BIGINT PRIMARY KEY, money BIGINT);
-    CREATE MATERIALIZED VIEW total AS SELECT SUM(money) AS s FROM
-        (SELECT money FROM a UNION ALL SELECT money FROM b);
-    BEGIN; INSERT INTO a VALUES (1, 100); INSERT INTO b VALUES (1, 0); COMMIT
-";
-
 /// Moves money until a call fails. How many moves were acknowledged.
 fn bank(engine: &Engine, moves: i64) -> i64 {
-    let mut acknowledged = 0;
-    for number in 1..=moves {
-        let moved = engine.session().execute(
-            "BEGIN; UPDATE a SET money = money - 1; UPDATE b SET money = money + 1; COMMIT",
-        );
-        match moved {
-            Ok(_) => acknowledged = number,
-            Err(_) => return acknowledged,
-        }
-    }
-    acknowledged
+    bank::run(engine, moves, |_| Ok(()))
 }
 
 #[test]
@@ -305,7 +288,7 @@ fn after_a_crash_or_failure_at_any_call_acknowledged_transactions_are_there_and_
     };
     let disk = SimulatedDisk::new(0);
     let engine = start(&disk);
-    engine.execute(BANK).unwrap();
+    engine.execute(bank::DEFINITIONS).unwrap();
     let first = disk.calls();
     assert_eq!(bank(&engine, MOVES), MOVES);
     let calls = disk.calls() - first;
@@ -314,7 +297,7 @@ fn after_a_crash_or_failure_at_any_call_acknowledged_transactions_are_there_and_
     for call in 1..=calls {
         let disk = SimulatedDisk::new(call);
         let engine = start(&disk);
-        engine.execute(BANK).unwrap();
+        engine.execute(bank::DEFINITIONS).unwrap();
         disk.fail_from(disk.calls() + call);
         let acknowledged = bank(&engine, MOVES);
         if acknowledged < MOVES {

@@ -1,5 +1,6 @@
 //! The engine as its users meet it.
 
+mod bank;
 mod checkpoints;
 mod copy;
 mod deep;
