@@ -73,6 +73,9 @@ pub(crate) struct RunArgs {
     /// Stops at the first refused input row or row error
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Keeps tables, views and positions in files in this folder, and goes on from there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<String>,
 }
 
 /// The format of a file with the rows of a view.

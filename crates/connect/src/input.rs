@@ -1,13 +1,13 @@
 //! Files to read: which ones a path names, one after the other, compressed or not.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
-use alluvium::{Error, MOST_COLUMNS, Portion, Result, SourceReader, SourceRequest};
+use alluvium::{Error, MOST_COLUMNS, Portion, Result, SourcePosition, SourceReader, SourceRequest};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::options::Compression;
@@ -25,6 +25,8 @@ pub const SAMPLE_BYTES: usize = 8 << 20;
 pub struct Input {
     pub bytes: Box<dyn BufRead + Send>,
     pub counter: Counter,
+    /// Whether it can be opened and read again, as a pipe cannot.
+    pub lasts: bool,
 }
 
 /// Counts bytes as they are read.
@@ -54,19 +56,48 @@ impl<R: Read> Read for Counted<R> {
 /// Opens a file to read. If nothing else is said, what begins as gzip does is decompressed, whatever the
 /// file's name.
 pub fn open(path: &Path, compression: Option<Compression>) -> io::Result<Input> {
+    open_at(path, compression, 0)
+}
+
+/// As [`open`], behind the first `offset` bytes of the text. What is compressed has to be read up to there.
+pub fn open_at(path: &Path, compression: Option<Compression>, offset: u64) -> io::Result<Input> {
     const GZIP: &[u8] = &[0x1F, 0x8B];
     let counter = Counter::default();
-    let file = Counted { input: File::open(path)?, counter: counter.clone() };
+    let file = File::open(path)?;
+    let lasts = file.metadata()?.is_file();
+    let file = Counted { input: file, counter: counter.clone() };
     let mut bytes = BufReader::with_capacity(BUFFER, file);
     let gzip = match compression {
         Some(compression) => compression == Compression::Gzip,
         None => bytes.fill_buf()?.starts_with(GZIP),
     };
     let bytes: Box<dyn BufRead + Send> = match gzip {
-        true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(bytes))),
+        true => {
+            let mut text = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(bytes));
+            let skipped = io::copy(&mut (&mut text).take(offset), &mut io::sink())?;
+            check_length(skipped, offset)?;
+            Box::new(text)
+        }
+        false if offset > 0 => {
+            let Counted { mut input, counter } = bytes.into_inner();
+            check_length(input.metadata()?.len(), offset)?;
+            input.seek(SeekFrom::Start(offset))?;
+            counter.take();
+            Box::new(BufReader::with_capacity(BUFFER, Counted { input, counter }))
+        }
         false => Box::new(bytes),
     };
-    Ok(Input { bytes, counter })
+    Ok(Input { bytes, counter, lasts })
+}
+
+/// Fails if a file is not as long as what was read of it before.
+pub fn check_length(length: u64, read: u64) -> io::Result<()> {
+    match length < read {
+        true => Err(io::Error::other(format!(
+            "it is shorter than what was read of it before ({length} of {read})"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// The files that a path names, in alphabetical order: several if it is a pattern of `*`, `?`, `[…]` and `**`.
@@ -107,9 +138,21 @@ impl Files {
         request: &SourceRequest,
         open: impl Fn(&Path, &SourceRequest) -> Result<Box<dyn SourceReader>> + Send + 'static,
     ) -> Result<Self> {
-        let paths = paths(&request.path)?.into_iter();
-        let mut files = Self { open: Box::new(open), request: request.clone(), paths, file: None };
+        let mut paths = paths(&request.path)?;
+        if let Some(start) = &request.start {
+            let Some(read) = paths.iter().position(|path| *path == start.file) else {
+                return Err(Error::source(format!(
+                    "\"{}\" is gone, of which {} lines or rows were read before; reading goes on there",
+                    start.file.display(),
+                    start.lines
+                )));
+            };
+            paths.drain(..read);
+        }
+        let (open, paths) = (Box::new(open), paths.into_iter());
+        let mut files = Self { open, request: request.clone(), paths, file: None };
         files.step()?;
+        files.request.start = None;
         Ok(files)
     }
 
@@ -129,6 +172,10 @@ impl SourceReader for Files {
             self.step()?;
         }
         Ok(None)
+    }
+
+    fn position(&self) -> Option<SourcePosition> {
+        self.file.as_ref()?.position()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -52,12 +52,22 @@ enum To {
 }
 
 impl Target {
-    /// Begins to write. A path that is not a regular file, such as a pipe, is written to directly.
+    /// Whether what is written can go on after a restart.
+    pub fn resumes(path: &Path, compression: Compression) -> bool {
+        compression == Compression::None && fs::metadata(path).map_or(true, |found| found.is_file())
+    }
+
+    /// Begins to write, or goes on behind the first bytes of a file. A path that is not a regular file, such as a pipe, is
+    /// written to directly.
     pub fn create(
         path: &Path,
         compression: Compression,
         visibility: Visibility,
+        start: Option<u64>,
     ) -> io::Result<Self> {
+        if let Some(start) = start {
+            return Self::go_on(path, start);
+        }
         let before = fs::metadata(path).ok();
         if before.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
@@ -81,6 +91,31 @@ impl Target {
             }
         };
         Ok(Self { path: path.to_owned(), temporary, to: Some(to), ended: io::sink() })
+    }
+
+    fn go_on(path: &Path, start: u64) -> io::Result<Self> {
+        let mut file = File::options().write(true).open(path)?;
+        let length = file.metadata()?.len();
+        if length < start {
+            return Err(io::Error::other(format!(
+                "it has {length} bytes, and {start} were written to it before; put the file back as it was"
+            )));
+        }
+        file.set_len(start)?;
+        file.seek(SeekFrom::End(0))?;
+        let to = Some(To::Plain(BufWriter::with_capacity(BUFFER, file)));
+        Ok(Self { path: path.to_owned(), temporary: None, to, ended: io::sink() })
+    }
+
+    /// Makes what was written durable, and returns its length; what is compressed has none.
+    pub fn sync(&mut self) -> io::Result<u64> {
+        let Some(To::Plain(file)) = &mut self.to else {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        };
+        file.flush()?;
+        file.get_ref().sync_all()?;
+        File::open(folder_of(&self.path))?.sync_all()?;
+        file.get_mut().stream_position()
     }
 
     /// Its final path.
@@ -139,14 +174,19 @@ fn forget(temporary: &Path) {
     }
 }
 
+/// The folder that a path is in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// A new file beside `path` that is locked, and what killed processes have left of earlier ones removed.
 fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!(".{name}.{}.{number}.partial", process::id()));

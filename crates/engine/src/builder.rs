@@ -233,9 +233,10 @@ impl Builder {
         let (restored, last) = restore(&*manifests, &blobs, &context)?;
         let engine = self.start(workers, context, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
-        let Instance { definitions, checkpoints, .. } = &*engine.instance;
+        let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
         definitions.attach(journal);
-        let checkpointer = definitions.checkpointer(manifests, blobs, last);
+        let outputs = connectors.outputs.clone();
+        let checkpointer = definitions.checkpointer(manifests, blobs, outputs, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
         // This and the directory are set once.
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);

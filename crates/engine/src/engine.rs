@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::session::{Outcome, Session};
-use crate::sink::{Output, OutputMode};
+use crate::sink::OutputMode;
 use crate::source::Progress;
 use crate::state::State;
 use crate::subscription::Subscription;
@@ -155,6 +155,9 @@ impl Engine {
     /// Writes a view, or a table, to a file from now on, as its connectors do: every change as it comes, or its contents when
     /// the engine finishes. Without a `format` the file's name decides. Does nothing if the relation is written to this
     /// path already.
+    ///
+    /// With a [state directory](Builder::state) the output is part of the state: it goes on after a restart, without gap or
+    /// duplicate, and changes can only be written to files of CSV or JSON lines without compression.
     pub fn output(
         &self,
         relation: &str,
@@ -163,15 +166,12 @@ impl Engine {
         options: &[(String, String)],
         mode: OutputMode,
     ) -> Result<()> {
-        let path = path.as_ref().to_owned();
-        let sink = self.instance.connectors.formats.sink(format, &path)?;
-        options.iter().try_for_each(|(name, value)| sink.check(name, value))?;
-        let output = Output { path, sink, options: options.to_vec(), mode: Some(mode) };
-        self.instance.add_output(relation, output)
+        self.instance.output(relation, path.as_ref(), format, options, mode)
     }
 
     /// Starts inputs that have not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of contents, and
-    /// completes the outputs of changes, which end with it.
+    /// completes the outputs of changes, which end with it. With a [state directory](Builder::state) they are written up to
+    /// here and do not end, and a checkpoint is taken.
     pub fn finish(&self) -> Result<()> {
         self.instance.poison.guard(|| self.instance.finish())
     }
@@ -181,6 +181,13 @@ impl Engine {
     /// has changed since the last checkpoint.
     pub fn checkpoint(&self) -> Result<()> {
         self.instance.checkpoint()
+    }
+
+    /// The epoch of the transaction that was committed with a [key](crate::Transaction::set_key), if it is among the last
+    /// 100,000 with keys.
+    pub fn committed(&self, key: &str) -> Result<Option<u64>> {
+        self.instance.poison.check()?;
+        self.instance.writer.committed(key)
     }
 
     /// A number that changes when views gain or lose rows of `alluvium.errors`: as long as it is the same there is nothing

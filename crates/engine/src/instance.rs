@@ -116,7 +116,16 @@ impl Instance {
 
     /// Subscribes to the changes of a view, or of a table.
     pub(crate) fn subscribe(self: &Arc<Self>, name: &str) -> Result<Subscription> {
-        let (feed, schema, id) = self.definitions.subscribe(name)?;
+        self.subscribe_for(name, None)
+    }
+
+    /// Subscribes to changes for an output to `path`, which goes on after a restart.
+    pub(crate) fn subscribe_for(
+        self: &Arc<Self>,
+        name: &str,
+        path: Option<&str>,
+    ) -> Result<Subscription> {
+        let (feed, schema, id) = self.definitions.subscribe(name, path)?;
         Ok(Subscription::new(feed, schema, id, Arc::downgrade(self)))
     }
 

@@ -1,6 +1,7 @@
 //! Programs: text that is split into statements as it is read.
 
 mod lexer;
+mod normalized;
 mod variables;
 
 use std::fs;
@@ -8,6 +9,7 @@ use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
 use lexer::{Lexer, Place};
+pub(crate) use normalized::normalized;
 pub(crate) use variables::{Filled, Variables, is_name};
 
 /// A text of statements and shell commands.

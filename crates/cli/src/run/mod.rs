@@ -7,6 +7,7 @@
 
 mod contents;
 mod outputs;
+mod reconcile;
 mod statistics;
 
 use std::fs;
@@ -14,15 +15,17 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use alluvium::{Engine, Outcome, StatementKind};
+use alluvium::{Engine, Outcome, Session, Statement, StatementKind};
 
 use crate::args::RunArgs;
+use crate::console;
 use crate::output::{Format, Output};
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
-use crate::shell::{self, Shell, Stop, failed};
+use crate::shell::{self, Around, Shell, Stop, failed};
 use crate::waits;
 use outputs::Outputs;
+use reconcile::{Reconciled, Step};
 use statistics::Statistics;
 
 /// Runs a program. The exit status is that of the shell.
@@ -37,11 +40,13 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder).map_err(|error| failed(Some(&folder.display()), error))?;
     }
-    let engine = shell::engine(args.workers.get(), args.memory)
+    let mut builder = shell::engine(args.workers.get(), args.memory)
         .merge_threads(args.merge_threads)
-        .strict(args.strict)
-        .open_in_memory()
-        .map_err(|error| failed(None, error))?;
+        .strict(args.strict);
+    if let Some(directory) = &args.state {
+        builder = builder.state(format!("file:{directory}"));
+    }
+    let engine = builder.open().map_err(|error| failed(None, error))?;
     shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))
 }
 
@@ -58,13 +63,17 @@ fn run_on(
     let mut shell = Shell::new(engine.clone(), Output::new(BufWriter::new(to), format, None))?;
     shell.set_run(args.set.iter().cloned().collect(), line.clone());
 
+    let reconciled = match &args.state {
+        Some(_) => Some(reconcile(&shell, args)?),
+        None => None,
+    };
     let drawing = line.draw(engine.clone());
     let watch = waits::watch(engine.clone(), line.clone());
     let outputs = args
         .output
         .as_ref()
         .map(|folder| Outputs { folder: folder.clone(), format: args.format.unwrap_or_default() });
-    let ended = run_statements(&mut shell, program, outputs.as_ref())
+    let ended = run_statements(&mut shell, program, reconciled, outputs.as_ref())
         .and_then(|shown| end(&mut shell, program, outputs.as_ref()).map(|()| shown));
     let elapsed = start.elapsed();
     drop(drawing);
@@ -86,24 +95,92 @@ fn run_on(
     Ok(())
 }
 
+/// Compares the program with the state, and drops the views that are built anew.
+fn reconcile<W: Write>(shell: &Shell<W>, args: &RunArgs) -> Result<Reconciled, Stop> {
+    let program = Program::from_file(&args.program);
+    let mut program = program.map_err(|error| failed(Some(&args.program.display()), error))?;
+    let (statements, positions): (Vec<_>, Vec<_>) =
+        shell.statements(&mut program)?.into_iter().unzip();
+    let engine = shell.engine();
+    let reconciled = Reconciled::new(engine, &statements).map_err(|problem| {
+        let position = problem.statement.and_then(|number| positions.get(number));
+        match position {
+            Some((line, column)) => {
+                let place = format!("{}:{line}:{column}", program.name);
+                failed(Some(&place), problem.message)
+            }
+            None => failed(Some(&program.name), problem.message),
+        }
+    })?;
+    if let Some(summary) = reconciled.summary() {
+        console::report(summary);
+    }
+    reconciled.drop_old(engine).map_err(|error| shell.report_program(&program.name, &error))?;
+    Ok(reconciled)
+}
+
 /// Runs the statements of a program; returns whether one of them has printed rows.
 fn run_statements<W: Write>(
     shell: &mut Shell<W>,
     program: &mut Program,
+    reconciled: Option<Reconciled>,
     outputs: Option<&Outputs>,
 ) -> Result<bool, Stop> {
-    let mut shown = false;
     let engine = shell.engine().clone();
-    shell.run_program_with(program, &mut |statement, outcome| {
-        shown |= matches!(outcome, Outcome::Rows { .. } | Outcome::Subscribed(_));
-        match (&statement.kind, outputs) {
+    let mut running =
+        Running { engine, reconciled, outputs, number: 0, is_skipping: false, shown: false };
+    shell.run_program_with(program, &mut running)?;
+    Ok(running.shown)
+}
+
+/// A program that is being run.
+struct Running<'a> {
+    engine: Engine,
+    reconciled: Option<Reconciled>,
+    outputs: Option<&'a Outputs>,
+    /// How many statements have come.
+    number: usize,
+    /// Whether the statements of a transaction are left out.
+    is_skipping: bool,
+    /// Whether one of them has printed rows.
+    shown: bool,
+}
+
+impl Running<'_> {
+    /// Writes the changes of a view that was created, or is there.
+    fn add_output(&self, statement: &Statement) -> alluvium::Result<()> {
+        match (&statement.kind, self.outputs) {
             (StatementKind::CreateView(view), Some(outputs)) => {
-                outputs.add_changes(&engine, &view.name)
+                outputs.add_changes(&self.engine, &view.name)
             }
             _ => Ok(()),
         }
-    })?;
-    Ok(shown)
+    }
+}
+
+impl Around for Running<'_> {
+    fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
+        let number = self.number;
+        self.number += 1;
+        let step = self.reconciled.as_ref().map_or(Step::Run, |found| found.step(number));
+        match step {
+            Step::Run => Ok(true),
+            Step::Keep => self.add_output(statement).map(|()| false),
+            Step::Inside => Ok(!self.is_skipping),
+            Step::Once(key) => {
+                self.is_skipping = self.engine.committed(&key)?.is_some();
+                if !self.is_skipping {
+                    session.set_key(key);
+                }
+                Ok(!self.is_skipping)
+            }
+        }
+    }
+
+    fn after(&mut self, statement: &Statement, outcome: &Outcome) -> alluvium::Result<()> {
+        self.shown |= matches!(outcome, Outcome::Rows { .. } | Outcome::Subscribed(_));
+        self.add_output(statement)
+    }
 }
 
 /// Waits for the sources and completes the output files.

@@ -29,7 +29,7 @@ use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::program::{Filled, Piece, PieceKind, Program, Variables, offset};
+use crate::program::{Filled, Piece, PieceKind, Position, Program, Variables, offset};
 use crate::progress::ProgressLine;
 use crate::prompt::Prompt;
 use crate::waits;
@@ -44,6 +44,24 @@ pub(crate) enum Stop {
     /// Everything is done, or the reader of the results is gone.
     Closed,
 }
+
+/// What is done around the statements of a program.
+pub(crate) trait Around {
+    /// Is told of a statement before it is executed; returns whether it is.
+    fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
+        let _ = (session, statement);
+        Ok(true)
+    }
+
+    /// Is told of a statement and its result, before that is written. An error counts as the statement's.
+    fn after(&mut self, statement: &Statement, outcome: &Outcome) -> alluvium::Result<()> {
+        let _ = (statement, outcome);
+        Ok(())
+    }
+}
+
+/// Nothing is done around them.
+impl Around for () {}
 
 /// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, and after a
 /// signal 128 and its number.
@@ -189,15 +207,14 @@ impl<W: Write> Shell<W> {
 
     /// Runs a program up to its first error, and writes its results.
     pub(crate) fn run_program(&mut self, program: &mut Program) -> Result<(), Stop> {
-        self.run_program_with(program, &mut |_, _| Ok(()))
+        self.run_program_with(program, &mut ())
     }
 
-    /// Runs a program up to its first error, and writes its results. Calls `after` for each statement before its
-    /// result is written; an error of `after` counts as the statement's.
+    /// As [`Shell::run_program`], with more to do around the statements.
     pub(crate) fn run_program_with(
         &mut self,
         program: &mut Program,
-        after: &mut dyn FnMut(&Statement, &Outcome) -> alluvium::Result<()>,
+        around: &mut dyn Around,
     ) -> Result<(), Stop> {
         let interrupt = self.interrupt.clone();
         while let Some(piece) = interrupt
@@ -211,7 +228,7 @@ impl<W: Write> Shell<W> {
                         Err(message) => self.report(program, &piece, Some(0), &message),
                     })?;
                 }
-                _ => self.run_statement(program, &piece, after)?,
+                _ => self.run_statement(program, &piece, around)?,
             }
             if self.interrupt.is_asked() {
                 return Err(Stop::Interrupted);
@@ -224,15 +241,10 @@ impl<W: Write> Shell<W> {
         &mut self,
         program: &Program,
         piece: &Piece,
-        after: &mut dyn FnMut(&Statement, &Outcome) -> alluvium::Result<()>,
+        around: &mut dyn Around,
     ) -> Result<(), Stop> {
         self.session.set_base(&program.base);
-        let filled = match &self.variables {
-            None => Filled::from(piece.text.clone()),
-            Some(variables) => variables.fill(&piece.text).map_err(|unknown| {
-                self.report(program, piece, Some(unknown.at), &unknown.message)
-            })?,
-        };
+        let filled = self.fill(program, piece)?;
         let at = |error: &Error| {
             error.position().map(|position| filled.written(offset(&filled.text, position)))
         };
@@ -240,8 +252,11 @@ impl<W: Write> Shell<W> {
         for statement in alluvium::parse(&filled.text) {
             let start = Instant::now();
             let outcome = statement.map_err(Error::from).and_then(|statement| {
+                if !around.before(&mut self.session, &statement)? {
+                    return Ok(Outcome::Done);
+                }
                 let outcome = self.session.run(&statement)?;
-                after(&statement, &outcome)?;
+                around.after(&statement, &outcome)?;
                 Ok(outcome)
             });
             match outcome {
@@ -262,6 +277,40 @@ impl<W: Write> Shell<W> {
             }
         }
         Ok(())
+    }
+
+    /// A piece of a program with the values of variables.
+    fn fill(&self, program: &Program, piece: &Piece) -> Result<Filled, Stop> {
+        match &self.variables {
+            None => Ok(Filled::from(piece.text.clone())),
+            Some(variables) => variables
+                .fill(&piece.text)
+                .map_err(|unknown| self.report(program, piece, Some(unknown.at), &unknown.message)),
+        }
+    }
+
+    /// The statements of a whole program, each with its line and column.
+    pub(crate) fn statements(
+        &self,
+        program: &mut Program,
+    ) -> Result<Vec<(Statement, Position)>, Stop> {
+        let mut all = Vec::new();
+        while let Some(piece) =
+            program.next().map_err(|error| failed(Some(&program.name), error))?
+        {
+            let filled = self.fill(program, &piece)?;
+            let at = |position| filled.written(offset(&filled.text, position));
+            for statement in alluvium::parse(&filled.text) {
+                let statement = statement.map_err(|error| {
+                    let error = Error::from(error);
+                    self.report_statement(program, &piece, error.position().map(at), &error)
+                })?;
+                let position = (statement.position.line, statement.position.column);
+                let position = program.position(&piece, at(position));
+                all.push((statement, position));
+            }
+        }
+        Ok(all)
     }
 
     /// Writes the result of a statement; at a prompt, also a confirmation of statements without one.

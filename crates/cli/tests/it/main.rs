@@ -6,6 +6,7 @@ mod durable;
 mod endings;
 mod failures;
 mod flights;
+mod resumed;
 mod run;
 mod shell;
 mod signals;

@@ -27,11 +27,13 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use alluvium::{
-    Error, Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader,
-    SourceRequest,
+    Error, Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source,
+    SourcePosition, SourceReader, SourceRequest,
 };
 
 use crate::input::{self, Counter, Files, failed};
+use crate::options::Compression;
+use crate::target::Target;
 use columns::Columns;
 use options::Options;
 use record::{Reading, Record, Records};
@@ -86,6 +88,12 @@ impl Sink for Csv {
         Options::default().set(option, value)
     }
 
+    fn resumes(&self, request: &SinkRequest) -> bool {
+        let compression = Options::read(&request.options).ok().and_then(|read| read.compression);
+        let path = &request.path;
+        Target::resumes(path, compression.unwrap_or(Compression::of(path)))
+    }
+
     fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
         Ok(Box::new(write::CsvWriter::create(request, &Options::read(&request.options)?)?))
     }
@@ -96,6 +104,7 @@ struct CsvReader {
     path: PathBuf,
     records: Records<Box<dyn BufRead + Send>>,
     counter: Counter,
+    lasts: bool,
     record: Record,
     /// The first record, if it was read as a possible header and is none.
     first: Option<Reading>,
@@ -110,7 +119,7 @@ struct CsvReader {
 impl CsvReader {
     fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
         let failed = |error| failed("open", path, &error);
-        let input = input::open(path, options.compression).map_err(failed)?;
+        let mut input = input::open(path, options.compression).map_err(failed)?;
         let mut records = Records::new(input.bytes, options).map_err(failed)?;
         let mut record = Record::default();
         let mut width = request.schema.fields().len();
@@ -134,10 +143,16 @@ impl CsvReader {
                 Err(_) => first_record = Some(first),
             }
         }
+        if let Some(SourcePosition { offset, lines, .. }) = request.start {
+            input = input::open_at(path, options.compression, offset).map_err(failed)?;
+            records.go_on(input.bytes, (offset, lines));
+            first_record = None;
+        }
         Ok(Self {
             path: path.to_owned(),
             records,
             counter: input.counter,
+            lasts: input.lasts,
             record,
             first: first_record,
             width,
@@ -186,5 +201,10 @@ impl SourceReader for CsvReader {
         portion.refused.sort_by_key(|refusal| refusal.line);
         portion.bytes = self.counter.take();
         Ok(Some(portion))
+    }
+
+    fn position(&self) -> Option<SourcePosition> {
+        let (offset, lines) = self.records.place();
+        self.lasts.then(|| SourcePosition { file: self.path.clone(), offset, lines })
     }
 }

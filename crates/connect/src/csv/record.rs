@@ -81,8 +81,9 @@ pub struct Records<R> {
     input: R,
     delimiter: u8,
     quote: Option<u8>,
-    /// The number of lines read.
+    /// The number of lines read, and of their bytes.
     lines: u64,
+    offset: u64,
     /// The current line, with its end.
     raw: Vec<u8>,
     /// The record's text, while it is not yet known to be UTF-8.
@@ -93,11 +94,23 @@ impl<R: BufRead> Records<R> {
     /// Reads from the start of a file, past its byte order mark if it has one.
     pub fn new(mut input: R, options: &Options) -> io::Result<Self> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
+        let mut offset = 0;
         if input.fill_buf()?.starts_with(MARK) {
             input.consume(MARK.len());
+            offset = MARK.len() as u64;
         }
         let Options { delimiter, quote, .. } = *options;
-        Ok(Self { input, delimiter, quote, lines: 0, raw: Vec::new(), text: Vec::new() })
+        Ok(Self { input, delimiter, quote, lines: 0, offset, raw: Vec::new(), text: Vec::new() })
+    }
+
+    /// How many bytes and lines come before the next record.
+    pub fn place(&self) -> (u64, u64) {
+        (self.offset, self.lines)
+    }
+
+    /// Goes on in `input`, before which so many bytes and lines come.
+    pub fn go_on(&mut self, input: R, (offset, lines): (u64, u64)) {
+        (self.input, self.offset, self.lines) = (input, offset, lines);
     }
 
     /// Reads the next record into `record`. Its line number is right for malformed records, too.
@@ -197,6 +210,7 @@ impl<R: BufRead> Records<R> {
             ));
         }
         self.lines += u64::from(read > 0);
+        self.offset += read;
         Ok(read > 0)
     }
 }

@@ -22,11 +22,12 @@ impl CsvWriter {
         let path = &request.path;
         let compression = options.compression.unwrap_or(Compression::of(path));
         let failed = |error| failed("write", path, &error);
-        let mut target = Target::create(path, compression, request.visibility).map_err(failed)?;
+        let mut target =
+            Target::create(path, compression, request.visibility, request.start).map_err(failed)?;
         let null_value = options.null_value.clone().unwrap_or_default();
         let Options { delimiter, quote, .. } = *options;
         let text = CsvText { delimiter, quote, null_value };
-        if options.headers.unwrap_or(true) {
+        if options.headers.unwrap_or(true) && request.start.is_none() {
             text.write_header(&request.schema, &mut target).map_err(failed)?;
         }
         Ok(Self { target, text })
@@ -41,6 +42,10 @@ impl SinkWriter for CsvWriter {
 
     fn flush(&mut self) -> Result<()> {
         self.target.flush().map_err(|error| failed("write", self.target.path(), &error))
+    }
+
+    fn sync(&mut self) -> Result<u64> {
+        self.target.sync().map_err(|error| failed("write", self.target.path(), &error))
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

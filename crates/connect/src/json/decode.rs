@@ -18,7 +18,7 @@ use crate::fit::Fit;
 use crate::parts::in_parts;
 
 /// How many objects are sampled to see how names are spelt.
-const SAMPLE: usize = 1024;
+pub const SAMPLE: usize = 1024;
 
 /// Makes rows of a table of objects.
 pub struct Decoder {

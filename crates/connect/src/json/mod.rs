@@ -22,12 +22,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use alluvium::{
-    Inferred, Portion, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader, SourceRequest,
+    Inferred, Portion, Result, Sink, SinkRequest, SinkWriter, Source, SourcePosition, SourceReader,
+    SourceRequest,
 };
 use arrow::json::writer::{JsonArray, LineDelimited};
 
-use crate::input::{self, Counter, Files, failed};
-use decode::Decoder;
+use crate::input::{self, Counter, Files, SAMPLE_BYTES, failed};
+use crate::options::Compression;
+use crate::target::Target;
+use decode::{Decoder, SAMPLE};
 use options::Options;
 use records::Records;
 pub(crate) use values::{Text, values};
@@ -94,6 +97,16 @@ impl Sink for Json {
         Options::default().set(option, value)
     }
 
+    /// The end of an array is written only once.
+    fn resumes(&self, request: &SinkRequest) -> bool {
+        let compression = Options::read(&request.options).ok().and_then(|read| read.compression);
+        let path = &request.path;
+        match self.layout {
+            Layout::Array => false,
+            Layout::Lines => Target::resumes(path, compression.unwrap_or(Compression::of(path))),
+        }
+    }
+
     fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>> {
         Ok(match self.layout {
             Layout::Array => Box::new(JsonWriter::<JsonArray>::create(request)?),
@@ -107,8 +120,9 @@ struct JsonReader {
     path: PathBuf,
     records: Records,
     counter: Counter,
+    lasts: bool,
     request: SourceRequest,
-    /// Made when the first rows have shown how names are spelt.
+    /// Made when the first rows have shown how names are spelt; there are none in an empty file.
     decoder: Option<Decoder>,
 }
 
@@ -123,13 +137,29 @@ impl JsonReader {
 
     fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
         let failed = |error| failed("open", path, &error);
-        let input = input::open(path, options.compression).map_err(failed)?;
+        let mut input = input::open(path, options.compression).map_err(failed)?;
+        let mut records = Records::new(input.bytes).map_err(failed)?;
+        let mut decoder = None;
+        if input.lasts {
+            // Wherever reading begins, names are spelt as at the start of the file.
+            let first = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)?;
+            let first = first.map(|(objects, _)| Decoder::new(request, &objects)).transpose();
+            decoder = first.map_err(|error| failed(io::Error::other(error)))?;
+            let start = request.start.as_ref();
+            let (offset, lines) = start.map_or((0, 0), |start| (start.offset, start.lines));
+            input = input::open_at(path, options.compression, offset).map_err(failed)?;
+            records = match start {
+                Some(_) => records.behind(input.bytes, (offset, lines)),
+                None => Records::new(input.bytes).map_err(failed)?,
+            };
+        }
         Ok(Self {
             path: path.to_owned(),
-            records: Records::new(input.bytes).map_err(failed)?,
+            records,
             counter: input.counter,
+            lasts: input.lasts,
             request: request.clone(),
-            decoder: None,
+            decoder,
         })
     }
 }
@@ -150,5 +180,10 @@ impl SourceReader for JsonReader {
         portion.refused.sort_by_key(|refusal| refusal.line);
         portion.bytes = self.counter.take();
         Ok(Some(portion))
+    }
+
+    fn position(&self) -> Option<SourcePosition> {
+        let (offset, lines) = self.records.place();
+        self.lasts.then(|| SourcePosition { file: self.path.clone(), offset, lines })
     }
 }

@@ -60,6 +60,10 @@ pub struct Records {
     line: u64,
     raw: Vec<u8>,
     at: usize,
+    /// The bytes of the lines before it.
+    passed: u64,
+    /// How many bytes and whole lines come before the end of the last object that was read.
+    behind: (u64, u64),
 }
 
 /// Where in an array reading is.
@@ -79,15 +83,36 @@ impl Records {
     /// Reads from the start of a file, past its byte order mark if it has one.
     pub fn new(mut input: Box<dyn BufRead + Send>) -> io::Result<Self> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
+        let mut passed = 0;
         if input.fill_buf()?.starts_with(MARK) {
             input.consume(MARK.len());
+            passed = MARK.len() as u64;
         }
-        let mut records = Self { input, array: None, line: 0, raw: Vec::new(), at: 0 };
+        let (raw, behind) = (Vec::new(), (passed, 0));
+        let mut records = Self { input, array: None, line: 0, raw, at: 0, passed, behind };
         if records.skip_blanks()? == Some(b'[') {
             records.at += 1;
             records.array = Some(Place::Start);
         }
         Ok(records)
+    }
+
+    /// How many bytes and whole lines come before the end of the last object that was read.
+    pub fn place(&self) -> (u64, u64) {
+        self.behind
+    }
+
+    /// The objects of the same file in `input`, before which so many bytes and whole lines come, and the last one of them.
+    pub fn behind(&self, input: Box<dyn BufRead + Send>, (offset, lines): (u64, u64)) -> Self {
+        Self {
+            input,
+            array: self.array.map(|_| Place::Separator),
+            line: lines,
+            raw: Vec::new(),
+            at: 0,
+            passed: offset,
+            behind: (offset, lines),
+        }
     }
 
     /// Up to `most` objects of `bytes` bytes, give or take one, and the text between them that is refused; `None` at the
@@ -107,9 +132,14 @@ impl Records {
                 None => self.read_line_object(&mut batch)?,
                 Some(place) => self.read_item(place, &mut batch)?,
             };
+            let is_whole = self.at == self.raw.len();
             match more {
-                Found::Object => {}
                 Found::End => break,
+                _ if is_whole => self.behind = (self.passed + self.at as u64, self.line),
+                _ => self.behind = (self.passed + self.at as u64, self.line - 1),
+            }
+            match more {
+                Found::Object | Found::End => {}
                 Found::Malformed(line, message) => {
                     refused.push(Refusal {
                         file: file.to_owned(),
@@ -203,6 +233,7 @@ impl Records {
 
     /// Reads the next line; `false` at the end of the file.
     fn read_line(&mut self) -> io::Result<bool> {
+        self.passed += self.raw.len() as u64;
         self.raw.clear();
         self.at = 0;
         let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.raw)?;

@@ -22,7 +22,7 @@ impl<F: JsonFormat> JsonWriter<F> {
     pub fn create(request: &SinkRequest) -> Result<Self> {
         let (path, options) = (&request.path, Options::read(&request.options)?);
         let compression = options.compression.unwrap_or(Compression::of(path));
-        let target = Target::create(path, compression, request.visibility)
+        let target = Target::create(path, compression, request.visibility, request.start)
             .map_err(|error| failed("write", path, &error))?;
         Ok(Self { writer: WriterBuilder::new().with_explicit_nulls(true).build(target) })
     }
@@ -44,6 +44,11 @@ impl<F: JsonFormat + Send> SinkWriter for JsonWriter<F> {
     fn flush(&mut self) -> Result<()> {
         let flushed = self.writer.get_mut().flush();
         flushed.map_err(|error| failed("write", self.writer.get_ref().path(), &error))
+    }
+
+    fn sync(&mut self) -> Result<u64> {
+        let synced = self.writer.get_mut().sync();
+        synced.map_err(|error| failed("write", self.writer.get_ref().path(), &error))
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium::{Error, Inferred, Portion, Result, SourceReader, SourceRequest};
+use alluvium::{Error, Inferred, Portion, Result, SourcePosition, SourceReader, SourceRequest};
 use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
@@ -15,7 +15,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 
 use super::options;
 use crate::fit::{Fit, type_name};
-use crate::input::{self, failed};
+use crate::input::{self, check_length, failed};
 
 /// Reads the rows of one file.
 pub struct ParquetReader {
@@ -74,10 +74,17 @@ impl ParquetReader {
         let columns = columns.collect();
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
         let rows = batch_rows(builder.metadata(), &mask, request);
-        let builder = builder.with_projection(mask).with_batch_size(rows);
+        let mut builder = builder.with_projection(mask).with_batch_size(rows);
+        let at = request.start.as_ref().map_or(0, |start| start.offset);
+        if at > 0 {
+            check_length(count, at).map_err(|error| failed("open", path, &error))?;
+            builder = builder.with_offset(usize::try_from(at).unwrap_or(usize::MAX));
+        }
         let rows = guarded(path, || builder.build().map_err(io::Error::other))?;
         let path = path.to_owned();
-        Ok(Self { path, rows, columns, at: 0, size, count, reported: 0 })
+        let mut reader = Self { path, rows, columns, at, size, count, reported: 0 };
+        reader.bytes();
+        Ok(reader)
     }
 
     /// The bytes of the file that belong to the rows read since this was last asked.
@@ -104,6 +111,11 @@ impl SourceReader for ParquetReader {
         self.at += batch.num_rows() as u64;
         portion.bytes = self.bytes();
         Ok(Some(portion))
+    }
+
+    /// The end of a file was read first, so that it is no pipe.
+    fn position(&self) -> Option<SourcePosition> {
+        Some(SourcePosition { file: self.path.clone(), offset: self.at, lines: self.at })
     }
 }
 

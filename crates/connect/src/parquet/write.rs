@@ -22,7 +22,8 @@ impl ParquetWriter {
     pub fn create(request: &SinkRequest, options: &Options) -> Result<Self> {
         let path = &request.path;
         let failed = |error| failed("write", path, &error);
-        let target = Target::create(path, Compression::None, request.visibility).map_err(failed)?;
+        let target =
+            Target::create(path, Compression::None, request.visibility, None).map_err(failed)?;
         let properties = WriterProperties::builder().set_compression(options.compression).build();
         let writer = ArrowWriter::try_new(target, request.schema.clone(), Some(properties))
             .map_err(|error| failed(io::Error::other(error)))?;

@@ -82,7 +82,15 @@ impl File {
         let schema = self.schema.clone();
         let has_default = self.defaults.columns().iter().map(|value| value.is_valid(0)).collect();
         let (batch_rows, batch_bytes) = (16 << 10, 1 << 20);
-        Csv.open(&SourceRequest { path, options, schema, has_default, batch_rows, batch_bytes })
+        Csv.open(&SourceRequest {
+            path,
+            options,
+            schema,
+            has_default,
+            batch_rows,
+            batch_bytes,
+            start: None,
+        })
     }
 
     /// The rows with the columns that the file does not have, as an engine completes them.

@@ -6,6 +6,8 @@ mod copy;
 mod csv;
 mod damage;
 mod decimals;
+mod durable;
 mod long;
 mod nested;
+mod positions;
 mod workspace;

@@ -52,6 +52,7 @@ fn what_is_written_is_read_back() {
             options: Vec::new(),
             schema: schema.clone(),
             visibility,
+            start: None,
         };
         let mut writer = sink.create(&request).unwrap();
         writer.write(&rows.slice(0, 1)).unwrap();
@@ -64,6 +65,7 @@ fn what_is_written_is_read_back() {
             has_default: vec![false; schema.fields().len()],
             batch_rows: 2,
             batch_bytes: 1 << 20,
+            start: None,
         };
         let mut reader = source.open(&request).unwrap();
         let mut read = Vec::new();

@@ -90,6 +90,12 @@ pub struct RelationInfo {
     pub kind: RelationKind,
     /// Its columns.
     pub schema: SchemaRef,
+    /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file.
+    pub definition: Option<String>,
+    /// The relations that it names.
+    pub reads: Vec<String>,
+    /// Whether rows have passed through it that are not kept, so that nothing new can read it.
+    pub has_passed: bool,
     /// The columns of a table's primary key; empty without one.
     pub primary_key: Vec<usize>,
     /// How many deletions were refused because the row was not there; only of a table without a primary key.

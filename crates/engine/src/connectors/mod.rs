@@ -20,7 +20,7 @@ use crate::source::{Inputs, Refusals, Registry, Source};
 pub(crate) struct Connectors {
     pub(crate) formats: Arc<Registry>,
     pub(crate) inputs: Arc<Inputs>,
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: Arc<Outputs>,
     pub(crate) refusals: Arc<Refusals>,
 }
 
@@ -34,7 +34,7 @@ impl Connectors {
         Self {
             formats: Arc::new(Registry::new(sources, sinks, poison.clone())),
             inputs: Inputs::new(poison),
-            outputs: Outputs::default(),
+            outputs: Arc::default(),
             refusals: Arc::new(Refusals::new(budget)),
         }
     }

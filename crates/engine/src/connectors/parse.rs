@@ -41,10 +41,11 @@ pub(crate) fn format(options: &[Setting]) -> (Option<&Setting>, Vec<Setting>) {
 }
 
 impl Registry {
-    /// The input that a connector of a table defines.
+    /// The input that a connector of a table defines, behind so many others of the table.
     pub(crate) fn input(
         &self,
         table: &str,
+        number: u32,
         connector: &ConnectorDefinition,
         base: &Path,
     ) -> Result<Input> {
@@ -59,7 +60,7 @@ impl Registry {
             let source = self.source(format, &path).map_err(|error| error.at(position))?;
             let options = checked(&connector.options, |name, value| source.check(name, value))?;
             let name = connector.name.clone().unwrap_or_else(|| source.name().to_owned());
-            Ok(Input::new(table.to_owned(), name, path, source, options))
+            Ok(Input::new(table.to_owned(), number, name, path, source, options))
         };
         make()
             .map_err(|error: Error| error.of(&format!("table \"{table}\"")).at(connector.position))

@@ -14,17 +14,21 @@ use std::sync::Arc;
 
 use alluvium_sql::planner::Planner;
 use alluvium_storage::{ClaimedStorage, Journal, Manifests};
+use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Indexes};
 use crate::clock::Moment;
-use crate::durable::checkpointer::{Checkpointer, Last};
+use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
+use crate::durable::portion::{InputName, SavedPosition};
+use crate::durable::record::Record;
 use crate::durable::restore::Restored;
 use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
+use crate::sink::Outputs;
 use crate::worker::{DataflowId, Progress};
 use subscriptions::Subscribed;
 
@@ -75,10 +79,18 @@ impl Definitions {
         &self,
         manifests: Arc<dyn Manifests>,
         blobs: Arc<ClaimedStorage>,
+        outputs: Arc<Outputs>,
         last: Last,
     ) -> Checkpointer {
-        let (sequencer, lock) = (self.sequencer.clone(), self.lock.clone());
-        Checkpointer::new(sequencer, lock, manifests, blobs, self.context.clone(), last)
+        let engine =
+            Pinned { sequencer: self.sequencer.clone(), definitions: self.lock.clone(), outputs };
+        Checkpointer::new(engine, manifests, blobs, self.context.clone(), last)
+    }
+
+    /// Records an output of a relation.
+    pub(crate) fn record_output(&self, relation: &str, output: Record) -> Result<()> {
+        self.sequencer.record_output(relation, output)?;
+        self.sequencer.durable().sync_all()
     }
 
     /// The dataflows of a checkpoint start with what they had there, until this is done.
@@ -91,6 +103,15 @@ impl Definitions {
         act()?;
         self.sequencer.finish_restoring();
         Ok(())
+    }
+
+    /// How far inputs were read at a checkpoint, and the keys of transactions.
+    pub(crate) fn restore_committed(
+        &self,
+        positions: Vec<(InputName, SavedPosition)>,
+        keys: Vec<(String, Epoch)>,
+    ) {
+        self.sequencer.restore_committed(positions, keys);
     }
 
     /// From now on there is a journal, also while it is still being replayed.

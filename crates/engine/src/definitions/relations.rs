@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
-use alluvium_sql::statement::{
-    ConnectorDefinition, Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind,
-};
+use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 
 use super::Definitions;
 use crate::catalog::{Definition, Entry, RelationKind, Scope, Table, Uses, View};
 use crate::connectors::Connectors;
-use crate::durable::CONNECTED;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
@@ -40,7 +37,7 @@ impl Definitions {
         connectors: &Connectors,
     ) -> Result<()> {
         let name = &definition.name;
-        let record = self.recorded(RelationKind::Table, name, &definition.connectors, || {
+        let record = self.recorded(RelationKind::Table, name, || {
             match &*definition.text {
                 // The columns of a file.
                 "" => Record::table(name, &definition.schema),
@@ -56,22 +53,18 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// The record of a relation that is created; `None` without a journal. Refuses connectors if there is one.
+    /// The record of a relation that is created; `None` without a journal.
     fn recorded(
         &self,
         kind: RelationKind,
         name: &str,
-        connectors: &[ConnectorDefinition],
         record: impl FnOnce() -> Result<Record>,
     ) -> Result<Option<Recorded>> {
-        match (self.is_durable(), connectors) {
-            (false, _) => Ok(None),
-            (true, []) => {
-                let undo = Record::dropped(kind, name, false);
-                Ok(Some(Recorded { name: name.to_owned(), definition: record()?, undo }))
-            }
-            (true, _) => Err(Error::sql(CONNECTED)),
+        if !self.is_durable() {
+            return Ok(None);
         }
+        let undo = Record::dropped(kind, name, false);
+        Ok(Some(Recorded { name: name.to_owned(), definition: record()?, undo }))
     }
 
     fn add_table(
@@ -85,9 +78,9 @@ impl Definitions {
         let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
         let table = Arc::new(table);
         let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
-        let inputs = definition.connectors.iter();
-        let inputs =
-            inputs.map(|connector| connectors.formats.input(&definition.name, connector, base));
+        let inputs = (0..).zip(&definition.connectors).map(|(number, connector)| {
+            connectors.formats.input(&definition.name, number, connector, base)
+        });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let TableDefinition { name, schema, primary_key, defaults, .. } = definition.clone();
         let taken = self
@@ -113,22 +106,24 @@ impl Definitions {
     pub(crate) fn create_view(
         &self,
         definition: &ViewDefinition,
+        base: &Path,
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<bool> {
-        let created = self.add_view(definition, writer, connectors)?;
+        let created = self.add_view(definition, base, writer, connectors)?;
         self.sequencer.durable().sync_all().map(|()| created)
     }
 
     fn add_view(
         &self,
         definition: &ViewDefinition,
+        base: &Path,
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<bool> {
         let (name, kind) = (&definition.name, definition.kind);
-        let record = self.recorded(kind.into(), name, &definition.connectors, || {
-            Record::definition(&definition.text, Path::new(""), writer.now()?)
+        let record = self.recorded(kind.into(), name, || {
+            Record::definition(&definition.text, base, writer.now()?)
         })?;
         let record = record.as_ref();
         let _lock = self.lock();

@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::Definitions;
 use crate::catalog::Uses;
+use crate::durable::checkpoint::DataflowKey;
 use crate::error::Result;
 use crate::subscription::feed::{Feed, FeedSink};
 use crate::worker::{Dataflow, DataflowId};
@@ -19,15 +20,20 @@ pub(super) struct Subscribed {
 }
 
 impl Definitions {
-    /// Installs the dataflow of a subscription to a relation. Returns its feed, the columns of the changes, and the
-    /// dataflow.
-    pub(crate) fn subscribe(&self, name: &str) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
+    /// Installs the dataflow of a subscription to a relation. That of an output to `path` is part of checkpoints, and starts
+    /// with what it had there. Returns its feed, the columns of the changes, and the dataflow.
+    pub(crate) fn subscribe(
+        &self,
+        name: &str,
+        path: Option<&str>,
+    ) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes)?;
         let (progress, poison) = (self.progress.clone(), self.poison.clone());
         let feed = Feed::new(self.sequencer.workers(), progress, poison, &self.context);
-        let (id, uses) = self.install_plan(&compiled, None, None, |view| Dataflow::View {
+        let key = path.map(|path| DataflowKey::output(name, path, compiled.plan.fingerprint()));
+        let (id, uses) = self.install_plan(&compiled, None, key, |view| Dataflow::View {
             name: format!("subscription {} to {name}", view.id.0),
             plan: view.plan.clone(),
             indexes: view.indexes.clone(),

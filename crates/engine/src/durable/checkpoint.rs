@@ -5,12 +5,13 @@ use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
 use super::archive;
+use super::portion::{InputName, SavedPosition};
 use super::record::Record;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -33,6 +34,12 @@ pub(crate) struct Checkpoint {
     pub(crate) definitions: Vec<(String, Record)>,
     /// The tables that have been changed.
     pub(crate) changed: Vec<String>,
+    /// How far inputs were read.
+    pub(crate) positions: Vec<(InputName, SavedPosition)>,
+    /// The keys of transactions, and their epochs.
+    pub(crate) keys: Vec<(String, u64)>,
+    /// The length of each output of changes, with all changes up to the epoch.
+    pub(crate) outputs: Vec<(OutputName, u64)>,
     /// The names of all blobs.
     pub(crate) blobs: Vec<String>,
     /// What the dataflows keep.
@@ -46,6 +53,15 @@ pub(crate) enum DataflowName {
     Relation(String),
     /// An index, by its fingerprint.
     Index(String),
+    /// The changes of a relation on their way to a path.
+    Output(OutputName),
+}
+
+/// An output of the changes of a relation.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OutputName {
+    pub(crate) relation: String,
+    pub(crate) path: String,
 }
 
 /// What identifies a dataflow and says what its state means.
@@ -61,6 +77,12 @@ impl DataflowKey {
     pub(crate) fn relation(name: &str, fingerprint: Fingerprint) -> Self {
         let name = DataflowName::Relation(name.to_owned());
         Self { name, fingerprint: fingerprint.to_string() }
+    }
+
+    /// The key of an output.
+    pub(crate) fn output(relation: &str, path: &str, fingerprint: Fingerprint) -> Self {
+        let output = OutputName { relation: relation.to_owned(), path: path.to_owned() };
+        Self { name: DataflowName::Output(output), fingerprint: fingerprint.to_string() }
     }
 
     /// The key of an index.
@@ -132,6 +154,7 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
+    use crate::source::SourcePosition;
 
     /// If this fails, checkpoints that were written before cannot be read: that needs a new version.
     #[test]
@@ -150,6 +173,9 @@ mod tests {
             shards: vec![SavedShard { refused: 3, states: vec![state.clone()] }],
         };
         let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
+        let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
+        let position = SavedPosition::new(&position).unwrap();
+        let output = OutputName { relation: "v".to_owned(), path: "/v.csv".to_owned() };
         let checkpoint = Checkpoint {
             epoch: 42,
             time: Some(-1),
@@ -159,12 +185,19 @@ mod tests {
             replay: 99,
             definitions: vec![("t".to_owned(), definition)],
             changed: vec!["t".to_owned()],
+            positions: vec![(InputName { table: "t".to_owned(), number: 0 }, position)],
+            keys: vec![("a key".to_owned(), 41)],
+            outputs: vec![(output.clone(), 12)],
             blobs: vec!["batch-1".to_owned(), "pack-2".to_owned()],
-            dataflows: vec![dataflow(name("t")), dataflow(DataflowName::Index("1".to_owned()))],
+            dataflows: vec![
+                dataflow(name("t")),
+                dataflow(DataflowName::Index("1".to_owned())),
+                dataflow(DataflowName::Output(output)),
+            ],
         };
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes, 1), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 12_487_595_331_998_523_715);
+        assert_eq!(xxh3_64(&bytes), 1_005_929_289_740_305_191);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length], 7).is_err());
         }

@@ -2,9 +2,11 @@
 //!
 //! 1. All workers pin what their dataflows keep, at the same epoch. They finish the epochs in flight for that, and go on at
 //!    once: a pin is a list of batches, and batches never change.
+//!    Outputs of changes are marked behind that epoch.
 //! 2. Batches that are only in memory are copied to a blob for each worker. Batches in files, and those that were copied
 //!    before, are there already.
-//! 3. The new blobs are made durable, and a manifest is published that names all.
+//! 3. When all changes up to the mark are durable in each output, the new blobs are made durable, and a manifest is published
+//!    that names all.
 //! 4. Older checkpoints but one are given up, with the blobs that only they name, and the journal up to where replaying
 //!    from the older one begins.
 
@@ -19,9 +21,13 @@ use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, BlobRange, Epoch, Pack};
 use parking_lot::Mutex;
 
-use super::checkpoint::{Checkpoint, SavedBatch, SavedDataflow, SavedShard, SavedState};
+use super::Durable;
+use super::checkpoint::{
+    Checkpoint, OutputName, SavedBatch, SavedDataflow, SavedShard, SavedState,
+};
 use crate::error::{Error, Result};
 use crate::sequencer::{Pin, Sequencer};
+use crate::sink::{Marks, Outputs};
 use crate::worker::{DataflowId, Shard};
 
 /// How many checkpoints are kept.
@@ -29,15 +35,29 @@ pub(super) const RETAINED: usize = 2;
 
 /// Takes the checkpoints of an engine, one at a time.
 pub(crate) struct Checkpointer {
-    sequencer: Arc<Sequencer>,
-    /// Held while relations come and go.
-    definitions: Arc<Mutex<()>>,
+    engine: Pinned,
     manifests: Arc<dyn Manifests>,
     blobs: Arc<ClaimedStorage>,
     context: StateContext,
     /// Whether the engine ends.
     is_ending: Arc<AtomicBool>,
     last: Mutex<Last>,
+}
+
+/// The parts of an engine that a checkpoint is taken of.
+pub(crate) struct Pinned {
+    pub(crate) sequencer: Arc<Sequencer>,
+    /// Held while relations and outputs come and go.
+    pub(crate) definitions: Arc<Mutex<()>>,
+    pub(crate) outputs: Arc<Outputs>,
+}
+
+/// What a checkpoint is made of.
+struct Taken {
+    pin: Pin,
+    /// What each worker keeps.
+    shards: Vec<BTreeMap<DataflowId, Shard>>,
+    outputs: Vec<Marks>,
 }
 
 /// The checkpoints that are kept.
@@ -55,8 +75,7 @@ pub(crate) struct Last {
 impl Checkpointer {
     /// Takes checkpoints of a running engine, of which these are there.
     pub(crate) fn new(
-        sequencer: Arc<Sequencer>,
-        definitions: Arc<Mutex<()>>,
+        engine: Pinned,
         manifests: Arc<dyn Manifests>,
         blobs: Arc<ClaimedStorage>,
         context: StateContext,
@@ -64,7 +83,7 @@ impl Checkpointer {
     ) -> Self {
         let is_ending = Arc::default();
         let (context, last) = (context.for_job(&is_ending), Mutex::new(last));
-        Self { sequencer, definitions, manifests, blobs, context, is_ending, last }
+        Self { engine, manifests, blobs, context, is_ending, last }
     }
 
     /// Ends the one that is being taken, if it has not been published.
@@ -74,7 +93,7 @@ impl Checkpointer {
 
     /// How many bytes were recorded since the last checkpoint.
     pub(crate) fn recorded(&self) -> u64 {
-        self.sequencer.durable().recorded()
+        self.durable().recorded()
     }
 
     /// Takes a checkpoint, unless nothing was recorded since the last one. If the storage fails, and not because it is full,
@@ -82,24 +101,25 @@ impl Checkpointer {
     pub(crate) fn take(&self) -> Result<()> {
         let taken = catch_unwind(AssertUnwindSafe(|| self.take_one()));
         taken.unwrap_or_else(|panic| {
-            Err(self.sequencer.poison().spread_panic("a checkpoint", &*panic))
+            Err(self.engine.sequencer.poison().spread_panic("a checkpoint", &*panic))
         })
     }
 
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
-        let (pin, shards) = self.pin()?;
+        let Taken { mut pin, shards, outputs } = self.pin()?;
         if last.number > 0 && pin.checkpoint.end == last.end {
             return Ok(());
         }
-        self.sequencer.durable().forget_recorded();
+        self.durable().forget_recorded();
         for shards in &shards {
             self.copy(shards.values())?;
         }
+        // A manifest must not name a position that the journal may lose.
+        self.durable().sync_all()?;
+        pin.checkpoint.outputs = self.lengths(outputs, pin.checkpoint.epoch)?;
         let checkpoint = checkpoint(pin, &shards)?;
         let bytes = checkpoint.encode()?;
-        // A manifest must not name a position that the journal may lose.
-        self.sequencer.durable().sync_all()?;
         let number = last.number + 1;
         self.blobs.claim(number, checkpoint.blobs.iter().cloned());
         match self.publish(number, &bytes, &checkpoint.blobs, &last) {
@@ -132,25 +152,44 @@ impl Checkpointer {
         };
         let error = failed(error);
         if !is_passing {
-            self.sequencer.poison().spread(error.to_string());
+            self.engine.sequencer.poison().spread(error.to_string());
         }
         error
     }
 
-    /// What all workers keep at the last epoch.
-    fn pin(&self) -> Result<(Pin, Vec<BTreeMap<DataflowId, Shard>>)> {
+    /// What all workers keep at the last epoch, and the outputs marked behind it.
+    fn pin(&self) -> Result<Taken> {
+        let Pinned { sequencer, definitions, outputs } = &self.engine;
         // A dataflow that is being built would be waited for.
-        let _definitions = self.definitions.lock();
-        let pin = self.sequencer.pin()?;
-        let mut shards = vec![BTreeMap::new(); self.sequencer.workers()];
+        let _definitions = definitions.lock();
+        let mut marks = Vec::new();
+        let pin = sequencer.pin(|epoch| marks = outputs.mark(epoch))?;
+        let mut shards = vec![BTreeMap::new(); sequencer.workers()];
         for _ in 0..shards.len() {
             let Ok((worker, pinned)) = pin.shards.recv() else {
-                self.sequencer.poison().check()?;
+                sequencer.poison().check()?;
                 return Err(failed(&"a worker has ended"));
             };
             shards[worker] = pinned;
         }
-        Ok((pin, shards))
+        marks.iter().for_each(Marks::pass);
+        Ok(Taken { pin, shards, outputs: marks })
+    }
+
+    /// Waits until outputs have all changes up to an epoch, and returns their lengths.
+    fn lengths(&self, outputs: Vec<Marks>, epoch: Epoch) -> Result<Vec<(OutputName, u64)>> {
+        let length = |marks: Marks| match marks.length(epoch) {
+            Some(length) => Ok(length),
+            None => {
+                self.engine.sequencer.poison().check()?;
+                Err(failed(&"an output has ended"))
+            }
+        };
+        outputs.into_iter().map(length).collect()
+    }
+
+    fn durable(&self) -> &Durable {
+        self.engine.sequencer.durable()
     }
 
     /// Copies batches that are only in memory to a blob.
@@ -190,7 +229,7 @@ impl Checkpointer {
         last.replays = last.replays.split_off(oldest);
         self.blobs.release_before(*oldest)?;
         match last.replays.values().min() {
-            Some(replay) => self.sequencer.durable().release(Position(*replay)),
+            Some(replay) => self.durable().release(Position(*replay)),
             None => Ok(()),
         }
     }

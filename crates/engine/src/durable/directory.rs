@@ -5,6 +5,8 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use alluvium_storage::{
     ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
@@ -14,6 +16,9 @@ use crate::error::{Error, Result};
 
 /// The file that the engine which uses the directory holds locked. It has the number of its process.
 const LOCK: &str = "lock";
+
+/// How long an engine of the same process, whose last thread may be about to end, is waited for.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// The folder of the journal.
 const JOURNAL: &str = "journal";
@@ -53,22 +58,30 @@ impl Directory {
             .write(true)
             .open(path.join(LOCK))
             .map_err(|error| failed("cannot be locked", error))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                let mut owner = String::new();
-                let _ = lock.read_to_string(&mut owner);
-                let owner = match owner.trim() {
-                    "" => "another process".to_owned(),
-                    owner if owner.parse() == Ok(process::id()) => "this process".to_owned(),
-                    owner => format!("process {owner}"),
-                };
-                return Err(start(format!(
-                    "the state directory \"{}\" is used by {owner}: end it, or use another directory",
-                    path.display()
-                )));
+        let until = Instant::now() + ENDING;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(fs::TryLockError::WouldBlock) => {}
+                Err(fs::TryLockError::Error(error)) => {
+                    return Err(failed("cannot be locked", error));
+                }
             }
-            Err(fs::TryLockError::Error(error)) => return Err(failed("cannot be locked", error)),
+            let owner = owner(&mut lock);
+            let is_ours = owner.parse() == Ok(process::id());
+            if is_ours && Instant::now() < until {
+                thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            let owner = match &*owner {
+                _ if is_ours => "this process".to_owned(),
+                "" => "another process".to_owned(),
+                owner => format!("process {owner}"),
+            };
+            return Err(start(format!(
+                "the state directory \"{}\" is used by {owner}: end it, or use another directory",
+                path.display()
+            )));
         }
         let write = |lock: &mut File| {
             lock.set_len(0)?;
@@ -100,6 +113,14 @@ pub(crate) struct Store {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) manifests: Arc<dyn Manifests>,
     pub(crate) blobs: Arc<ClaimedStorage>,
+}
+
+/// What the file says of who holds it locked.
+fn owner(lock: &mut File) -> String {
+    let mut owner = String::new();
+    // Without an answer nobody is named.
+    let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut owner));
+    owner.trim().to_owned()
 }
 
 /// Creates a directory, with those it is in, so that it survives a crash.

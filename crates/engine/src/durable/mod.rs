@@ -11,13 +11,14 @@
 //! dataflows start with the batches they had. Then it replays what the journal has of later ([`resume`]): it executes
 //! definitions and commits epochs again, under the same numbers and at the same times.
 //!
-//! - [`record`]: what the journal holds;
+//! - [`record`]: what the journal holds, and [`portion`]: portions of inputs in it;
 //! - [`directory`]: the state directory, and who may use it.
 
 mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
 pub(crate) mod directory;
+pub(crate) mod portion;
 pub(crate) mod record;
 pub(crate) mod restore;
 pub(crate) mod resume;
@@ -35,10 +36,6 @@ use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::worker::Progress;
 use record::Record;
-
-/// Why a connector is refused.
-pub(crate) const CONNECTED: &str = "an engine with a state directory does not support connectors and outputs yet: COPY files \
-     into tables, and query or subscribe to views";
 
 /// The journal of an engine that has one.
 pub(crate) struct Durable {
@@ -97,6 +94,11 @@ impl Durable {
     /// How many bytes were recorded since the last checkpoint.
     pub(crate) fn recorded(&self) -> u64 {
         self.recorded.load(Ordering::Relaxed)
+    }
+
+    /// Counts what has to be done again after a restart and is not recorded itself.
+    pub(crate) fn count(&self, bytes: u64) {
+        self.recorded.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// A checkpoint has what was recorded up to now.

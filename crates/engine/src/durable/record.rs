@@ -10,9 +10,11 @@ use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
 use super::archive;
+use super::portion::ReadPortion;
 use crate::catalog::RelationKind;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::sink::OutputMode;
 use crate::transaction::change::TableChange;
 
 /// How many bytes of rows a record has, give or take a part of a change.
@@ -22,7 +24,7 @@ const RECORD_BYTES: usize = 1 << 20;
 const PART_ROWS: usize = 8192;
 
 /// The version of the records' format, which every record ends with.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What an engine has done, as its journal holds it: enough to do it again.
 ///
@@ -67,6 +69,30 @@ pub(crate) enum Record {
         parts: u32,
         /// Its other changes.
         changes: Vec<ChangedTable>,
+        /// The key of its transaction.
+        key: Option<String>,
+    },
+    /// An epoch that a portion of an input makes.
+    Read {
+        /// Its number.
+        number: u64,
+        /// Its time.
+        time: Moment,
+        /// The portion.
+        portion: ReadPortion,
+    },
+    /// A relation is written to a file from here on.
+    Output {
+        /// The name of the relation.
+        relation: String,
+        /// The path of the file.
+        path: String,
+        /// The name of the format, if it is not that of the path.
+        format: Option<String>,
+        /// The options of the format.
+        options: Vec<(String, String)>,
+        /// Whether each change is written, or else the contents.
+        changes: bool,
     },
 }
 
@@ -92,13 +118,7 @@ pub(crate) struct Recorded {
 impl Record {
     /// A statement that creates a relation.
     pub(crate) fn definition(sql: &str, base: &Path, now: Moment) -> Result<Self> {
-        let Some(base) = base.to_str() else {
-            let base = base.display();
-            return Err(Error::data(format!(
-                "the path {base} is not UTF-8 and cannot be recorded"
-            )));
-        };
-        Ok(Self::Definition { sql: sql.to_owned(), base: base.to_owned(), now })
+        Ok(Self::Definition { sql: sql.to_owned(), base: text_of(base)?, now })
     }
 
     /// A statement that drops a relation.
@@ -111,6 +131,19 @@ impl Record {
             base: String::new(),
             now: 0,
         }
+    }
+
+    /// An output of a relation.
+    pub(crate) fn output(
+        relation: &str,
+        path: &Path,
+        format: Option<&str>,
+        options: &[(String, String)],
+        mode: OutputMode,
+    ) -> Result<Self> {
+        let (relation, format) = (relation.to_owned(), format.map(str::to_owned));
+        let (path, options) = (text_of(path)?, options.to_vec());
+        Ok(Self::Output { relation, path, format, options, changes: mode == OutputMode::Changes })
     }
 
     /// A table of these columns.
@@ -132,6 +165,14 @@ impl Record {
             message: format!("record {position} of the journal cannot be read: {what}"),
         })
     }
+}
+
+/// A path as it is recorded.
+pub(crate) fn text_of(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let path = path.display();
+        Error::source(format!("the path {path} is not UTF-8 and cannot be recorded"))
+    })
 }
 
 /// A change in parts of about as many bytes as a record has, or of one row.
@@ -166,19 +207,43 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
+    use crate::durable::portion::{InputName, SavedPosition};
+    use crate::source::SourcePosition;
 
     /// If this fails, journals that were written before cannot be read: that needs a new version.
     #[test]
     fn the_bytes_of_records_are_these() {
         let changed =
             |table: &str| ChangedTable { table: table.to_owned(), weights: 2, rows: vec![1, 2, 3] };
+        let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
+        let portion = ReadPortion {
+            input: InputName { table: "t".to_owned(), number: 1 },
+            rows: 40,
+            refused: 2,
+            bytes: 500,
+            end: SavedPosition::new(&position).unwrap(),
+        };
         let records = [
             Record::definition("CREATE TABLE t (n INT)", Path::new("/base"), -7).unwrap(),
             Record::dropped(RelationKind::View, "a \"view\"", true),
             Record::Table { name: "t".to_owned(), columns: vec![9; 5] },
             Record::Clock { now: 11 },
             Record::Part { number: 3, changes: vec![changed("t"), changed("a longer name")] },
-            Record::Epoch { number: 42, time: 43, parts: 4, changes: vec![changed("t")] },
+            Record::Epoch {
+                number: 42,
+                time: 43,
+                parts: 4,
+                changes: vec![changed("t")],
+                key: Some("a key".to_owned()),
+            },
+            Record::Read { number: 43, time: 44, portion },
+            Record::Output {
+                relation: "v".to_owned(),
+                path: "/v.csv".to_owned(),
+                format: None,
+                options: vec![("HEADERS".to_owned(), "false".to_owned())],
+                changes: true,
+            },
         ];
         let mut all = Vec::new();
         for record in records {
@@ -186,6 +251,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes, Position(0)), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 17_073_377_304_614_843_800);
+        assert_eq!(xxh3_64(&all), 1_016_332_243_489_163_972);
     }
 }

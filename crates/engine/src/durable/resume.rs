@@ -1,5 +1,6 @@
 //! Going on after a checkpoint, and replaying the journal.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,12 +11,16 @@ use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefi
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
+use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
 use crate::catalog::Table;
+use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::sink::OutputMode;
+use crate::source::{Input, InputReader, Portion, named};
 use crate::transaction::Transaction;
 use crate::transaction::change::TableChange;
 
@@ -27,11 +32,16 @@ pub(crate) fn resume(
 ) -> Result<()> {
     let definitions = &engine.instance.definitions;
     definitions.expect_journal();
-    let mut replay = Replay { engine, transaction: None, parts: 0 };
+    let mut replay = Replay { engine, transaction: None, parts: 0, readers: HashMap::new() };
     // A checkpoint has all before the end, except for parts of an epoch that ends later.
     let (mut start, mut end) = (journal.range().start, 0);
     if let Some(mut restored) = restored {
         (start, end) = (Position(restored.checkpoint.replay), restored.checkpoint.end);
+        let lengths = std::mem::take(&mut restored.checkpoint.outputs);
+        engine.instance.connectors.outputs.restore(restored.checkpoint.epoch, lengths);
+        let positions = std::mem::take(&mut restored.checkpoint.positions);
+        let keys = std::mem::take(&mut restored.checkpoint.keys);
+        definitions.restore_committed(positions, keys);
         let relations = std::mem::take(&mut restored.checkpoint.definitions);
         let mut define = || {
             relations.iter().try_for_each(|(name, definition)| {
@@ -60,8 +70,8 @@ pub(crate) fn resume(
         match record {
             _ if position.0 >= end => {}
             Record::Part { .. } => {}
-            Record::Epoch { .. } => {
-                // The parts were its own.
+            Record::Epoch { .. } | Record::Read { .. } => {
+                // The parts were its own, or of a transaction that failed.
                 replay.forget();
                 continue;
             }
@@ -105,6 +115,8 @@ struct Replay<'a> {
     transaction: Option<Transaction>,
     /// How many of them have come.
     parts: u32,
+    /// What reads inputs again, in portions of so many rows.
+    readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
 }
 
 impl Replay<'_> {
@@ -131,26 +143,68 @@ impl Replay<'_> {
                 let Instance { definitions, writer, connectors, .. } = &**instance;
                 definitions.create_table(&definition, Path::new(""), writer, connectors)
             }
+            Record::Output { relation, path, format, options, changes } => {
+                let mode = if changes { OutputMode::Changes } else { OutputMode::Contents };
+                instance.output(&relation, Path::new(&path), format.as_deref(), &options, mode)
+            }
             Record::Part { number, changes } => {
                 self.follow(number)?;
                 self.stage(changes)?;
                 self.parts += 1;
                 Ok(())
             }
-            Record::Epoch { number, time, parts, changes } => {
+            Record::Epoch { number, time, parts, changes, key } => {
                 self.follow(parts)?;
                 self.parts = 0;
                 self.stage(changes)?;
                 let Some(mut transaction) = self.transaction.take() else { return Ok(()) };
                 transaction.restore_time(time);
-                match transaction.commit()? {
-                    epoch if epoch == number => Ok(()),
-                    epoch => {
-                        Err(Error::data(format!("it is of epoch {number}, and not of {epoch}")))
-                    }
+                if let Some(key) = key {
+                    transaction.set_key(key);
                 }
+                commit(transaction, number)
+            }
+            Record::Read { number, time, portion } => {
+                self.forget();
+                self.read(number, time, &portion)
             }
         }
+    }
+
+    /// Reads a portion of an input again.
+    fn read(&mut self, number: u64, time: Moment, recorded: &ReadPortion) -> Result<()> {
+        let Instance { connectors, .. } = &*self.engine.instance;
+        let Some(input) = connectors.inputs.find(&recorded.input) else {
+            let InputName { table, number } = &recorded.input;
+            return Err(Error::data(format!("there is no input {number} of a table \"{table}\"")));
+        };
+        let portion = self.next_portion(&input, recorded).map_err(|error| named(&input, error))?;
+        let mut transaction = Transaction::begin(&self.engine.instance, None)?;
+        transaction.restore_time(time);
+        transaction.enter(&input, &portion, Some(recorded.clone()))?;
+        commit(transaction, number)
+    }
+
+    /// The portion of an input that comes next, of as many rows as were recorded. The reader of the one before goes on, if
+    /// it was as long.
+    fn next_portion(&mut self, input: &Arc<Input>, recorded: &ReadPortion) -> Result<Portion> {
+        let before = self.readers.remove(&recorded.input);
+        let before =
+            before.filter(|(of, rows, _)| Arc::ptr_eq(of, input) && *rows == recorded.len());
+        let mut reader = match before {
+            Some((_, _, reader)) => reader,
+            None => self.engine.instance.open_input(input, (recorded.len(), usize::MAX))?,
+        };
+        let (portion, end) = (reader.next()?, reader.position()?);
+        let (Some(portion), Some(end)) = (portion, end) else {
+            let (end, rows) = (recorded.end.position(), recorded.len());
+            return Err(Error::source(format!(
+                "the file was changed: it ends, and {rows} rows up to {end} were read from it before"
+            )));
+        };
+        recorded.check(&ReadPortion::new(input.id(), &portion, &end)?)?;
+        self.readers.insert(input.id(), (input.clone(), recorded.len(), reader));
+        Ok(portion)
     }
 
     /// So many parts of an epoch come before this record. Forgets those of a transaction that has failed.
@@ -179,6 +233,14 @@ impl Replay<'_> {
             transaction.restore(&table, TableChange::decode(weights, rows)?)?;
         }
         Ok(())
+    }
+}
+
+/// Makes an epoch again, of this number.
+fn commit(transaction: Transaction, number: u64) -> Result<()> {
+    match transaction.commit()? {
+        epoch if epoch == number => Ok(()),
+        epoch => Err(Error::data(format!("it is of epoch {number}, and not of {epoch}"))),
     }
 }
 
@@ -224,7 +286,8 @@ mod tests {
     }
 
     fn epoch(number: u64, parts: u32, n: i64) -> Record {
-        Record::Epoch { number, time: number as i64, parts, changes: row(n) }
+        let (time, changes) = (number as i64, row(n));
+        Record::Epoch { number, time, parts, changes, key: None }
     }
 
     #[test]

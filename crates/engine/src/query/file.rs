@@ -44,7 +44,15 @@ impl File {
         let has_default = vec![false; schema.fields().len()];
         let options = inferred.options;
         let Settings { batch_rows, batch_bytes, .. } = *settings;
-        let request = SourceRequest { path, options, schema, has_default, batch_rows, batch_bytes };
+        let request = SourceRequest {
+            path,
+            options,
+            schema,
+            has_default,
+            batch_rows,
+            batch_bytes,
+            start: None,
+        };
         Self { source, request }
     }
 }

@@ -13,7 +13,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 use super::{Files, QueryEngine, series};
-use crate::catalog::{Catalog, Entries, Entry, RelationInfo, Scope};
+use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
 use crate::source::{Refusals, Registry};
@@ -114,7 +114,23 @@ impl Reader {
             refused = counts.map(|count| count.load(Ordering::Relaxed)).sum();
         }
         let (name, kind, schema) = (entry.name.clone(), entry.kind(), entry.schema.clone());
-        Ok(RelationInfo { name, kind, schema, primary_key, refused })
+        let definition = self.sequencer.definition(&name);
+        let has_passed = match &entry.definition {
+            Definition::Table(Table { id, kept: false, .. }) => self.sequencer.has_passed(*id),
+            _ => false,
+        };
+        let reads = entry.depends.clone();
+        let info = RelationInfo {
+            name,
+            kind,
+            schema,
+            definition,
+            reads,
+            has_passed,
+            primary_key,
+            refused,
+        };
+        Ok(info)
     }
 
     /// How many updates the errors of all views have, as of the last complete epoch. Does not block.

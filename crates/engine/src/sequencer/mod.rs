@@ -4,6 +4,7 @@
 //! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
 //! the one before it.
 
+mod committed;
 mod partition;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +24,14 @@ use parking_lot::Mutex;
 use crate::clock::Moment;
 use crate::durable::Durable;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey, DataflowName};
+use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::restore::Restored;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress, Shard};
+use committed::CommittedKeys;
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -64,6 +67,16 @@ pub(crate) struct Committed {
     pub(crate) record: Option<Position>,
 }
 
+/// What an epoch is made of.
+pub(crate) struct Commit {
+    pub(crate) changes: Vec<Changed>,
+    pub(crate) time: Moment,
+    /// The portion of an input that it is, if that can be read again.
+    pub(crate) read: Option<ReadPortion>,
+    /// The key of the transaction, which is committed once.
+    pub(crate) key: Option<String>,
+}
+
 /// The changes of one table.
 pub(crate) struct Changed {
     pub(crate) table: DataflowId,
@@ -80,6 +93,9 @@ struct State {
     next_dataflow: u64,
     /// The tables that have been changed since they were made.
     changed: BTreeSet<DataflowId>,
+    /// How far inputs were read, if they can be read from there.
+    positions: BTreeMap<InputName, SavedPosition>,
+    committed: CommittedKeys,
     clock: Option<RunningClock>,
     /// The dataflows, apart from those of subscriptions.
     keys: BTreeMap<DataflowId, DataflowKey>,
@@ -139,31 +155,46 @@ impl Sequencer {
         self.state.lock().time
     }
 
-    /// Makes one epoch of the changes to each table, at a time not before the last epoch's. Waits while too many
+    /// Makes one epoch of changes, at a time not before the last epoch's. Waits while too many
     /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
     /// subscription is congested. Does not wait until the epoch is complete, or its record durable.
     ///
+    /// A portion of an input that can be read again is recorded by its position.
+    ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
-    pub(crate) fn commit(&self, changes: Vec<Changed>, time: Moment) -> Result<Committed> {
+    pub(crate) fn commit(&self, commit: Commit) -> Result<Committed> {
+        let Commit { changes, time, read, key } = commit;
         self.progress.wait_capacity(self.last(), || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
         })?;
-        let record = self.record_changes(&changes)?;
+        let rest = match read {
+            Some(_) => None,
+            None => self.record_changes(&changes)?,
+        };
         let mut tables: Vec<DataflowId> = changes.iter().map(|changed| changed.table).collect();
         let changes = changes.into_iter().map(|changed| (changed.table, changed.changes)).collect();
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
-        let record = match record {
-            Some((parts, changes)) => {
-                let number = self.last() + 1;
+        let number = self.last() + 1;
+        let record = match (rest, read) {
+            (Some((parts, changes)), _) => {
+                let key = key.clone();
                 let record =
-                    self.durable.append(&Record::Epoch { number, time, parts, changes })?;
+                    self.durable.append(&Record::Epoch { number, time, parts, changes, key })?;
                 *self.parts.lock() = None;
                 record
             }
-            None => None,
+            (None, Some(portion)) => {
+                state.positions.insert(portion.input.clone(), portion.end.clone());
+                self.durable.count(portion.bytes);
+                self.durable.append(&Record::Read { number, time, portion })?
+            }
+            (None, None) => None,
         };
+        if let Some(key) = key {
+            state.committed.insert(key, number);
+        }
         state.changed.extend(&tables);
         if let Some(clock) = &mut state.clock {
             tables.push(clock.id);
@@ -191,17 +222,18 @@ impl Sequencer {
         record::split(changes, emit).map(Some)
     }
 
-    /// Has all workers pin what they keep after the last epoch.
-    pub(crate) fn pin(&self) -> Result<Pin> {
+    /// Has all workers pin what they keep after the last epoch, which `mark` is told before there is another one.
+    pub(crate) fn pin(&self, mark: impl FnOnce(Epoch)) -> Result<Pin> {
         self.poison.check()?;
         let state = self.state.lock();
+        mark(self.last());
         let parts = self.parts.lock();
         let end = self.durable.end();
         let (reply, shards) = unbounded();
         self.pool.broadcast(|_| Command::Pin(reply.clone()));
         let name = |id: &DataflowId| match &state.keys.get(id)?.name {
             DataflowName::Relation(name) => Some(name.clone()),
-            DataflowName::Index(_) => None,
+            DataflowName::Index(_) | DataflowName::Output(_) => None,
         };
         let checkpoint = Checkpoint {
             epoch: self.last(),
@@ -212,10 +244,48 @@ impl Sequencer {
             replay: parts.unwrap_or(end).min(end).0,
             definitions: state.definitions.clone(),
             changed: state.changed.iter().filter_map(name).collect(),
+            positions: state.positions.clone().into_iter().collect(),
+            keys: state.committed.all(),
+            outputs: Vec::new(),
             blobs: Vec::new(),
             dataflows: Vec::new(),
         };
         Ok(Pin { checkpoint, keys: state.keys.clone(), shards })
+    }
+
+    /// The epoch of the transaction that was committed with a key, if it is among the last ones with keys.
+    pub(crate) fn committed(&self, key: &str) -> Option<Epoch> {
+        self.state.lock().committed.get(key)
+    }
+
+    /// How far an input was read, if it can be read from there.
+    pub(crate) fn position(&self, input: &InputName) -> Option<SavedPosition> {
+        self.state.lock().positions.get(input).cloned()
+    }
+
+    /// How far inputs were read at a checkpoint, and the keys of transactions.
+    pub(crate) fn restore_committed(
+        &self,
+        positions: Vec<(InputName, SavedPosition)>,
+        keys: Vec<(String, Epoch)>,
+    ) {
+        let mut state = self.state.lock();
+        state.positions.extend(positions);
+        keys.into_iter().for_each(|(key, epoch)| state.committed.insert(key, epoch));
+    }
+
+    /// Whether rows have entered a table.
+    pub(crate) fn has_passed(&self, table: DataflowId) -> bool {
+        self.state.lock().changed.contains(&table)
+    }
+
+    /// The statement that created a relation, if it is recorded.
+    pub(crate) fn definition(&self, name: &str) -> Option<String> {
+        let state = self.state.lock();
+        state.definitions.iter().find_map(|(known, record)| match record {
+            Record::Definition { sql, .. } if known == name => Some(sql.clone()),
+            _ => None,
+        })
     }
 
     /// Goes on after a checkpoint, whose dataflows start with what they had there.
@@ -232,7 +302,7 @@ impl Sequencer {
         let changed: BTreeSet<String> = restored.checkpoint.changed.into_iter().collect();
         let ids = state.keys.iter().filter(|(_, key)| match &key.name {
             DataflowName::Relation(name) => changed.contains(name),
-            DataflowName::Index(_) => false,
+            DataflowName::Index(_) | DataflowName::Output(_) => false,
         });
         let ids: Vec<DataflowId> = ids.map(|(id, _)| *id).collect();
         state.changed.extend(ids);
@@ -368,6 +438,14 @@ impl Sequencer {
         Ok(())
     }
 
+    /// Records an output of a relation, with which it goes.
+    pub(crate) fn record_output(&self, relation: &str, output: Record) -> Result<()> {
+        let mut state = self.state.lock();
+        self.durable.append(&output)?;
+        state.definitions.push((relation.to_owned(), output));
+        Ok(())
+    }
+
     /// Records that relations are dropped, all by this statement.
     pub(crate) fn record_drop<'a>(
         &self,
@@ -394,7 +472,9 @@ impl Sequencer {
         }
         let mut state = self.state.lock();
         state.changed.remove(&id);
-        state.keys.remove(&id);
+        if let Some(DataflowName::Relation(name)) = state.keys.remove(&id).map(|key| key.name) {
+            state.positions.retain(|input, _| input.table != name);
+        }
         self.pool.broadcast(|_| Command::Remove(id));
     }
 }

@@ -89,7 +89,7 @@ impl Session {
         let options = connectors::checked(&options, |name, value| sink.check(name, value))?;
         let answer = self.answer(query, &[])?;
         let visibility = Visibility::WhenFinished;
-        let request = SinkRequest { path, options, schema: answer.schema, visibility };
+        let request = SinkRequest { path, options, schema: answer.schema, visibility, start: None };
         let mut writer = self.instance().connectors.formats.create(&*sink, &request)?;
         let mut rows = 0;
         for batch in &answer.batches {
@@ -130,6 +130,7 @@ impl Session {
                 has_default: columns.iter().map(|&column| exist[column]).collect(),
                 batch_rows: instance.settings.batch_rows,
                 batch_bytes: instance.settings.batch_bytes,
+                start: None,
             };
             let Some(transaction) = transaction else { return Ok(0) };
             let mut staging = transaction.begin_staging(entry);

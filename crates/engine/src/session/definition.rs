@@ -10,15 +10,16 @@ impl Session {
     pub(super) fn create_view(&self, definition: &ViewDefinition) -> Result<()> {
         let instance = &self.engine.instance;
         let name = &definition.name;
+        let base = instance.recorded_path(&self.base)?;
         let outputs = definition.connectors.iter();
         let outputs = outputs.map(|connector| {
-            let output = instance.connectors.formats.output(name, connector, &self.base)?;
+            let output = instance.connectors.formats.output(name, connector, &base)?;
             output.mode_for(name, definition.kind.into())?;
             Ok(output)
         });
         let outputs = outputs.collect::<Result<Vec<_>>>()?;
         let (definitions, writer) = (&instance.definitions, &instance.writer);
-        if !definitions.create_view(definition, writer, &instance.connectors)? {
+        if !definitions.create_view(definition, &base, writer, &instance.connectors)? {
             return Ok(());
         }
         for output in outputs {

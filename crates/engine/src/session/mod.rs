@@ -40,12 +40,21 @@ pub struct Session {
     base: PathBuf,
     awaits_sources: bool,
     reads_stale: bool,
+    /// The key of the next transaction.
+    key: Option<String>,
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
         let base = PathBuf::new();
-        Self { engine, transaction: None, base, awaits_sources: false, reads_stale: false }
+        Self {
+            engine,
+            transaction: None,
+            base,
+            awaits_sources: false,
+            reads_stale: false,
+            key: None,
+        }
     }
 
     /// Counts relative paths in SQL from this directory; at first, from the process's own.
@@ -66,6 +75,11 @@ impl Session {
     /// that write, and queries inside a transaction, read as before.
     pub fn set_reads_stale(&mut self, stale: bool) {
         self.reads_stale = stale;
+    }
+
+    /// Gives the next transaction that the session begins a [key](Transaction::set_key).
+    pub fn set_key(&mut self, key: impl Into<String>) {
+        self.key = Some(key.into());
     }
 
     /// Whether a transaction is open.
@@ -144,7 +158,8 @@ impl Session {
         match statement {
             StatementKind::CreateTable(table) => {
                 self.outside("CREATE TABLE")?;
-                definitions.create_table(table, &self.base, writer, connectors)?;
+                let base = self.instance().recorded_path(&self.base)?;
+                definitions.create_table(table, &base, writer, connectors)?;
                 Ok(Outcome::Done)
             }
             StatementKind::CreateView(view) => {
@@ -223,8 +238,17 @@ impl Session {
         if self.transaction.is_some() {
             return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first"));
         }
-        self.transaction = Some(self.engine.begin()?);
+        self.transaction = Some(self.begin_transaction()?);
         Ok(Outcome::Done)
+    }
+
+    /// A transaction with the key that was set for it.
+    fn begin_transaction(&mut self) -> Result<Transaction> {
+        let mut transaction = self.engine.begin()?;
+        if let Some(key) = self.key.take() {
+            transaction.set_key(key);
+        }
+        Ok(transaction)
     }
 
     fn commit(&mut self) -> Result<Outcome> {

@@ -101,7 +101,7 @@ impl Session {
         if self.transaction.is_some() {
             return Ok((act(self)?, None));
         }
-        self.transaction = Some(self.engine.begin()?);
+        self.transaction = Some(self.begin_transaction()?);
         let poison = self.instance().poison.clone();
         // The transaction ends whatever happens.
         let acted = poison.guard(|| act(self));

@@ -6,6 +6,7 @@
 
 mod changes;
 mod outputs;
+mod running;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ use arrow::datatypes::SchemaRef;
 
 pub use outputs::OutputMode;
 pub(crate) use outputs::{Output, Outputs};
+pub(crate) use running::Marks;
 
 use crate::error::{Error, Result};
 
@@ -32,6 +34,13 @@ pub trait Sink: Send + Sync {
         Err(Error::source(format!("there is no option {option} of the format {}", self.name())))
     }
 
+    /// Whether a writer can go on after a restart ([`SinkRequest::start`]). If it cannot, an engine with a state directory
+    /// refuses to write changes with it.
+    fn resumes(&self, request: &SinkRequest) -> bool {
+        let _ = request;
+        false
+    }
+
     /// Begins to write. Fails, naming the path, if it cannot be written to.
     fn create(&self, request: &SinkRequest) -> Result<Box<dyn SinkWriter>>;
 }
@@ -47,6 +56,9 @@ pub struct SinkRequest {
     pub schema: SchemaRef,
     /// When the rows become visible to others.
     pub visibility: Visibility,
+    /// How much of the path stays: a length that [`SinkWriter::sync`] returned. Whatever is behind it is removed, and writing
+    /// goes on there. `None` begins anew.
+    pub start: Option<u64>,
 }
 
 /// When the rows that a sink writes become visible to others.
@@ -67,6 +79,11 @@ pub trait SinkWriter: Send {
 
     /// Passes buffered rows on, as far as the format allows.
     fn flush(&mut self) -> Result<()>;
+
+    /// Makes what was written durable, and returns its length. Only writers that can go on after a restart are asked.
+    fn sync(&mut self) -> Result<u64> {
+        Err(Error::source("the format cannot go on after a restart"))
+    }
 
     /// Completes the output.
     fn finish(self: Box<Self>) -> Result<()>;

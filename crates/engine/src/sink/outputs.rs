@@ -3,22 +3,27 @@
 //! An output of *changes* is a subscription with a thread of its own, which writes every change as it comes. A writer
 //! that falls far behind holds up commits, as any subscriber does. An output of *contents* is written when the engine
 //! finishes. Dropping a view ends its outputs of changes; what they have written stays.
+//!
+//! With a state directory an output of changes goes on after a restart, without gap or duplicate. A checkpoint has the state
+//! of its subscription and its length at the checkpoint's epoch. The engine that goes on cuts it back to that length, and
+//! writes the changes of later epochs again.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, ThreadId};
 
-use alluvium_sql::stack;
+use alluvium_trace::Epoch;
 use parking_lot::Mutex;
 
+use super::running::{Marks, Running, Writing};
 use super::{Sink, SinkRequest, Visibility, changes};
 use crate::catalog::{Entry, RelationKind};
-use crate::durable::CONNECTED;
+use crate::durable::checkpoint::OutputName;
+use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::source::OutputWriter;
-use crate::subscription::Subscription;
-use crate::worker::DataflowId;
 
 /// Which rows of a view an output writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,22 +69,8 @@ impl Output {
 pub(crate) struct Outputs {
     contents: Mutex<Vec<(String, Output)>>,
     changes: Mutex<Vec<Running>>,
-}
-
-/// An output of changes that is being written.
-struct Running {
-    relation: String,
-    path: PathBuf,
-    subscription: DataflowId,
-    thread: JoinHandle<Result<()>>,
-}
-
-impl Running {
-    /// Waits until all that was delivered is written.
-    fn join(self) -> Result<()> {
-        // A panic has poisoned the engine already.
-        self.thread.join().unwrap_or(Ok(()))
-    }
+    /// What the checkpoint that the engine goes on after has of outputs: its epoch, and how long they were.
+    restored: Mutex<BTreeMap<OutputName, (Epoch, u64)>>,
 }
 
 impl Outputs {
@@ -88,6 +79,20 @@ impl Outputs {
         let is_same = |name: &str, to: &Path| name == relation && to == path;
         self.contents.lock().iter().any(|(name, output)| is_same(name, &output.path))
             || self.changes.lock().iter().any(|running| is_same(&running.relation, &running.path))
+    }
+
+    /// Outputs go on where they were at the end of an epoch.
+    pub(crate) fn restore(&self, epoch: Epoch, lengths: Vec<(OutputName, u64)>) {
+        let restored = lengths.into_iter().map(|(output, length)| (output, (epoch, length)));
+        self.restored.lock().extend(restored);
+    }
+
+    /// Those that go on after a restart, marked behind an epoch.
+    pub(crate) fn mark(&self, epoch: Epoch) -> Vec<Marks> {
+        let changes = self.changes.lock();
+        let marks: Vec<Marks> = changes.iter().filter_map(Running::marks).cloned().collect();
+        marks.iter().for_each(|marks| marks.mark(epoch));
+        marks
     }
 
     /// Waits until the outputs of a relation, whose subscriptions have been cut, are written.
@@ -99,10 +104,11 @@ impl Outputs {
     }
 
     /// As [`Outputs::remove`], for all relations. The thread of an output does not wait for itself.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&self) {
         let here: ThreadId = thread::current().id();
-        for running in self.changes.get_mut().drain(..) {
-            if running.thread.thread().id() != here {
+        let ended = std::mem::take(&mut *self.changes.lock());
+        for running in ended {
+            if running.thread() != here {
                 // No handle is left that could return the error.
                 let _ = running.join();
             }
@@ -111,48 +117,87 @@ impl Outputs {
 }
 
 impl Instance {
-    /// Writes the contents of a relation, or its changes from now on. Does nothing if there is an output of it to the same
-    /// path.
-    pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<()> {
-        if self.definitions.is_durable() {
-            return Err(Error::sql(CONNECTED));
+    /// As [`crate::Engine::output`].
+    pub(crate) fn output(
+        self: &Arc<Self>,
+        relation: &str,
+        path: &Path,
+        format: Option<&str>,
+        options: &[(String, String)],
+        mode: OutputMode,
+    ) -> Result<()> {
+        let path = self.recorded_path(path)?;
+        let sink = self.connectors.formats.sink(format, &path)?;
+        options.iter().try_for_each(|(name, value)| sink.check(name, value))?;
+        let record = match self.definitions.is_durable() {
+            true => Some(Record::output(relation, &path, format, options, mode)?),
+            false => None,
+        };
+        let output = Output { path, sink, options: options.to_vec(), mode: Some(mode) };
+        match (self.add_output(relation, output)?, record) {
+            (true, Some(record)) => self.definitions.record_output(relation, record),
+            _ => Ok(()),
         }
+    }
+
+    /// A path that names the same file wherever the process is started, if the engine records it.
+    pub(crate) fn recorded_path(&self, path: &Path) -> Result<PathBuf> {
+        if !self.definitions.is_durable() {
+            return Ok(path.to_owned());
+        }
+        let here = env::current_dir()
+            .map_err(|error| Error::source(format!("there is no working directory: {error}")))?;
+        Ok(here.join(path))
+    }
+
+    /// Writes the contents of a relation, or its changes from now on. Returns false, and does nothing, if there is an output
+    /// of it to the same path.
+    pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<bool> {
         let outputs = &self.connectors.outputs;
         let entry = self.definitions.catalog.get(relation)?;
         if outputs.has(relation, &output.path) {
-            return Ok(());
+            return Ok(false);
         }
         if output.mode(&entry)? == OutputMode::Contents {
             outputs.contents.lock().push((relation.to_owned(), output));
-            return Ok(());
+            return Ok(true);
         }
         let schema = changes::schema(relation, &entry.schema)?;
         let Output { path, sink, options, .. } = output;
-        let request = SinkRequest {
+        let mut request = SinkRequest {
             path: path.clone(),
             options,
             schema: schema.clone(),
             visibility: Visibility::WhenFlushed,
+            start: None,
         };
-        let mut writer = self.connectors.formats.create(&*sink, &request)?;
-        let mut subscription = self.subscribe(relation)?;
-        let id = subscription.id();
-        let thread = thread::Builder::new()
-            .name(format!("sink-{relation}"))
-            .stack_size(stack::THREAD)
-            .spawn(move || {
-                let written = write(&mut subscription, &mut writer, &schema);
-                drop(subscription);
-                written.and_then(|()| writer.finish())
-            })
-            .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
-        let relation = relation.to_owned();
-        outputs.changes.lock().push(Running { relation, path, subscription: id, thread });
-        Ok(())
+        let lasting = match self.definitions.is_durable() {
+            true => Some(output_name(relation, &*sink, &request)?),
+            false => None,
+        };
+        let restored = lasting.as_ref().and_then(|output| outputs.restored.lock().remove(output));
+        request.start = restored.map(|(_, length)| length);
+        let writer = self.connectors.formats.create(&*sink, &request)?;
+        let subscription =
+            self.subscribe_for(relation, lasting.as_ref().map(|output| &*output.path))?;
+        let running = Running::start(
+            relation,
+            Writing {
+                path,
+                subscription,
+                writer,
+                schema,
+                written: restored.map(|(epoch, _)| epoch),
+                lasting: lasting.map(|output| (output, self.poison.clone())),
+            },
+        )?;
+        outputs.changes.lock().push(running);
+        Ok(true)
     }
 
     /// Starts inputs that have not started, waits until all inputs are at their ends and their epochs are complete, writes
-    /// the contents of views, and ends the outputs of changes.
+    /// the contents of views, and ends the outputs of changes. If these go on after a restart, they do not end: a checkpoint
+    /// is taken that has all of them.
     pub(crate) fn finish(self: &Arc<Self>) -> Result<()> {
         self.start_inputs()?;
         self.connectors.inputs.wait()?;
@@ -163,6 +208,9 @@ impl Instance {
         let written = contents.iter().map(|(name, output)| self.write_contents(name, output));
         let written = written.fold(Ok(()), Result::and);
         outputs.contents.lock().extend(contents);
+        if self.definitions.is_durable() {
+            return written.and_then(|()| self.checkpoint());
+        }
         let changes = std::mem::take(&mut *outputs.changes.lock());
         changes.iter().for_each(|running| self.definitions.cut(running.subscription));
         let ended = changes.into_iter().map(Running::join).fold(Ok(()), Result::and);
@@ -176,6 +224,7 @@ impl Instance {
             options: output.options.clone(),
             schema: answer.schema,
             visibility: Visibility::WhenFinished,
+            start: None,
         };
         let mut writer = self.connectors.formats.create(&*output.sink, &request)?;
         answer.batches.iter().try_for_each(|rows| writer.write(rows))?;
@@ -183,14 +232,14 @@ impl Instance {
     }
 }
 
-fn write(
-    subscription: &mut Subscription,
-    writer: &mut OutputWriter,
-    schema: &arrow::datatypes::SchemaRef,
-) -> Result<()> {
-    for change in subscription {
-        writer.write(&changes::rows(change?, schema)?)?;
-        writer.flush()?;
+/// The name of an output in checkpoints; fails if it cannot go on after a restart.
+fn output_name(relation: &str, sink: &dyn Sink, request: &SinkRequest) -> Result<OutputName> {
+    let path = request.path.display();
+    if !sink.resumes(request) {
+        return Err(Error::source(format!(
+            "the changes of \"{relation}\" cannot be written to \"{path}\" by an engine with a state directory, which goes on \
+             writing after a restart: that needs a file of CSV or JSON lines without compression"
+        )));
     }
-    Ok(())
+    Ok(OutputName { relation: relation.to_owned(), path: text_of(&request.path)? })
 }

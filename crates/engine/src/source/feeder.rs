@@ -12,7 +12,8 @@ use std::thread;
 use alluvium_sql::stack;
 
 use super::inputs::Input;
-use super::{InputReader, Refusing, SourceRequest};
+use super::{InputReader, Portion, Refusing, SourceRequest};
+use crate::durable::portion::ReadPortion;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::transaction::Transaction;
@@ -35,7 +36,9 @@ impl Instance {
         let _definitions = self.definitions.lock();
         let mut tables: Vec<(String, Opened)> = Vec::new();
         for input in all_inputs.waiting() {
-            let reader = self.open(&input)?;
+            let views = self.writer.catalog.dependents(&input.table).len();
+            let bytes = self.context.budget().policy().portion_for(views);
+            let reader = self.open_input(&input, (self.settings.batch_rows, bytes))?;
             match tables.iter_mut().find(|(table, _)| *table == input.table) {
                 Some((_, inputs)) => inputs.push((input, reader)),
                 None => tables.push((input.table.clone(), vec![(input, reader)])),
@@ -58,25 +61,48 @@ impl Instance {
         Ok(())
     }
 
-    fn open(&self, input: &Input) -> Result<InputReader> {
+    /// Opens an input where it was read up to, in portions of so many rows and bytes.
+    pub(crate) fn open_input(
+        &self,
+        input: &Input,
+        (batch_rows, batch_bytes): (usize, usize),
+    ) -> Result<InputReader> {
         let entry = self.writer.catalog.get(&input.table)?;
-        let views = self.writer.catalog.dependents(&input.table).len();
-        let policy = self.context.budget().policy();
         let request = SourceRequest {
             path: input.path.clone(),
             options: input.options.clone(),
             schema: entry.schema.clone(),
             has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
-            batch_rows: self.settings.batch_rows,
-            batch_bytes: policy.portion_for(views),
+            batch_rows,
+            batch_bytes,
+            start: self.writer.position(&input.id()),
         };
         let opened = self.connectors.formats.open(&*input.source, &request);
         opened.map_err(|error| named(input, error))
     }
 }
 
+impl Transaction {
+    /// Brings a portion of an input in, which ends at `end` if it can be read again.
+    pub(crate) fn enter(
+        &mut self,
+        input: &Input,
+        portion: &Portion,
+        end: Option<ReadPortion>,
+    ) -> Result<()> {
+        self.insert_portion(&input.table, portion)?;
+        let mut refusing = Refusing::new(self.budget());
+        refusing.extend(portion.refused.iter().cloned());
+        self.refuse(&input.table, &input.name, refusing);
+        if let Some(end) = end {
+            self.set_read(end);
+        }
+        Ok(())
+    }
+}
+
 /// The same error, with the table it is about.
-fn named(input: &Input, error: Error) -> Error {
+pub(crate) fn named(input: &Input, error: Error) -> Error {
     match error {
         Error::Source { message, position } => {
             let message =
@@ -116,10 +142,13 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         }
         let rows = portion.rows.num_rows() as u64;
         transaction.check_refused(&portion.refused)?;
-        transaction.insert_portion(&input.table, &portion)?;
-        let mut refusing = Refusing::new(instance.context.budget());
-        refusing.extend(portion.refused.iter().cloned());
-        transaction.refuse(&input.table, &input.name, refusing);
+        let end = match reader.position()? {
+            Some(end) if instance.definitions.is_durable() => {
+                Some(ReadPortion::new(input.id(), &portion, &end)?)
+            }
+            _ => None,
+        };
+        transaction.enter(input, &portion, end)?;
         in_flight.push_back(transaction.commit()?);
         input.count(rows, portion.bytes, portion.refused);
         if in_flight.len() > IN_FLIGHT

@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::progress::Counters;
 use super::{Refusal, Source, SourceProgress, SourceState};
+use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::poison::{Poison, Waited};
@@ -18,6 +19,8 @@ const REPORTED: usize = 10;
 /// Where rows of a table come from: a connector, ready to be started.
 pub(crate) struct Input {
     pub(crate) table: String,
+    /// How many inputs of the table come before it.
+    pub(crate) number: u32,
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) source: Arc<dyn Source>,
@@ -31,6 +34,7 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn new(
         table: String,
+        number: u32,
         name: String,
         path: PathBuf,
         source: Arc<dyn Source>,
@@ -38,6 +42,7 @@ impl Input {
     ) -> Self {
         Self {
             table,
+            number,
             name,
             path,
             source,
@@ -46,6 +51,11 @@ impl Input {
             stopped: AtomicBool::new(false),
             messages: Mutex::default(),
         }
+    }
+
+    /// What identifies it in a journal.
+    pub(crate) fn id(&self) -> InputName {
+        InputName { table: self.table.clone(), number: self.number }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -89,6 +99,12 @@ impl Inputs {
     pub(crate) fn add(&self, inputs: Vec<Input>) {
         let inputs = inputs.into_iter().map(|input| (Arc::new(input), State::Waiting));
         self.state.lock().extend(inputs);
+    }
+
+    /// One of them.
+    pub(crate) fn find(&self, id: &InputName) -> Option<Arc<Input>> {
+        let state = self.state.lock();
+        state.iter().map(|(input, _)| input).find(|input| input.id() == *id).cloned()
     }
 
     /// The inputs that have not started.

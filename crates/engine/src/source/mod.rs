@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
+pub(crate) use feeder::named;
 pub(crate) use inputs::{Input, Inputs};
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{Refusals, Refusing};
@@ -87,6 +88,25 @@ pub struct SourceRequest {
     pub batch_rows: usize,
     /// How many bytes the rows of a portion should have at most, give or take one row.
     pub batch_bytes: usize,
+    /// Where reading begins, if not at the start: a position that a reader of the same path had with the same options.
+    pub start: Option<SourcePosition>,
+}
+
+/// A place between two rows of a source, from where it can be read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePosition {
+    /// The file it is in, of those that the path names.
+    pub file: PathBuf,
+    /// How much of the file comes before it: bytes of text, decompressed, or rows of any other format.
+    pub offset: u64,
+    /// How many lines of text that is, or how many rows.
+    pub lines: u64,
+}
+
+impl fmt::Display for SourcePosition {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}:{}", self.file.display(), self.lines)
+    }
 }
 
 impl SourceRequest {
@@ -105,6 +125,17 @@ pub trait SourceReader: Send {
     /// A row that cannot be read is refused, and does not stop the reader. An error ends the statement or the input: a
     /// `COPY` then has no effect, while an input keeps the rows it has read before.
     fn next(&mut self) -> Result<Option<Portion>>;
+
+    /// Where the next portion begins; `None` if nobody can read from there again, such as from a pipe.
+    ///
+    /// An engine with a state directory records positions instead of rows, and opens the path again with a position
+    /// ([`SourceRequest::start`]). Without one it records the rows, and opens the path as before.
+    ///
+    /// Reading from a position gives the same rows each time, in as many portions as the request asks for: one with as many
+    /// rows, read and refused, as [`SourceRequest::batch_rows`], as long as there are so many and `batch_bytes` allows it.
+    fn position(&self) -> Option<SourcePosition> {
+        None
+    }
 }
 
 /// Some of a source's rows.

@@ -8,7 +8,7 @@ use alluvium_dataflow::shorten::shorten;
 use arrow::array::RecordBatch;
 
 use super::waiting::Waiting;
-use super::{Inferred, Portion, Source, SourceReader, SourceRequest};
+use super::{Inferred, Portion, Source, SourcePosition, SourceReader, SourceRequest};
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::sink::{Sink, SinkRequest, SinkWriter};
@@ -139,6 +139,11 @@ impl InputReader {
         }
         Ok(portion)
     }
+
+    /// As [`SourceReader::position`].
+    pub(crate) fn position(&self) -> Result<Option<SourcePosition>> {
+        self.guard.call(|| Ok(self.reader.position()))
+    }
 }
 
 /// A writer whose panics poison the engine.
@@ -156,6 +161,11 @@ impl OutputWriter {
     /// As [`SinkWriter::flush`].
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.guard.call(|| self.writer.flush())
+    }
+
+    /// As [`SinkWriter::sync`].
+    pub(crate) fn sync(&mut self) -> Result<u64> {
+        self.guard.call(|| self.writer.sync())
     }
 
     /// As [`SinkWriter::finish`].

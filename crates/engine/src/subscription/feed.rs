@@ -33,8 +33,26 @@ struct State {
     /// Whether the first delivery is still to be made.
     first: bool,
     congested: bool,
+    mark: Option<Mark>,
     /// Whether nothing more will be delivered.
     closed: bool,
+}
+
+/// A request for the place between the deliveries up to an epoch and later ones.
+#[derive(Clone, Copy)]
+struct Mark {
+    epoch: Epoch,
+    /// Whether all workers have put their changes up to that epoch.
+    is_passed: bool,
+}
+
+/// What is taken from a feed.
+pub(super) enum Taken {
+    Delivery(Delivery),
+    /// All deliveries up to a marked epoch have been taken.
+    Mark(Epoch),
+    /// There is nothing yet, or never will be.
+    Nothing,
 }
 
 impl Feed {
@@ -49,6 +67,7 @@ impl Feed {
             waiting: Waiting::new(context),
             first: true,
             congested: false,
+            mark: None,
             closed: false,
         };
         let feed =
@@ -59,19 +78,38 @@ impl Feed {
         feed
     }
 
-    /// The next delivery; `None` if there is none yet (or, if it may `wait`, when there will be none).
-    pub(super) fn take(&self, wait: bool) -> Result<Option<Delivery>> {
+    /// Marks the place behind the deliveries up to an epoch. The caller keeps later ones from being committed.
+    pub(crate) fn mark(&self, epoch: Epoch) {
+        self.state.lock().mark = Some(Mark { epoch, is_passed: false });
+    }
+
+    /// All workers have put their changes up to the marked epoch.
+    pub(crate) fn pass_mark(&self) {
+        if let Some(mark) = &mut self.state.lock().mark {
+            mark.is_passed = true;
+        }
+        self.arrived.notify_all();
+    }
+
+    /// The next delivery, or the mark before it. Nothing if there is none yet (or, if it may `wait`, when there will be none).
+    pub(super) fn take(&self, wait: bool) -> Result<Taken> {
         let mut state = self.state.lock();
         loop {
             self.poison.check()?;
             let ready = state.waiting.first();
+            if let Some(Mark { epoch, is_passed }) = state.mark
+                && ready.map_or(is_passed || state.closed, |ready| ready > epoch)
+            {
+                state.mark = None;
+                return Ok(Taken::Mark(epoch));
+            }
             let is_durable = ready.is_some_and(|epoch| self.progress.is_durable(epoch));
             if is_durable && let Some(delivery) = state.waiting.take() {
                 self.relieve(&mut state);
-                return Ok(Some(delivery));
+                return Ok(Taken::Delivery(delivery));
             }
             if !wait || state.closed && ready.is_none() {
-                return Ok(None);
+                return Ok(Taken::Nothing);
             }
             self.arrived.wait(&mut state);
         }

@@ -14,7 +14,9 @@ use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::SchemaRef;
 
-use self::feed::Feed;
+use alluvium_trace::Epoch;
+
+use self::feed::{Feed, Taken};
 use crate::error::Result;
 use crate::instance::Instance;
 use crate::worker::DataflowId;
@@ -63,6 +65,11 @@ impl Subscription {
         self.id
     }
 
+    /// Where its changes come from.
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
     /// The columns of the rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -76,13 +83,42 @@ impl Subscription {
     }
 
     fn take(&mut self, wait: bool) -> Result<Option<Change>> {
-        while let Some(delivery) = self.feed.take(wait)? {
-            if let Some(change) = delivery.consolidate(&self.schema)? {
-                return Ok(Some(change));
+        loop {
+            match self.step(wait)? {
+                Step::Change(change) => return Ok(Some(change)),
+                Step::Mark(_) => {}
+                Step::End => return Ok(None),
             }
         }
-        Ok(None)
     }
+
+    /// Waits for what comes next.
+    pub(crate) fn next_step(&mut self) -> Result<Step> {
+        self.step(true)
+    }
+
+    fn step(&mut self, wait: bool) -> Result<Step> {
+        loop {
+            match self.feed.take(wait)? {
+                Taken::Delivery(delivery) => {
+                    if let Some(change) = delivery.consolidate(&self.schema)? {
+                        return Ok(Step::Change(change));
+                    }
+                }
+                Taken::Mark(epoch) => return Ok(Step::Mark(epoch)),
+                Taken::Nothing => return Ok(Step::End),
+            }
+        }
+    }
+}
+
+/// What comes next in a subscription.
+pub(crate) enum Step {
+    Change(Change),
+    /// All changes up to an epoch that was marked have come.
+    Mark(Epoch),
+    /// There is no change yet, or never will be.
+    End,
 }
 
 impl Iterator for Subscription {

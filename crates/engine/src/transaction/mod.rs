@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use alluvium_trace::memory::MemoryBudget;
 use arrow::array::RecordBatch;
 
 pub(crate) use counted::bytes_of;
@@ -24,9 +25,10 @@ pub(crate) use staged::{Staged, Staging};
 use self::change::TableChange;
 use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
+use crate::durable::portion::ReadPortion;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::sequencer::{Changed, Committed};
+use crate::sequencer::{Changed, Commit, Committed};
 use crate::source::{Portion, Refusal, Refusing};
 use crate::worker::DataflowId;
 use crate::writer::{WriteGuard, Writer, column_names};
@@ -51,6 +53,9 @@ pub struct Transaction {
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
     refused: Vec<Refused>,
+    /// The portion of an input that it is, if that can be read again.
+    read: Option<ReadPortion>,
+    key: Option<String>,
     _lock: WriteGuard,
 }
 
@@ -65,6 +70,8 @@ impl Transaction {
             time,
             is_time_given: at.is_some(),
             refused: Vec::new(),
+            read: None,
+            key: None,
             _lock: lock,
         })
     }
@@ -137,6 +144,14 @@ impl Transaction {
         self.stage(&entry, TableChange::weighted(&rows, weights)?)
     }
 
+    /// Gives the transaction a key. A transaction whose key was committed before has no effect: to commit it returns the epoch
+    /// of the one before. So a program that does not know whether a commit was successful, because it or the machine ended
+    /// meanwhile, can repeat it. With a [state directory](crate::Builder::state) keys outlive the engine. The last 100,000
+    /// keys are remembered.
+    pub fn set_key(&mut self, key: impl Into<String>) {
+        self.key = Some(key.into());
+    }
+
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
     /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one, unless it
     /// [began at a time of its own](crate::Engine::begin_at).
@@ -145,18 +160,24 @@ impl Transaction {
     /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
     /// time share the wait.
     pub fn commit(self) -> Result<u64> {
-        let Self { instance, changes, time, is_time_given, refused, _lock: lock } = self;
+        let Self { instance, changes, time, is_time_given, refused, read, key, _lock: lock } = self;
         let writer = &instance.writer;
         writer.poison.check()?;
+        if let Some(key) = &key
+            && let Some(epoch) = writer.committed(key)?
+        {
+            return Ok(epoch);
+        }
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
-        let committed = if is_empty && !is_time_given {
+        let committed = if is_empty && !is_time_given && read.is_none() && key.is_none() {
             Committed { epoch: writer.last(), record: None }
         } else {
             let budget = writer.context.budget();
             let changes = changes.into_iter().map(|(table, (name, staged))| {
                 Ok(Changed { table, name, changes: staged.into_changes(budget)? })
             });
-            writer.commit(changes.collect::<Result<_>>()?, time)?
+            let changes = changes.collect::<Result<_>>()?;
+            writer.commit(Commit { changes, time, read, key })?
         };
         for Refused { table, source, rows } in &refused {
             instance.connectors.refusals.add(table, source, committed.epoch, rows)?;
@@ -196,6 +217,11 @@ impl Transaction {
         Ok(rows)
     }
 
+    /// It is a portion of an input that can be read again.
+    pub(crate) fn set_read(&mut self, portion: ReadPortion) {
+        self.read = Some(portion);
+    }
+
     /// Stages a change that was committed before.
     pub(crate) fn restore(&mut self, table: &str, change: TableChange) -> Result<()> {
         let entry = self.writer().table(table)?;
@@ -226,6 +252,11 @@ impl Transaction {
             }
             _ => Ok(None),
         }
+    }
+
+    /// What its rows are counted in.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        self.instance.context.budget()
     }
 
     fn writer(&self) -> &Writer {

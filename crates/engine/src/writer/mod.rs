@@ -17,10 +17,12 @@ pub(crate) use lock::{WriteGuard, WriteLock};
 
 use crate::catalog::{Catalog, Entry};
 use crate::clock::{Clock, Moment, moment};
+use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
-use crate::sequencer::{Changed, Committed, Sequencer};
+use crate::sequencer::{Commit, Committed, Sequencer};
+use crate::source::SourcePosition;
 
 /// The part of an engine that transactions write through.
 pub(crate) struct Writer {
@@ -84,8 +86,22 @@ impl Writer {
     }
 
     /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
-    pub(crate) fn commit(&self, changes: Vec<Changed>, time: Moment) -> Result<Committed> {
-        self.sequencer.commit(changes, time)
+    pub(crate) fn commit(&self, commit: Commit) -> Result<Committed> {
+        self.sequencer.commit(commit)
+    }
+
+    /// The epoch of the transaction that was committed with a key, which is durable then.
+    pub(crate) fn committed(&self, key: &str) -> Result<Option<Epoch>> {
+        let committed = self.sequencer.committed(key);
+        if committed.is_some() {
+            self.sequencer.durable().sync_all()?;
+        }
+        Ok(committed)
+    }
+
+    /// How far an input was read, if it can be read from there.
+    pub(crate) fn position(&self, input: &InputName) -> Option<SourcePosition> {
+        self.sequencer.position(input).map(|position| position.position())
     }
 
     /// Waits until a committed epoch is durable, if the engine has a journal. The caller no longer holds the write lock:

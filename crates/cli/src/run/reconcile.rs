@@ -1,0 +1,282 @@
+//! A program whose state exists already: what stays, what is made anew, and what goes.
+//!
+//! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all they
+//! hold. A view that is defined otherwise is built anew, with the views that read it, and one that the program no longer
+//! has is dropped. Nothing that cannot be computed again is dropped: that is an error before anything is done. Statements
+//! that change tables are executed once, whatever comes between.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use alluvium::{Engine, Error, RelationInfo, RelationKind, Statement, StatementKind};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::program::normalized;
+
+/// How many changes a program may make: an engine remembers so many.
+const MOST: usize = 100_000;
+
+/// What happens to each statement of a program, and to what was there before.
+pub(crate) struct Reconciled {
+    steps: Vec<Step>,
+    differences: Differences,
+}
+
+/// Why a program cannot be run on a state.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    /// The number of the statement that it is about, if it is about one.
+    pub(crate) statement: Option<usize>,
+    pub(crate) message: String,
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self { statement: None, message: error.to_string() }
+    }
+}
+
+type Result<T> = std::result::Result<T, Problem>;
+
+/// What happens to a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// It is executed.
+    Run,
+    /// The relation that it creates is there.
+    Keep,
+    /// It is executed unless a transaction with this key was committed.
+    Once(String),
+    /// It belongs to the transaction that a statement before it begins.
+    Inside,
+}
+
+impl Reconciled {
+    /// Compares a program with the relations of an engine.
+    pub(crate) fn new(engine: &Engine, program: &[Statement]) -> Result<Self> {
+        let before: BTreeMap<String, RelationInfo> =
+            engine.relations()?.into_iter().map(|info| (info.name.clone(), info)).collect();
+        let mut steps = once(program)?;
+        let mut differences = Differences::default();
+        let mut defined = BTreeSet::new();
+        for (number, (statement, step)) in program.iter().zip(&mut steps).enumerate() {
+            let Some((name, is_table)) = created(&statement.kind) else { continue };
+            defined.insert(name);
+            let Some(info) = before.get(name) else { continue };
+            let is_same = match (&info.definition, &*step) {
+                (Some(text), _) => normalized(text) == normalized(&statement.text),
+                // Of a table that has the columns of a file no text is known.
+                (None, Step::Once(key)) => engine.committed(key)?.is_some(),
+                (None, _) => false,
+            };
+            match is_same {
+                true => *step = Step::Keep,
+                // The run before ended while it read the file.
+                false if info.definition.is_none() && is_empty(engine, name)? => {
+                    let why = "its file was not read to the end".to_owned();
+                    differences.rebuilt.insert(name.to_owned(), (RelationKind::Table, why));
+                }
+                false if is_table || info.kind == RelationKind::Table => {
+                    let message = lost(name, "is defined otherwise in the program");
+                    return Err(Problem { statement: Some(number), message });
+                }
+                false => {
+                    let why = "its definition has changed".to_owned();
+                    differences.rebuilt.insert(name.to_owned(), (info.kind, why));
+                }
+            }
+        }
+        for (name, info) in before.iter().filter(|(name, _)| !defined.contains(name.as_str())) {
+            if info.kind == RelationKind::Table {
+                let message = lost(name, "is not in the program");
+                return Err(Problem { statement: None, message });
+            }
+            differences.gone.insert(name.clone());
+        }
+        differences.spread(&before)?;
+        differences.check(&before)?;
+        differences.kept = before.len() - differences.rebuilt.len() - differences.gone.len();
+        for (statement, step) in program.iter().zip(&mut steps) {
+            let created = created(&statement.kind);
+            if *step == Step::Keep
+                && created.is_some_and(|(name, _)| differences.rebuilt.contains_key(name))
+            {
+                *step = Step::Run;
+            }
+        }
+        Ok(Self { steps, differences })
+    }
+
+    /// What happens to the state, if it is not that all of it stays.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let Differences { rebuilt, gone, kept } = &self.differences;
+        if rebuilt.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let mut parts = vec![format!("{kept} relations stay as they are")];
+        let rebuilt = rebuilt.iter();
+        parts.extend(rebuilt.map(|(name, (_, why))| format!("\"{name}\" is built anew: {why}")));
+        let gone = gone.iter();
+        parts.extend(gone.map(|view| format!("\"{view}\" is dropped: it is not in the program")));
+        Some(format!("state: {}", parts.join("; ")))
+    }
+
+    /// Drops what is built anew, and the views that are gone.
+    pub(crate) fn drop_old(&self, engine: &Engine) -> alluvium::Result<()> {
+        let Differences { rebuilt, gone, .. } = &self.differences;
+        let rebuilt = rebuilt.iter().map(|(name, (kind, _))| (name, *kind));
+        let gone = gone.iter().map(|name| (name, RelationKind::View));
+        rebuilt.chain(gone).try_for_each(|(name, kind)| {
+            let kind = if kind == RelationKind::Table { "TABLE" } else { "VIEW" };
+            let name = name.replace('"', "\"\"");
+            engine.execute(&format!("DROP {kind} IF EXISTS \"{name}\" CASCADE")).map(drop)
+        })
+    }
+
+    /// What happens to the statement of this number.
+    pub(crate) fn step(&self, number: usize) -> Step {
+        self.steps.get(number).cloned().unwrap_or(Step::Run)
+    }
+}
+
+/// The relation that a statement creates, and whether it is a table.
+fn created(statement: &StatementKind) -> Option<(&str, bool)> {
+    match statement {
+        StatementKind::CreateTable(table) => Some((&table.name, true)),
+        StatementKind::CreateTableFrom { name, .. } => Some((name, true)),
+        StatementKind::CreateView(view) => Some((&view.name, false)),
+        _ => None,
+    }
+}
+
+/// Whether a table has no rows.
+fn is_empty(engine: &Engine, table: &str) -> Result<bool> {
+    let table = table.replace('"', "\"\"");
+    let rows = engine.query(&format!("SELECT 1 FROM \"{table}\" LIMIT 1"))?;
+    Ok(rows.iter().all(|rows| rows.num_rows() == 0))
+}
+
+/// Which statements are executed once. Fails if the program drops relations, or changes tables too often.
+fn once(program: &[Statement]) -> Result<Vec<Step>> {
+    // How often the same text has come before.
+    let mut repeated: HashMap<String, usize> = HashMap::new();
+    let mut key = |texts: &str| {
+        let hash = format!("{:032x}", xxh3_128(texts.as_bytes()));
+        let times = repeated.entry(hash.clone()).or_default();
+        *times += 1;
+        format!("run {hash} {times}")
+    };
+    let mut steps: Vec<Step> = Vec::with_capacity(program.len());
+    let mut keys = 0;
+    let mut statements = program.iter().peekable();
+    while let Some(statement) = statements.next() {
+        let mut text = normalized(&statement.text);
+        match &statement.kind {
+            StatementKind::DropTable(_) | StatementKind::DropView(_) => {
+                let message = "a program that is run with --state says what there is, and drops nothing: leave the \
+                               definition out"
+                    .to_owned();
+                return Err(Problem { statement: Some(steps.len()), message });
+            }
+            StatementKind::Begin => {
+                let mut inside = Vec::new();
+                for next in statements.by_ref() {
+                    text.push(';');
+                    text.push_str(&normalized(&next.text));
+                    inside.push(Step::Inside);
+                    if matches!(next.kind, StatementKind::Commit | StatementKind::Rollback) {
+                        break;
+                    }
+                }
+                steps.push(Step::Once(key(&text)));
+                steps.extend(inside);
+                keys += 1;
+            }
+            StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Copy { .. }
+            | StatementKind::CreateTableFrom { .. } => {
+                steps.push(Step::Once(key(&text)));
+                keys += 1;
+            }
+            _ => steps.push(Step::Run),
+        }
+        if keys > MOST {
+            let message = format!(
+                "a program that is run with --state makes at most {MOST} transactions: COPY rows from a file, or change \
+                 more in one transaction"
+            );
+            return Err(Problem { statement: Some(steps.len() - 1), message });
+        }
+    }
+    Ok(steps)
+}
+
+/// What is not as it was.
+#[derive(Default)]
+struct Differences {
+    /// What is built anew, and why.
+    rebuilt: BTreeMap<String, (RelationKind, String)>,
+    /// Views that the program does not have any more.
+    gone: BTreeSet<String>,
+    /// How many relations stay.
+    kept: usize,
+}
+
+impl Differences {
+    /// Views that read a view that is built anew are built anew, too.
+    fn spread(&mut self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
+        let others = |differences: &Self| {
+            let is_other = |name: &String| {
+                !differences.gone.contains(name) && !differences.rebuilt.contains_key(name)
+            };
+            let others = before.iter().filter(|(name, _)| is_other(name));
+            others.map(|(name, info)| (name.clone(), &info.reads)).collect::<Vec<_>>()
+        };
+        for (name, reads) in others(self) {
+            if let Some(read) = reads.iter().find(|read| self.gone.contains(*read)) {
+                let message =
+                    format!("\"{name}\" reads \"{read}\", which is not in the program any more");
+                return Err(Problem { statement: None, message });
+            }
+        }
+        loop {
+            let known = self.rebuilt.len();
+            for (name, reads) in others(self) {
+                if let Some(read) = reads.iter().find(|read| self.rebuilt.contains_key(*read)) {
+                    let why = format!("it reads \"{read}\"");
+                    self.rebuilt.insert(name, (RelationKind::View, why));
+                }
+            }
+            if self.rebuilt.len() == known {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Fails if a view cannot be built anew.
+    fn check(&self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
+        for (view, (_, why)) in &self.rebuilt {
+            let mut read: Vec<&str> = vec![view];
+            while let Some(name) = read.pop() {
+                let Some(info) = before.get(name) else { continue };
+                if info.has_passed {
+                    let message = format!(
+                        "the view \"{view}\" cannot be built anew ({why}): rows of \"{name}\" have passed that are not \
+                         kept; define it as it was, or begin with another folder for --state"
+                    );
+                    return Err(Problem { statement: None, message });
+                }
+                read.extend(info.reads.iter().map(String::as_str));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lost(table: &str, what: &str) -> String {
+    format!(
+        "the table \"{table}\" {what}, and its rows would be lost: define it as it was, or DROP it in the shell, with the \
+         same --state"
+    )
+}

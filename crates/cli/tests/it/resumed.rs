@@ -1,0 +1,204 @@
+//! `alluvium run --state`: programs that are killed and go on, and programs that are changed.
+//!
+//! `ALLUVIUM_KILLS` sets the number of rounds.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::binary::binary;
+use crate::shell::write;
+
+/// How many rounds there are by default.
+const ROUNDS: u64 = 5;
+
+/// How many rows each file has.
+const ROWS: u64 = 20_000;
+
+/// Its sources start at the first UPDATE.
+const PROGRAM: &str = "
+    CREATE TABLE sale (id BIGINT, item VARCHAR, price BIGINT)
+        WITH ('materialized' = 'true', connector = 'file', path = 'sales.csv');
+    CREATE TABLE visit (id BIGINT, item VARCHAR) WITH (connector = 'file', path = 'visits.jsonl');
+    CREATE TABLE rate (item VARCHAR PRIMARY KEY, rate BIGINT);
+    CREATE MATERIALIZED VIEW total AS
+        SELECT sale.item, COUNT(*) AS n, SUM(price * rate) AS price
+        FROM sale JOIN rate ON sale.item = rate.item GROUP BY sale.item;
+    CREATE MATERIALIZED VIEW visits AS SELECT item, COUNT(*) AS n, MAX(id) AS m FROM visit GROUP BY item;
+    CREATE VIEW dear AS SELECT id, item FROM sale WHERE price = 7;
+    CREATE VIEW steps AS SELECT id / 5000 AS step, COUNT(*) AS n FROM visit GROUP BY id / 5000;
+    -- Once.
+    INSERT INTO rate VALUES ('a', 1), ('b', 2);
+    BEGIN;
+    UPDATE rate SET rate = rate + 10;
+    INSERT INTO rate VALUES ('c', 3);
+    COMMIT;
+    UPDATE rate SET rate = rate * 2;
+    COPY rate FROM 'rates.csv';
+    CREATE TABLE copied FROM 'rates.csv';
+";
+
+fn files(folder: &TempDir) {
+    let item = |n: u64| ["a", "b", "c", "d"][n as usize % 4];
+    let sales: String = (0..ROWS).map(|n| format!("{n},{},{}\n", item(n), n % 11)).collect();
+    let visit = |n: u64| format!("{{\"id\": {n}, \"item\": \"{}\"}}\n", item(n / 3));
+    write(folder, "sales.csv", &sales);
+    write(folder, "visits.jsonl", &(0..ROWS).map(visit).collect::<String>());
+    write(folder, "rates.csv", "item,rate\nd,100\n");
+    write(folder, "p.sql", PROGRAM);
+}
+
+fn command(folder: &Path, workers: u64) -> Command {
+    let mut command = Command::new(binary());
+    command.current_dir(folder).args(["run", "p.sql", "--output", "out", "--state", "state"]);
+    command.args(["--workers", &workers.to_string()]);
+    command
+}
+
+fn run(folder: &Path) -> (bool, String) {
+    let Output { status, stderr, .. } = command(folder, 2).output().unwrap();
+    (status.success(), String::from_utf8(stderr).unwrap())
+}
+
+/// What was written, without epochs, and in no order.
+fn written(folder: &Path) -> Vec<(String, Vec<String>)> {
+    let names = ["total.csv", "visits.csv", "dear.changes.csv", "steps.changes.csv"];
+    let lines = names.map(|name| {
+        let text = fs::read_to_string(folder.join("out").join(name)).unwrap();
+        let of_changes = name.contains("changes");
+        let line = |line: &str| match line.split_once(',') {
+            Some((_, rest)) if of_changes => rest.to_owned(),
+            _ => line.to_owned(),
+        };
+        let mut lines: Vec<String> = text.lines().map(line).collect();
+        lines.sort();
+        (name.to_owned(), lines)
+    });
+    lines.into()
+}
+
+/// The sum of the weights of each row.
+fn sums(lines: &[String]) -> Vec<(String, i64)> {
+    let mut sums = std::collections::BTreeMap::new();
+    for line in lines {
+        let (weight, row) = line.split_once(',').unwrap();
+        *sums.entry(row.to_owned()).or_insert(0) += weight.parse().unwrap_or(0);
+    }
+    sums.retain(|_, sum| *sum != 0);
+    sums.into_iter().collect()
+}
+
+#[test]
+fn a_program_that_is_killed_goes_on_and_does_everything_once() {
+    let rounds = std::env::var("ALLUVIUM_KILLS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
+    let expected = TempDir::new().unwrap();
+    files(&expected);
+    assert_eq!(run(expected.path()), (true, String::new()));
+    let expected = written(expected.path());
+    let mut killed = 0;
+    let mut folder = TempDir::new().unwrap();
+    files(&folder);
+    for round in 0..rounds {
+        let mut child = command(folder.path(), 2).spawn().unwrap();
+        thread::sleep(Duration::from_millis(30 + round * 53 % 400));
+        child.kill().unwrap();
+        killed += u64::from(child.wait().unwrap().code().is_none());
+        if round % 3 < 2 {
+            continue;
+        }
+        assert_eq!(run(folder.path()), (true, String::new()), "round {round}");
+        for ((name, lines), (_, expected)) in written(folder.path()).iter().zip(&expected) {
+            match &**name {
+                "steps.changes.csv" => assert_eq!(sums(lines), sums(expected), "round {round}"),
+                _ => assert_eq!(lines, expected, "{name}, round {round}"),
+            }
+        }
+        folder = TempDir::new().unwrap();
+        files(&folder);
+    }
+    assert!(killed > 0, "some were killed");
+}
+
+#[test]
+fn a_changed_program_keeps_what_it_can_and_says_what_it_cannot() {
+    let folder = TempDir::new().unwrap();
+    files(&folder);
+    let run = |program: &str| {
+        fs::write(folder.path().join("p.sql"), program).unwrap();
+        run(folder.path())
+    };
+    let read = |name: &str| fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    assert_eq!(run(PROGRAM), (true, String::new()));
+    let total = read("total.csv");
+    assert_eq!(
+        run(&PROGRAM.replace("-- Once.", "").replace("COUNT(*)", "count( * )")),
+        (true, String::new())
+    );
+    // A view is changed, and one is added.
+    let more = PROGRAM.replace("price * rate", "price + rate")
+        + "CREATE MATERIALIZED VIEW top AS SELECT MAX(price) AS p FROM total;";
+    let (done, said) = run(&more);
+    assert!(done, "{said}");
+    let expected = "state: 7 relations stay as they are; \"total\" is built anew: its definition has changed\n";
+    assert_eq!(said, expected);
+    assert_ne!(read("total.csv"), total);
+    // Those that read it follow.
+    let (done, said) = run(&(PROGRAM.to_owned()
+        + "CREATE MATERIALIZED VIEW top AS SELECT MAX(price) AS p FROM total;"));
+    assert!(done && said.contains("\"top\" is built anew: it reads \"total\""), "{said}");
+    assert_eq!(read("total.csv"), total);
+    let (done, said) = run(PROGRAM);
+    assert!(done && said.contains("\"top\" is dropped: it is not in the program"), "{said}");
+    // A further statement is executed, and none before it again.
+    let insert = PROGRAM.to_owned() + "INSERT INTO rate VALUES ('e', 5);";
+    for _ in 0..2 {
+        assert_eq!(
+            run(&(insert.clone() + "SELECT * FROM rate ORDER BY item;")),
+            (true, String::new())
+        );
+    }
+    let refused = |program: &str, what: &[&str]| {
+        let (done, said) = run(program);
+        assert!(!done && what.iter().all(|what| said.contains(what)), "{said}");
+    };
+    refused(
+        &PROGRAM.replace("price BIGINT)", "price DOUBLE)"),
+        &["p.sql:2:", "\"sale\"", "rows would be lost"],
+    );
+    refused(
+        &PROGRAM.replace("MAX(id)", "MIN(id)"),
+        &["\"visits\"", "rows of \"visit\" have passed"],
+    );
+    let without_table = "CREATE TABLE sale (id BIGINT);";
+    refused(without_table, &["p.sql:1:1", "\"sale\" is defined otherwise"]);
+    refused("CREATE TABLE x (n INT); DROP TABLE x;", &["p.sql:1:25", "drops nothing"]);
+    refused("CREATE TABLE x (n INT; ", &["p.sql"]);
+    refused("", &["is not in the program", "rows would be lost"]);
+    assert_eq!(run(&insert), (true, String::new()));
+    assert_eq!(read("total.csv"), total);
+}
+
+#[test]
+fn files_that_grow_are_read_on() {
+    let folder = TempDir::new().unwrap();
+    files(&folder);
+    assert_eq!(run(folder.path()), (true, String::new()));
+    let before = written(folder.path());
+    let mut visits = fs::read_to_string(folder.path().join("visits.jsonl")).unwrap();
+    visits.push_str("{\"id\": 1000000, \"item\": \"new\"}\n");
+    fs::write(folder.path().join("visits.jsonl"), visits).unwrap();
+    assert_eq!(run(folder.path()), (true, String::new()));
+    let after = written(folder.path());
+    for ((name, mut after), (_, before)) in after.into_iter().zip(before) {
+        after.retain(|line| !before.contains(line));
+        match &*name {
+            "visits.csv" => assert_eq!(after, ["new,1,1000000"]),
+            "steps.changes.csv" => assert_eq!(after, ["1,200,1"]),
+            _ => assert!(after.is_empty(), "{name}: {after:?}"),
+        }
+    }
+}

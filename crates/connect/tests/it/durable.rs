@@ -1,0 +1,269 @@
+//! Connectors of an engine with a state directory: what was read and written stays so, exactly once.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use alluvium::{Builder, Engine, OutputMode, Result};
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use arrow::util::pretty::pretty_format_batches;
+use tempfile::TempDir;
+
+/// How many rows an input's transaction has.
+const PORTION: usize = 7;
+
+const DEFINITIONS: &str = "
+    CREATE TABLE sale (id BIGINT, item VARCHAR, price BIGINT) WITH ('materialized' = 'true', 'connectors' = '[
+        {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"old.csv\"}}},
+        {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"new.jsonl\"}}}]');
+    CREATE TABLE visit (id BIGINT, item VARCHAR) WITH ('materialized' = 'false', 'append_only' = 'true',
+        'connectors' = '[{\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"visits.csv.gz\"}}}]');
+    CREATE MATERIALIZED VIEW total AS SELECT item, COUNT(*) AS n, SUM(price) AS price FROM sale GROUP BY item;
+    CREATE MATERIALIZED VIEW visits AS SELECT item, COUNT(*) AS n FROM visit GROUP BY item;
+    CREATE VIEW dear WITH ('connectors' = '[
+        {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"dear.csv\", \"mode\": \"changes\"}}}]')
+        AS SELECT id, item FROM sale WHERE price > 50;
+    CREATE VIEW odd WITH ('connectors' = '[
+        {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"odd.jsonl\", \"mode\": \"changes\"}}}]')
+        AS SELECT id, COUNT(*) AS n FROM visit WHERE id % 2 = 1 GROUP BY id;";
+
+fn inputs(folder: &Path) {
+    let mut random = fastrand::Rng::with_seed(3);
+    let item = |n: usize| ["nut", "bolt", "\"a, \"\"b\"\"\nc\"", ""][n % 4];
+    let mut old = String::from("id,item,price\n");
+    for n in 0..700 {
+        match n % 50 {
+            17 => old.push_str("x,nut,1\n"),
+            _ => old.push_str(&format!("{n},{},{}\n", item(n), random.u32(0..100))),
+        }
+    }
+    fs::write(folder.join("old.csv"), old).unwrap();
+    let new = |n: i64| format!("{{\"price\": {}, \"id\": {n}, \"item\": \"nut\"}}\n", n % 90);
+    fs::write(folder.join("new.jsonl"), (700..1000).map(new).collect::<String>()).unwrap();
+    let visits: String = (0..900).map(|n| format!("{},{}\n", n % 40, ["a", "b"][n % 2])).collect();
+    let file = fs::File::create(folder.join("visits.csv.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, visits.as_bytes()).unwrap();
+    gzip.finish().unwrap();
+}
+
+fn builder(workers: usize) -> Builder {
+    alluvium_connect::formats(Engine::builder().workers(workers).batch_rows(PORTION))
+}
+
+fn open(folder: &Path, workers: usize) -> Result<Engine> {
+    let state = folder.join("state").display().to_string();
+    let often = Duration::from_millis(15);
+    builder(workers).state(format!("file:{state}")).checkpoints(often, u64::MAX).open()
+}
+
+fn define(engine: &Engine, folder: &Path) {
+    let mut session = engine.session();
+    session.set_base(folder);
+    session.execute(DEFINITIONS).unwrap();
+}
+
+fn show(engine: &Engine, query: &str) -> String {
+    pretty_format_batches(&engine.query(query).unwrap()).unwrap().to_string()
+}
+
+/// What there is of everything: rows of relations, refused rows, and what was written.
+fn everything(engine: &Engine, folder: &Path) -> Vec<String> {
+    engine.finish().unwrap();
+    let count = engine.query("SELECT COUNT(*) FROM sale").unwrap();
+    assert_eq!(count[0].column(0).as_primitive::<Int64Type>().value(0), 986);
+    let mut all: Vec<String> = [
+        "SELECT * FROM sale ORDER BY id",
+        "SELECT * FROM total ORDER BY item",
+        "SELECT * FROM visits ORDER BY item",
+    ]
+    .map(|query| show(engine, query))
+    .into();
+    for name in ["dear.csv", "odd.jsonl"] {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        let mut written: Vec<String> = match name {
+            // Rows have lines of their own, but for one item.
+            "dear.csv" => text.replace("\nc", " c").lines().map(str::to_owned).collect(),
+            _ => text.lines().map(str::to_owned).collect(),
+        };
+        let epochs: Vec<u64> = written.iter().filter_map(|line| epoch(line)).collect();
+        assert!(epochs.is_sorted(), "{name} is in the order of epochs");
+        // Which portions of two tables come first depends on their threads.
+        written.iter_mut().for_each(|line| *line = without_epoch(line));
+        written.sort();
+        all.push(written.join("\n"));
+    }
+    all
+}
+
+/// The epoch of a line of an output.
+fn epoch(line: &str) -> Option<u64> {
+    let digits = line.trim_start_matches("{\"epoch\":");
+    digits[..digits.find(',')?].parse().ok()
+}
+
+fn without_epoch(line: &str) -> String {
+    line[line.find(',').unwrap_or(0)..].to_owned()
+}
+
+#[test]
+fn inputs_and_outputs_go_on_where_they_were() {
+    let undisturbed = tempfile::tempdir().unwrap();
+    inputs(undisturbed.path());
+    let expected = {
+        let engine = builder(1).open_in_memory().unwrap();
+        define(&engine, undisturbed.path());
+        everything(&engine, undisturbed.path())
+    };
+    for seed in 0..3 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let folder = tempfile::tempdir().unwrap();
+        inputs(folder.path());
+        let workers = seed as usize % 3 + 1;
+        let mut engine = open(folder.path(), workers).unwrap();
+        define(&engine, folder.path());
+        for _ in 0..random.u32(2..7) {
+            engine.start().unwrap();
+            std::thread::sleep(Duration::from_millis(random.u64(0..40)));
+            drop(engine);
+            engine = open(folder.path(), workers).unwrap();
+        }
+        assert_eq!(everything(&engine, folder.path()), expected, "seed {seed}");
+        drop(engine);
+        // All was read and written: nothing is read or written again.
+        engine = open(folder.path(), workers).unwrap();
+        assert_eq!(everything(&engine, folder.path()), expected, "seed {seed}, again");
+    }
+}
+
+#[test]
+fn another_number_of_workers_reads_and_writes_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = |from: u32| (from..from + 100).map(|n| format!("{n}\n")).collect::<String>();
+    fs::write(folder.path().join("t.csv"), rows(0)).unwrap();
+    let mut engine = open(folder.path(), 1).unwrap();
+    let mut session = engine.session();
+    session.set_base(folder.path());
+    let definitions = "
+        CREATE TABLE t (n BIGINT) WITH ('materialized' = 'true', 'connectors' = '[
+            {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"t.csv\"}}}]');
+        CREATE VIEW v WITH ('connectors' = '[
+            {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"v.csv\"}}}]') AS SELECT n FROM t;";
+    session.execute(definitions).unwrap();
+    drop(session);
+    for (round, workers) in [2, 3, 1, 2].into_iter().enumerate() {
+        engine.finish().unwrap();
+        let mut lines = fs::read_to_string(folder.path().join("v.csv")).unwrap();
+        let mut numbers: Vec<u32> = lines
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').nth(2).unwrap().parse().unwrap())
+            .collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..100 * (round as u32 + 1)).collect::<Vec<_>>());
+        drop(engine);
+        lines.clear();
+        (0..=round as u32 + 1).for_each(|part| lines.push_str(&rows(part * 100)));
+        fs::write(folder.path().join("t.csv"), lines).unwrap();
+        engine = open(folder.path(), workers).unwrap();
+    }
+}
+
+#[test]
+fn an_output_of_a_program_is_part_of_the_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let (changes, contents) = (folder.path().join("v.csv"), folder.path().join("w.json"));
+    let engine = open(folder.path(), 2).unwrap();
+    let insert = |engine: &Engine, n: u32| {
+        engine.session().execute(&format!("INSERT INTO t VALUES ({n})")).unwrap();
+    };
+    engine.session().execute("CREATE TABLE t (n BIGINT)").unwrap();
+    insert(&engine, 1);
+    let add = |engine: &Engine| {
+        engine.output("t", &changes, None, &[], OutputMode::Changes).unwrap();
+        engine.output("t", &contents, None, &[], OutputMode::Contents).unwrap();
+    };
+    add(&engine);
+    insert(&engine, 2);
+    engine.checkpoint().unwrap();
+    insert(&engine, 3);
+    drop(engine);
+    let engine = open(folder.path(), 2).unwrap();
+    insert(&engine, 4);
+    // It is there already.
+    add(&engine);
+    engine.finish().unwrap();
+    drop(engine);
+    let written = "epoch,weight,n\r\n1,1,1\r\n2,1,2\r\n3,1,3\r\n4,1,4\r\n";
+    assert_eq!(fs::read_to_string(&changes).unwrap(), written);
+    assert_eq!(fs::read_to_string(&contents).unwrap().matches('n').count(), 4);
+    // A relation takes its outputs with it.
+    let engine = open(folder.path(), 2).unwrap();
+    engine.session().execute("DROP TABLE t; CREATE TABLE t (n BIGINT)").unwrap();
+    engine.checkpoint().unwrap();
+    drop(engine);
+    let engine = open(folder.path(), 2).unwrap();
+    insert(&engine, 5);
+    engine.finish().unwrap();
+    assert_eq!(fs::read_to_string(&changes).unwrap(), written);
+}
+
+#[test]
+fn an_output_that_cannot_go_on_after_a_restart_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(folder.path(), 1).unwrap();
+    engine.session().execute("CREATE TABLE t (n BIGINT)").unwrap();
+    for name in ["v.parquet", "v.json", "v.csv.gz", "v.jsonl.gz"] {
+        let path = folder.path().join(name);
+        let error = engine.output("t", &path, None, &[], OutputMode::Changes).unwrap_err();
+        assert!(error.to_string().contains("CSV or JSON lines"), "{error}");
+        assert!(!path.exists(), "nothing is written");
+        engine.output("t", &path, None, &[], OutputMode::Contents).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_was_changed_since_it_was_read_is_named() {
+    let text: String = (0..100).map(|n| format!("{n}\n")).collect();
+    let opened = |change: &dyn Fn(&Path), checkpoint: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        fs::write(&path, &text).unwrap();
+        let state = format!("file:{}", folder.path().join("state").display());
+        let open = || builder(1).state(&state).open();
+        let engine = open().unwrap();
+        let mut session = engine.session();
+        session.set_base(folder.path());
+        let table = "CREATE TABLE t (n BIGINT) WITH ('materialized' = 'true', 'connectors' = '[
+            {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"t.csv\"}}}]'); START";
+        session.execute(table).unwrap();
+        engine.wait_for_sources().unwrap();
+        if checkpoint {
+            engine.checkpoint().unwrap();
+        }
+        drop((session, engine));
+        change(&path);
+        open().and_then(|engine| engine.start().map(|()| (engine, folder)))
+    };
+    let check = |result: Result<(Engine, TempDir)>, what: &str| {
+        let error = result.err().unwrap().to_string();
+        assert!(error.contains("t.csv") && error.contains(what), "{error}");
+    };
+    let shorten = |path: &Path| fs::write(path, "1\n2\n").unwrap();
+    let damage = |path: &Path| fs::write(path, text.replace("7\n", "x\n")).unwrap();
+    let remove = |path: &Path| fs::remove_file(path).unwrap();
+    check(opened(&shorten, false), "the file was changed");
+    check(opened(&damage, false), "the file was changed");
+    check(opened(&remove, false), "cannot open");
+    check(opened(&shorten, true), "shorter");
+    // What a checkpoint has need not be read again.
+    let (engine, _folder) = opened(&damage, true).unwrap();
+    assert!(show(&engine, "SELECT COUNT(*) FROM t").contains("100"));
+    let grow = |path: &Path| fs::write(path, format!("{text}100\n")).unwrap();
+    for checkpoint in [false, true] {
+        let (engine, _folder) = opened(&grow, checkpoint).unwrap();
+        engine.wait_for_sources().unwrap();
+        assert!(show(&engine, "SELECT COUNT(*) FROM t").contains("101"));
+    }
+}

@@ -1,0 +1,139 @@
+//! Outputs of changes, each written by a thread of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle, ThreadId};
+
+use alluvium_sql::stack;
+use alluvium_trace::Epoch;
+use arrow::datatypes::SchemaRef;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+
+use super::changes;
+use crate::durable::checkpoint::OutputName;
+use crate::error::{Error, Result};
+use crate::poison::Poison;
+use crate::source::OutputWriter;
+use crate::subscription::feed::Feed;
+use crate::subscription::{Step, Subscription};
+use crate::worker::DataflowId;
+
+/// An output of changes that is being written.
+pub(super) struct Running {
+    pub(super) relation: String,
+    pub(super) path: PathBuf,
+    pub(super) subscription: DataflowId,
+    thread: JoinHandle<Result<()>>,
+    /// What a checkpoint asks, if it can go on after a restart.
+    marks: Option<Marks>,
+}
+
+/// The places in an output that checkpoints ask for.
+#[derive(Clone)]
+pub(crate) struct Marks {
+    output: OutputName,
+    feed: Arc<Feed>,
+    reached: Receiver<(Epoch, u64)>,
+}
+
+/// What is written, and where.
+pub(super) struct Writing {
+    pub(super) path: PathBuf,
+    pub(super) subscription: Subscription,
+    pub(super) writer: OutputWriter,
+    /// The columns of what is written.
+    pub(super) schema: SchemaRef,
+    /// The epoch whose changes, with those before it, are written already.
+    pub(super) written: Option<Epoch>,
+    /// How it goes on after a restart: its name in checkpoints, and what stops if it cannot be written.
+    pub(super) lasting: Option<(OutputName, Arc<Poison>)>,
+}
+
+impl Running {
+    /// Writes the changes of a relation until there will be no more.
+    pub(super) fn start(relation: &str, writing: Writing) -> Result<Self> {
+        let (path, subscription) = (writing.path.clone(), writing.subscription.id());
+        let (reach, reached) = unbounded();
+        let marks = writing.lasting.as_ref().map(|(output, _)| {
+            let feed = writing.subscription.feed().clone();
+            Marks { output: output.clone(), feed, reached }
+        });
+        let thread = thread::Builder::new()
+            .name(format!("sink-{relation}"))
+            .stack_size(stack::THREAD)
+            .spawn(move || writing.run(&reach))
+            .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
+        Ok(Self { relation: relation.to_owned(), path, subscription, thread, marks })
+    }
+
+    /// Waits until all that was delivered is written.
+    pub(super) fn join(self) -> Result<()> {
+        // A panic has poisoned the engine already.
+        self.thread.join().unwrap_or(Ok(()))
+    }
+
+    /// The thread that writes.
+    pub(super) fn thread(&self) -> ThreadId {
+        self.thread.thread().id()
+    }
+
+    /// What a checkpoint asks.
+    pub(super) fn marks(&self) -> Option<&Marks> {
+        self.marks.as_ref()
+    }
+}
+
+impl Marks {
+    /// Asks for the place behind the changes up to an epoch. The caller keeps later ones from being committed.
+    pub(crate) fn mark(&self, epoch: Epoch) {
+        self.feed.mark(epoch);
+    }
+
+    /// All workers have delivered their changes up to that epoch.
+    pub(crate) fn pass(&self) {
+        self.feed.pass_mark();
+    }
+
+    /// Waits until the changes up to that epoch are durable. Returns the length of what has them; `None` if it was not
+    /// written to the end.
+    pub(crate) fn length(self, epoch: Epoch) -> Option<(OutputName, u64)> {
+        let Self { output, reached, .. } = self;
+        // A checkpoint that failed may have left others.
+        let (_, length) = reached.iter().find(|(reached, _)| *reached == epoch)?;
+        Some((output, length))
+    }
+}
+
+impl Writing {
+    fn run(mut self, reached: &Sender<(Epoch, u64)>) -> Result<()> {
+        let written = self.write(reached);
+        let Self { path, subscription, writer, lasting, .. } = self;
+        if let (Err(error), Some((_, poison))) = (&written, &lasting)
+            && poison.check().is_ok()
+        {
+            poison.spread(format!(
+                "the output \"{}\" cannot be written: {error}; once it can, open the engine again: it goes on where it was",
+                path.display()
+            ));
+        }
+        drop(subscription);
+        written.and_then(|()| writer.finish())
+    }
+
+    fn write(&mut self, reached: &Sender<(Epoch, u64)>) -> Result<()> {
+        loop {
+            match self.subscription.next_step()? {
+                Step::Change(change) if self.written.is_some_and(|last| change.epoch <= last) => {}
+                Step::Change(change) => {
+                    self.writer.write(&changes::rows(change, &self.schema)?)?;
+                    self.writer.flush()?;
+                }
+                Step::Mark(epoch) => {
+                    // Nobody waits for it if the checkpoint has failed.
+                    let _ = reached.send((epoch, self.writer.sync()?));
+                }
+                Step::End => return Ok(()),
+            }
+        }
+    }
+}
