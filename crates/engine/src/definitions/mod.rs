@@ -21,6 +21,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::catalog::{Catalog, Indexes};
 use crate::clock::Moment;
 use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
+use crate::durable::flusher::{Durability, Flusher};
 use crate::durable::portion::{InputName, SavedPosition};
 use crate::durable::record::Record;
 use crate::durable::restore::Restored;
@@ -120,8 +121,13 @@ impl Definitions {
     }
 
     /// Records everything in this journal from now on, which has all that was done so far.
-    pub(crate) fn attach(&self, journal: Arc<dyn Journal>) {
-        self.sequencer.durable().attach(journal, self.sequencer.last());
+    pub(crate) fn attach(
+        &self,
+        journal: Arc<dyn Journal>,
+        durability: Durability,
+    ) -> Result<Flusher> {
+        self.sequencer.durable().attach(journal, self.sequencer.last(), durability);
+        Flusher::start(self.sequencer.clone(), durability)
     }
 
     /// Makes the time of epochs a relation, unless it is one already.
