@@ -49,6 +49,9 @@ pub(crate) struct NexmarkArgs {
     /// The number of threads that merge state in the background; 0: the workers merge their own
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
+    /// Keeps the state of each query in a folder of this one, with every epoch on the disk, and goes on from there
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
 }
 
 /// The kinds of [`Source`].
@@ -168,7 +171,8 @@ impl NexmarkArgs {
         let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
         let on_pressure = allocator::tighten;
         let rate = self.rate.and_then(NonZeroU64::new);
-        Ok(Options { extent, workers, source, memory, rate, merge_threads, on_pressure })
+        let state = self.state.clone();
+        Ok(Options { extent, workers, source, memory, rate, merge_threads, state, on_pressure })
     }
 
     /// Measures a query in a separate process.
@@ -187,6 +191,9 @@ impl NexmarkArgs {
             .stderr(Stdio::inherit());
         if let Some(folder) = &self.directory {
             command.arg("--directory").arg(folder);
+        }
+        if let Some(folder) = &self.state {
+            command.arg("--state").arg(folder);
         }
         if let Some(rate) = self.rate {
             command.args(["--rate", &rate.to_string()]);

@@ -18,6 +18,7 @@ fn epochs_arrive_at_a_rate_and_give_the_same_view() {
             memory: None,
             rate: rate.and_then(NonZeroU64::new),
             merge_threads: 0,
+            state: None,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap()

@@ -164,10 +164,15 @@ impl Sequencer {
     /// The caller holds the write lock, so that no other commit takes the place waited for.
     pub(crate) fn commit(&self, commit: Commit) -> Result<Committed> {
         let Commit { changes, time, read, key } = commit;
-        self.progress.wait_capacity(self.last(), || match self.budget.is_exceeded() {
+        let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
-        })?;
+        };
+        if !self.progress.has_capacity(self.last(), bound()) {
+            // Those that are not durable would never be complete.
+            self.sync(self.last())?;
+        }
+        self.progress.wait_capacity(self.last(), bound)?;
         let rest = match read {
             Some(_) => None,
             None => self.record_changes(&changes)?,
@@ -202,6 +207,24 @@ impl Sequencer {
         }
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
         Ok(Committed { epoch, record })
+    }
+
+    /// Makes the records of epochs durable, up to this one at least.
+    pub(crate) fn sync(&self, epoch: Epoch) -> Result<()> {
+        if self.progress.is_durable(epoch) {
+            return Ok(());
+        }
+        let (last, end) = {
+            let _order = self.state.lock();
+            (self.last(), self.durable.end())
+        };
+        self.durable.sync_epoch(last, end.0.checked_sub(1).map(Position))
+    }
+
+    /// Waits until an epoch is complete.
+    pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
+        self.sync(epoch.min(self.last()))?;
+        self.progress.wait(epoch)
     }
 
     /// Records the first changes of an epoch, if there are many. Returns in how many parts, and the others; `None` without
@@ -417,6 +440,9 @@ impl Sequencer {
             )));
         }
         let as_of = self.last();
+        if !self.progress.is_durable(as_of) {
+            self.durable.sync_epoch(as_of, self.durable.end().0.checked_sub(1).map(Position))?;
+        }
         self.progress.wait(as_of)?;
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;

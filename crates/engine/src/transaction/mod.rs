@@ -160,13 +160,28 @@ impl Transaction {
     /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
     /// time share the wait.
     pub fn commit(self) -> Result<u64> {
+        let instance = self.instance.clone();
+        let committed = self.order()?;
+        instance.writer.sync(&committed)?;
+        Ok(committed.epoch)
+    }
+
+    /// As [`Transaction::commit`], but does not wait for the disk: [`crate::Engine::wait`] does, and so does whoever commits
+    /// or reads next. Until then a crash may take the transaction away, and no subscriber gets its changes. A program that
+    /// commits one transaction after the other keeps the disk and the workers busy at the same time this way.
+    pub fn submit(self) -> Result<u64> {
+        self.order().map(|committed| committed.epoch)
+    }
+
+    /// Gives it its place among the epochs.
+    fn order(self) -> Result<Committed> {
         let Self { instance, changes, time, is_time_given, refused, read, key, _lock: lock } = self;
         let writer = &instance.writer;
         writer.poison.check()?;
         if let Some(key) = &key
             && let Some(epoch) = writer.committed(key)?
         {
-            return Ok(epoch);
+            return Ok(Committed { epoch, record: None });
         }
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
         let committed = if is_empty && !is_time_given && read.is_none() && key.is_none() {
@@ -183,8 +198,7 @@ impl Transaction {
             instance.connectors.refusals.add(table, source, committed.epoch, rows)?;
         }
         drop(lock);
-        writer.sync(&committed)?;
-        Ok(committed.epoch)
+        Ok(committed)
     }
 
     /// Fails with the first refusal if the engine is strict.
