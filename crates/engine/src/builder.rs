@@ -245,8 +245,7 @@ impl Builder {
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
         let flusher = definitions.attach(journal, durability)?;
-        let outputs = connectors.outputs.clone();
-        let checkpointer = definitions.checkpointer(manifests, blobs, outputs, last);
+        let checkpointer = definitions.checkpointer(manifests, blobs, connectors, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
         // These are set once.
         let _ = engine.instance.flusher.set(flusher);

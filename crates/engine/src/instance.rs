@@ -152,6 +152,8 @@ impl Drop for Instance {
     fn drop(&mut self) {
         drop(self.checkpoints.take());
         drop(self.flusher.take());
+        // Outputs write what is durable. Nobody is left who could be told of an error.
+        let _ = self.reader.sequencer.sync(self.writer.last());
         self.definitions.close();
         self.connectors.outputs.close();
     }

@@ -20,6 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Indexes};
 use crate::clock::Moment;
+use crate::connectors::Connectors;
 use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
 use crate::durable::flusher::{Durability, Flusher};
 use crate::durable::portion::{InputName, SavedPosition};
@@ -29,7 +30,6 @@ use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
-use crate::sink::Outputs;
 use crate::worker::{DataflowId, Progress};
 use subscriptions::Subscribed;
 
@@ -80,11 +80,15 @@ impl Definitions {
         &self,
         manifests: Arc<dyn Manifests>,
         blobs: Arc<ClaimedStorage>,
-        outputs: Arc<Outputs>,
+        connectors: &Connectors,
         last: Last,
     ) -> Checkpointer {
-        let engine =
-            Pinned { sequencer: self.sequencer.clone(), definitions: self.lock.clone(), outputs };
+        let engine = Pinned {
+            sequencer: self.sequencer.clone(),
+            definitions: self.lock.clone(),
+            outputs: connectors.outputs.clone(),
+            refusals: connectors.refusals.clone(),
+        };
         Checkpointer::new(engine, manifests, blobs, self.context.clone(), last)
     }
 

@@ -13,7 +13,7 @@
 //!
 //! [`Durability`](flusher::Durability) says whether commits wait for the disk.
 //!
-//! - [`record`]: what the journal holds, and [`portion`]: portions of inputs in it;
+//! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows;
 //! - [`directory`]: the state directory, and who may use it.
 
 mod archive;
@@ -23,6 +23,7 @@ pub(crate) mod directory;
 pub(crate) mod flusher;
 pub(crate) mod portion;
 pub(crate) mod record;
+pub(crate) mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod schedule;

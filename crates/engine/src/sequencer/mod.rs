@@ -26,6 +26,7 @@ use crate::durable::Durable;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey, DataflowName};
 use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
+use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
@@ -75,6 +76,8 @@ pub(crate) struct Commit {
     pub(crate) read: Option<ReadPortion>,
     /// The key of the transaction, which is committed once.
     pub(crate) key: Option<String>,
+    /// The rows that sources refused to bring in, if they are recorded.
+    pub(crate) refused: Vec<RefusedRows>,
 }
 
 /// The changes of one table.
@@ -159,11 +162,16 @@ impl Sequencer {
     /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
     /// subscription is congested. Does not wait until the epoch is complete, or its record durable.
     ///
-    /// A portion of an input that can be read again is recorded by its position.
+    /// A portion of an input that can be read again is recorded by its position. `ordered` is told the epoch before there is
+    /// another one or a checkpoint.
     ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
-    pub(crate) fn commit(&self, commit: Commit) -> Result<Committed> {
-        let Commit { changes, time, read, key } = commit;
+    pub(crate) fn commit(
+        &self,
+        commit: Commit,
+        ordered: impl FnOnce(Epoch) -> Result<()>,
+    ) -> Result<Committed> {
+        let Commit { changes, time, read, key, refused } = commit;
         let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
@@ -185,8 +193,8 @@ impl Sequencer {
         let record = match (rest, read) {
             (Some((parts, changes)), _) => {
                 let key = key.clone();
-                let record =
-                    self.durable.append(&Record::Epoch { number, time, parts, changes, key })?;
+                let epoch = Record::Epoch { number, time, parts, changes, key, refused };
+                let record = self.durable.append(&epoch)?;
                 *self.parts.lock() = None;
                 record
             }
@@ -206,6 +214,7 @@ impl Sequencer {
             shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
+        ordered(epoch)?;
         Ok(Committed { epoch, record })
     }
 
@@ -270,6 +279,7 @@ impl Sequencer {
             positions: state.positions.clone().into_iter().collect(),
             keys: state.committed.all(),
             outputs: Vec::new(),
+            refused: Vec::new(),
             blobs: Vec::new(),
             dataflows: Vec::new(),
         };

@@ -26,6 +26,7 @@ use self::change::TableChange;
 use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
 use crate::durable::portion::ReadPortion;
+use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::sequencer::{Changed, Commit, Committed};
@@ -38,6 +39,13 @@ struct Refused {
     table: String,
     source: String,
     rows: Refusing,
+}
+
+impl Refused {
+    /// As they are recorded.
+    fn recorded(&self) -> Result<RefusedRows> {
+        RefusedRows::new(&self.table, &self.source, &self.rows)
+    }
 }
 
 /// An open transaction. Dropping it rolls it back.
@@ -184,19 +192,30 @@ impl Transaction {
             return Ok(Committed { epoch, record: None });
         }
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
-        let committed = if is_empty && !is_time_given && read.is_none() && key.is_none() {
-            Committed { epoch: writer.last(), record: None }
+        // What is refused is recorded with the epoch.
+        let is_recorded = instance.definitions.is_durable();
+        let is_other = is_time_given || read.is_some() || key.is_some();
+        let refuse = |epoch| {
+            refused.iter().try_for_each(|Refused { table, source, rows }| {
+                instance.connectors.refusals.add(table, source, epoch, rows)
+            })
+        };
+        let committed = if is_empty && !is_other && (refused.is_empty() || !is_recorded) {
+            let epoch = writer.last();
+            refuse(epoch)?;
+            Committed { epoch, record: None }
         } else {
             let budget = writer.context.budget();
             let changes = changes.into_iter().map(|(table, (name, staged))| {
                 Ok(Changed { table, name, changes: staged.into_changes(budget)? })
             });
             let changes = changes.collect::<Result<_>>()?;
-            writer.commit(Commit { changes, time, read, key })?
+            let rows = match is_recorded && read.is_none() {
+                true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
+                false => Vec::new(),
+            };
+            writer.commit(Commit { changes, time, read, key, refused: rows }, refuse)?
         };
-        for Refused { table, source, rows } in &refused {
-            instance.connectors.refusals.add(table, source, committed.epoch, rows)?;
-        }
         drop(lock);
         Ok(committed)
     }
