@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use alluvium::{Builder, Change, Engine};
+use alluvium::{Builder, Change, Durability, Engine};
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use crossbeam_channel::unbounded;
@@ -55,6 +55,8 @@ pub struct Options {
     pub merge_threads: usize,
     /// The directory that keeps the state of each query, in a folder of its name. A run goes on where the last one ended.
     pub state: Option<PathBuf>,
+    /// When epochs are on the disk, if there is such a directory.
+    pub durability: Durability,
     /// Called when memory gets scarce; see [`Builder::on_pressure`].
     pub on_pressure: fn(usize),
 }
@@ -76,6 +78,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let mut builder = options.builder();
     if let Some(directory) = &options.state {
         builder = builder.state(format!("file:{}", directory.join(query.name).display()));
+        builder = builder.durability(options.durability);
     }
     let engine = start(query, builder)?;
 

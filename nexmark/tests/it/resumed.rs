@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use alluvium::Durability;
 use alluvium_nexmark::harness::{Options, measure};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
@@ -19,6 +20,7 @@ fn a_run_goes_on_behind_the_epochs_of_the_last_one() {
             rate: None,
             merge_threads: 0,
             state: Some(directory.path().to_owned()),
+            durability: Durability::Never,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap().events
