@@ -83,10 +83,10 @@ pub(crate) struct RunArgs {
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct StateArgs {
     /// Keeps everything in this folder, and goes on from there
-    #[arg(long = "state", value_name = "DIR")]
+    #[arg(id = "state", long, value_name = "DIR")]
     pub(crate) directory: Option<String>,
     /// When a commit is on the disk: always (before it returns), never, or interval(MS) [default: always]
-    #[arg(long, value_name = "WHEN", value_parser = durability, requires = "directory")]
+    #[arg(long, value_name = "WHEN", value_parser = durability, requires = "state")]
     pub(crate) durability: Option<Durability>,
 }
 

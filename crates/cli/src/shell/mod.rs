@@ -79,7 +79,12 @@ fn run_origins(args: ShellArgs) -> Result<(), Stop> {
         let stop = shell.run_all(&args.origins);
         shell.warn();
         match stop {
-            Ok(()) | Err(Stop::Closed) => shell.warn_of_errors(true).and(stop),
+            Ok(()) | Err(Stop::Closed) => {
+                shell.warn_of_errors(true)?;
+                // The next one begins where this one ends.
+                engine.checkpoint().map_err(stopped)?;
+                stop
+            }
             stop => stop,
         }
     })
