@@ -32,6 +32,7 @@ use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
+use super::key_order::KeyOrder;
 use super::sequence::Sequences;
 use super::{Answer, batch_size};
 use crate::error::{Error, Result};
@@ -169,13 +170,14 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.chain(last).collect()
 }
 
-/// DataFusion's own rules behind [`Sequences`], but those that push filters further than [`FilterPushDown`] lets
+/// DataFusion's own rules behind [`Sequences`] and [`KeyOrder`], but those that push filters further than [`FilterPushDown`] lets
 /// them pass: into sources, which here take none, and below outer joins where they do not stay above.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(Sequences);
+    let first: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(Sequences), Arc::new(KeyOrder)];
     let rules = PhysicalOptimizer::new().rules.into_iter();
     let rules = rules.filter(|rule| !rule.name().starts_with("FilterPushdown"));
-    std::iter::once(first).chain(rules).collect()
+    first.into_iter().chain(rules).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arrow::array::RecordBatch;
+use parking_lot::Mutex;
 
 pub(crate) use counted::bytes_of;
 pub(crate) use overlay::Overlay;
 pub(crate) use staged::{Staged, Staging};
 
 use self::change::TableChange;
-use crate::catalog::{Entry, Table};
+use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -51,6 +52,8 @@ pub struct Transaction {
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
     refused: Vec<Refused>,
+    /// The tables as it sees them, as of the last statement that read them.
+    overlays: Mutex<BTreeMap<DataflowId, Arc<Overlay>>>,
     _lock: WriteGuard,
 }
 
@@ -65,6 +68,7 @@ impl Transaction {
             time,
             is_time_given: at.is_some(),
             refused: Vec::new(),
+            overlays: Mutex::default(),
             _lock: lock,
         })
     }
@@ -145,7 +149,8 @@ impl Transaction {
     /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
     /// time share the wait.
     pub fn commit(self) -> Result<u64> {
-        let Self { instance, changes, time, is_time_given, refused, _lock: lock } = self;
+        let Self { instance, changes, time, is_time_given, refused, overlays: _, _lock: lock } =
+            self;
         let writer = &instance.writer;
         writer.poison.check()?;
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
@@ -219,13 +224,24 @@ impl Transaction {
     }
 
     /// The transaction's writes to a table, to be applied to the rows it held before; `None` without writes.
-    pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
-        match self.changes.get(&table.id).map(|(_, staged)| staged.changes()) {
-            Some(changes) if !changes.is_empty() => {
-                Overlay::new(&table.primary_key, changes).map(Some)
-            }
-            _ => Ok(None),
+    pub(crate) fn overlay(&self, entry: &Entry) -> Result<Option<Arc<Overlay>>> {
+        let table = entry.as_table()?;
+        let Some((_, staged)) = self.changes.get(&table.id) else { return Ok(None) };
+        if staged.changes().is_empty() {
+            return Ok(None);
         }
+        let mut overlays = self.overlays.lock();
+        // The one of the statement before has all but the last changes.
+        let mut overlay = match overlays.remove(&table.id).map(Arc::try_unwrap) {
+            Some(Ok(overlay)) => overlay,
+            _ => Overlay::new(&table.primary_key, &entry.schema)?,
+        };
+        overlay.extend(staged.changes())?;
+        let overlay = Arc::new(overlay);
+        if staged.is_in_memory() {
+            overlays.insert(table.id, overlay.clone());
+        }
+        Ok(Some(overlay))
     }
 
     fn writer(&self) -> &Writer {

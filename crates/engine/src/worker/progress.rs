@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use alluvium_dataflow::contents::Snapshot;
+use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 

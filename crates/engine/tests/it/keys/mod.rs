@@ -1,0 +1,4 @@
+//! Reads by key.
+
+mod answers;
+mod plans;
