@@ -193,6 +193,19 @@ impl Progress {
         Ok(dataflows.map(|dataflows| Pinned { epoch: state.complete, time, dataflows }))
     }
 
+    /// Waits until `at_least` is complete, then pins the rows of one dataflow as of the last complete epoch, one snapshot per
+    /// worker; `None` if it has been removed.
+    pub(crate) fn pin_one(
+        &self,
+        id: DataflowId,
+        at_least: Epoch,
+    ) -> Result<Option<(Epoch, Vec<Snapshot>)>> {
+        let state = self.wait_until(|state| state.complete >= at_least)?;
+        let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
+        let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();
+        Ok(snapshots.map(|snapshots| (state.complete, snapshots)))
+    }
+
     /// An epoch is about to be committed; epochs come in order.
     pub(crate) fn expect(&self, epoch: Epoch, time: Moment) {
         self.state.lock().times.push_back((epoch, time));

@@ -1,4 +1,5 @@
-//! Reads by key.
+//! Reads by key: in SQL and through [`alluvium::View`].
 
 mod answers;
 mod plans;
+mod views;
