@@ -23,6 +23,7 @@ mod scan;
 mod seek;
 mod sequence;
 mod series;
+mod simple;
 mod strict;
 mod table;
 mod values;

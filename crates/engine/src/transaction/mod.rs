@@ -149,8 +149,9 @@ impl Transaction {
     /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
     /// time share the wait.
     pub fn commit(self) -> Result<u64> {
-        let Self { instance, changes, time, is_time_given, refused, overlays: _, _lock: lock } =
-            self;
+        let Self { instance, changes, time, is_time_given, refused, overlays, _lock: lock } = self;
+        // They share rows with the changes.
+        drop(overlays);
         let writer = &instance.writer;
         writer.poison.check()?;
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
