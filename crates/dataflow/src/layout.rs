@@ -102,6 +102,14 @@ impl Layout {
         self.key_columns.len()
     }
 
+    /// The columns that rows are sorted by, in SQL order with NULLs first; none if rows sort somehow.
+    pub fn sorted_by(&self) -> &[usize] {
+        match self.key {
+            KeyPart::Sorted(_) => &self.key_columns,
+            KeyPart::Dense(_) => &[],
+        }
+    }
+
     /// The names of the columns that are the key, in its order.
     pub fn key_names(&self) -> String {
         let name = |&column: &usize| self.schema.field(column).name().as_str();

@@ -11,7 +11,8 @@
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again.
 //!
-//! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`].
+//! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`]. Other threads read
+//! contents through a [`snapshot`], whole or in [`key_ranges`].
 
 pub mod aggregate;
 pub mod arrangement;
@@ -32,6 +33,7 @@ pub mod input;
 pub mod join;
 mod key_columns;
 pub use key_columns::KeyColumns;
+pub mod key_ranges;
 pub mod layout;
 pub mod map;
 mod notice;
@@ -49,6 +51,7 @@ pub mod series;
 pub mod sets;
 pub mod shorten;
 pub mod sink;
+pub mod snapshot;
 pub mod states;
 pub mod table;
 pub mod unnest;

@@ -19,6 +19,7 @@ use crate::source::Progress;
 use crate::state::State;
 use crate::subscription::Subscription;
 use crate::transaction::Transaction;
+use crate::view::View;
 
 /// A database whose views are always exactly right.
 ///
@@ -70,6 +71,26 @@ impl Engine {
             return Ok(batches);
         }
         Err(Error::sql("one SELECT is expected here"))
+    }
+
+    /// A table or a materialized view, to be read by key from any thread without SQL. Starts the inputs of tables, as the
+    /// first statement that reads does.
+    ///
+    /// ```
+    /// let db = alluvium::Engine::builder().workers(1).open_in_memory()?;
+    /// db.execute(
+    ///     "CREATE TABLE sale (shop VARCHAR, amount BIGINT);
+    ///      CREATE MATERIALIZED VIEW sales AS SELECT shop, COUNT(*) AS sales FROM sale GROUP BY shop;
+    ///      INSERT INTO sale VALUES ('a', 3), ('b', 4), ('a', 5)",
+    /// )?;
+    /// let sales = db.view("sales")?;
+    /// assert_eq!(sales.get(&["a".into()])?.num_rows(), 1);
+    /// assert_eq!(sales.get(&["c".into()])?.num_rows(), 0);
+    /// # Ok::<(), alluvium::Error>(())
+    /// ```
+    pub fn view(&self, name: &str) -> Result<View> {
+        self.start()?;
+        View::new(self.clone(), &*self.instance.definitions.catalog.get(name)?)
     }
 
     /// Begins a transaction; waits until no other is open.

@@ -32,7 +32,7 @@
 //! ```
 //!
 //! Calls block, and handles can be shared by threads. [`Session`] is a client that speaks SQL statement by
-//! statement, [`Transaction`] one that writes batches; a [`Source`] brings rows in from files, and a [`Sink`]
+//! statement, [`Transaction`] one that writes batches, [`View`] one that reads by key; a [`Source`] brings rows in from files, and a [`Sink`]
 //! takes them out.
 //!
 //! State goes to temporary files where it is more than the [memory it may take](Builder::memory). Nothing is kept when the
@@ -65,6 +65,7 @@ mod source;
 mod state;
 mod subscription;
 mod transaction;
+mod view;
 mod worker;
 mod writer;
 
@@ -89,6 +90,7 @@ pub use crate::source::{
 pub use crate::state::State;
 pub use crate::subscription::{Change, Subscription};
 pub use crate::transaction::Transaction;
+pub use crate::view::{View, ViewRows};
 
 /// The README's program, compiled and run.
 #[cfg(doctest)]

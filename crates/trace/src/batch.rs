@@ -127,6 +127,15 @@ impl<T> Batch<T> {
         &self.contents.place
     }
 
+    /// About how many updates have keys from `low` on and below `high`, from the fences alone.
+    pub fn updates_between(&self, low: &[u8], high: Option<&[u8]>) -> usize {
+        let fences = self.fences();
+        let end = high.map_or(self.pages(), |high| fences.seek(0, high, |_| false));
+        // The page before may have the first keys.
+        let start = fences.seek(0, low, |_| false).saturating_sub(1);
+        self.len().div_ceil(self.pages().max(1)) * end.saturating_sub(start)
+    }
+
     /// The search index of the pages.
     pub(crate) fn fences(&self) -> &Fences {
         &self.contents.fences

@@ -54,11 +54,33 @@ impl<T: PageTime> Cursor<T> {
         Self::over(PageReader::sequential(batch, batches), since)
     }
 
+    /// A cursor at the first key that is not below `key`. Of the pages it reads only those that may have that key.
+    pub(crate) fn seeking(batch: Batch<T>, key: &[u8]) -> Self {
+        let since = since(&batch);
+        Self::over_from(PageReader::random(batch), since, key)
+    }
+
+    /// As [`seeking`](Self::seeking), for a reader that goes on as one that [scans](Self::scan).
+    pub(crate) fn scan_from(batch: Batch<T>, batches: usize, key: &[u8]) -> Self {
+        let since = since(&batch);
+        Self::over_from(PageReader::sequential(batch, batches), since, key)
+    }
+
     fn over(pages: PageReader<T>, since: T) -> Self {
-        let mut cursor =
-            Cursor { pages, since, key_page: 0, key: 0, page: 0, values: 0..0, seeks: 0 };
+        let mut cursor = Self::unplaced(pages, since);
         cursor.rewind_vals();
         cursor
+    }
+
+    fn over_from(pages: PageReader<T>, since: T, key: &[u8]) -> Self {
+        let mut cursor = Self::unplaced(pages, since);
+        cursor.seeks = 1;
+        cursor.seek_from(0, key);
+        cursor
+    }
+
+    fn unplaced(pages: PageReader<T>, since: T) -> Self {
+        Cursor { pages, since, key_page: 0, key: 0, page: 0, values: 0..0, seeks: 0 }
     }
 
     /// The current key; `None` past the last one.
@@ -116,12 +138,18 @@ impl<T: PageTime> Cursor<T> {
             let page = self.page;
             return self.place(page, here);
         }
+        self.seek_from(self.page + 1, key);
+    }
+
+    /// Moves to the first key that is not below `key`, which is on none of the pages before `from`.
+    fn seek_from(&mut self, from: usize, key: &[u8]) {
         // The key is on the last page that starts below it, or starts the page behind that.
-        let page = self.pages.seek_page(self.page + 1, key);
-        if page - 1 > self.page {
-            let before = pages.page(page - 1).seek_key(0, key);
-            if before < pages.page(page - 1).keys() {
-                return self.place(page - 1, before);
+        let page = self.pages.seek_page(from, key);
+        if page > from {
+            let before = self.pages.page(page - 1);
+            let place = before.seek_key(0, key);
+            if place < before.keys() {
+                return self.place(page - 1, place);
             }
         }
         self.place(page, 0);

@@ -47,6 +47,19 @@ impl<T: PageTime> Cursors<T> {
         Self::over(batches, |batch| Cursor::scan(batch, count))
     }
 
+    /// Cursors at the first key that is not below `key`, for a reader that seeks. Unlike [`new`](Cursors::new) this reads no
+    /// pages before that key.
+    pub fn seeking(batches: impl IntoIterator<Item = Batch<T>>, key: &[u8]) -> Self {
+        Self::over(batches, |batch| Cursor::seeking(batch, key))
+    }
+
+    /// As [`seeking`](Cursors::seeking), for a reader that goes on as one that [scans](Cursors::scan).
+    pub fn scan_from(batches: impl IntoIterator<Item = Batch<T>>, key: &[u8]) -> Self {
+        let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
+        let count = batches.len();
+        Self::over(batches, |batch| Cursor::scan_from(batch, count, key))
+    }
+
     fn over(
         batches: impl IntoIterator<Item = Batch<T>>,
         cursor: impl Fn(Batch<T>) -> Cursor<T>,

@@ -79,6 +79,21 @@ pub(super) struct KeptRows {
     pub(super) state: State,
 }
 
+impl KeptRows {
+    /// The rows of a view, where they are, sorted by its shortest unique key so that they can be found by it. Without such a
+    /// key they are in no order.
+    fn of(plan: &IncrementalPlan) -> CompileResult<Self> {
+        let key = plan.properties.shortest_key().unwrap_or_default();
+        let (layout, key) = match Layout::keyed(plan.schema.clone(), key) {
+            Ok(layout) if !key.is_empty() => (layout, key),
+            // There is none, or it has a column of a type that does not sort.
+            _ => (Layout::rows(plan.schema.clone())?, &[][..]),
+        };
+        let state = State::of("rows".to_owned(), "rows", plan.fingerprint(), key);
+        Ok(Self { key: None, layout, name: "Contents", state })
+    }
+}
+
 impl PhysicalPlan {
     /// The tables and materialized views it reads, but not those of its indexes.
     pub fn relations(&self) -> &[String] {
@@ -113,12 +128,7 @@ fn compile_all(plan: &IncrementalPlan, output: Output) -> CompileResult<Compiled
     let Shared { plan, indexes } = plan.clone().share();
     let kept = match output {
         Output::Changes => None,
-        Output::Rows => Some(KeptRows {
-            key: None,
-            layout: Layout::rows(plan.schema.clone())?,
-            name: "Contents",
-            state: State::of("rows".to_owned(), "rows", plan.fingerprint(), &[]),
-        }),
+        Output::Rows => Some(KeptRows::of(&plan)?),
     };
     let physical = Compiler::compile(&plan, kept)?;
     let indexes = indexes.into_iter().map(|shared| {

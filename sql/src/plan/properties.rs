@@ -29,6 +29,12 @@ impl Properties {
         self.unique.iter().any(Vec::is_empty)
     }
 
+    /// The unique key with the fewest columns, and of several the one whose columns come first.
+    pub(crate) fn shortest_key(&self) -> Option<&[usize]> {
+        // They are in the order of their columns.
+        self.unique.iter().min_by_key(|key| key.len()).map(Vec::as_slice)
+    }
+
     /// Whether no two rows agree on these columns.
     pub(super) fn has_key_within(&self, columns: impl Iterator<Item = usize> + Clone) -> bool {
         let within = |column: &usize| columns.clone().any(|other| other == *column);

@@ -8,5 +8,6 @@ mod fallback;
 mod harness;
 mod import;
 mod joins;
+mod ranges;
 mod top;
 mod window;

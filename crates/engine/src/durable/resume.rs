@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_dataflow::contents::Snapshot;
+use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_sql::error::Position as Place;
 use alluvium_sql::physical;
 use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefinition};

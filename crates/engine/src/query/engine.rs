@@ -32,8 +32,9 @@ use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
+use super::key_order::KeyOrder;
 use super::sequence::Sequences;
-use super::{Answer, batch_size};
+use super::{Answer, batch_size, simple};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::transaction::bytes_of;
@@ -43,13 +44,29 @@ pub(crate) struct QueryEngine {
     /// The memory for rows that all queries hold together.
     memory: Arc<dyn MemoryPool>,
     /// Made when first needed: a program without queries starts without it.
-    state: OnceLock<SessionState>,
+    usual: OnceLock<Planning>,
+    /// For [simple](simple::is_simple) plans.
+    simple: OnceLock<Planning>,
+}
+
+/// The rules, functions and options for a plan, and what it runs in.
+#[derive(Clone)]
+struct Planning {
+    state: SessionState,
+    task: Arc<TaskContext>,
+}
+
+impl Planning {
+    fn new(state: SessionState) -> Self {
+        Self { task: Arc::new(TaskContext::from(&state)), state }
+    }
 }
 
 impl QueryEngine {
     /// An engine whose queries hold at most `bytes` of rows together.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { memory: Arc::new(GreedyMemoryPool::new(bytes)), state: OnceLock::new() }
+        let memory = Arc::new(GreedyMemoryPool::new(bytes));
+        Self { memory, usual: OnceLock::new(), simple: OnceLock::new() }
     }
 
     /// Runs a plan. Its result counts among the rows that queries hold, until it is returned.
@@ -83,11 +100,11 @@ impl QueryEngine {
         plan: LogicalPlan,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<SchemaRef> {
-        let state = &*self.state(&plan)?;
+        let Planning { state, task } = &*self.planning(&plan)?;
         block_on(async {
             let plan = interruptible(state.create_physical_plan(&plan).await?)?;
             let schema = plan.schema();
-            let mut batches = execute_stream(plan, Arc::new(TaskContext::from(state)))?;
+            let mut batches = execute_stream(plan, Arc::clone(task))?;
             while let Some(rows) = batches.next().await {
                 if let Err(error) = take(rows?) {
                     return Ok(Err(error));
@@ -98,7 +115,7 @@ impl QueryEngine {
     }
 
     pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {
-        let state = &*self.state(&plan)?;
+        let Planning { state, .. } = &*self.planning(&plan)?;
         block_on(async {
             let plan = state.create_physical_plan(&plan).await?;
             Ok(displayable(plan.as_ref()).indent(false).to_string())
@@ -106,19 +123,22 @@ impl QueryEngine {
     }
 
     /// The rules, functions and options for a plan.
-    fn state(&self, plan: &LogicalPlan) -> Result<Cow<'_, SessionState>> {
-        let usual = self.usual_state();
+    fn planning(&self, plan: &LogicalPlan) -> Result<Cow<'_, Planning>> {
+        let planning = match simple::is_simple(plan)? {
+            true => self.simple.get_or_init(|| Planning::new(simple::state(&self.usual().state))),
+            false => self.usual(),
+        };
         let rows = batch_size::of(plan)?;
         if rows == batch_size::MOST {
-            return Ok(Cow::Borrowed(usual));
+            return Ok(Cow::Borrowed(planning));
         }
-        let config = usual.config().clone().with_batch_size(rows);
-        let state = SessionStateBuilder::new_from_existing(usual.clone()).with_config(config);
-        Ok(Cow::Owned(state.build()))
+        let config = planning.state.config().clone().with_batch_size(rows);
+        let state = SessionStateBuilder::new_from_existing(planning.state.clone());
+        Ok(Cow::Owned(Planning::new(state.with_config(config).build())))
     }
 
-    fn usual_state(&self) -> &SessionState {
-        self.state.get_or_init(|| {
+    fn usual(&self) -> &Planning {
+        self.usual.get_or_init(|| {
             // The plan runs on one thread: partitions would only cost.
             let config = SessionConfig::new().with_target_partitions(1);
             let mut config = config.with_batch_size(batch_size::MOST);
@@ -131,7 +151,7 @@ impl QueryEngine {
                     DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
                 )
                 .build_arc();
-            SessionStateBuilder::new()
+            let state = SessionStateBuilder::new()
                 .with_config(config)
                 .with_runtime_env(runtime.expect("a runtime without files needs nothing"))
                 .with_default_features()
@@ -146,7 +166,8 @@ impl QueryEngine {
                 .with_analyzer_rule(Arc::new(DistinctRows))
                 .with_analyzer_rule(Arc::new(OneNan))
                 .with_analyzer_rule(Arc::new(DeepExpressions))
-                .build()
+                .build();
+            Planning::new(state)
         })
     }
 }
@@ -169,13 +190,14 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.chain(last).collect()
 }
 
-/// DataFusion's own rules behind [`Sequences`], but those that push filters further than [`FilterPushDown`] lets
+/// DataFusion's own rules behind [`Sequences`] and [`KeyOrder`], but those that push filters further than [`FilterPushDown`] lets
 /// them pass: into sources, which here take none, and below outer joins where they do not stay above.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(Sequences);
+    let first: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(Sequences), Arc::new(KeyOrder)];
     let rules = PhysicalOptimizer::new().rules.into_iter();
     let rules = rules.filter(|rule| !rule.name().starts_with("FilterPushdown"));
-    std::iter::once(first).chain(rules).collect()
+    first.into_iter().chain(rules).collect()
 }
 
 /// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because

@@ -62,8 +62,8 @@ impl Reader {
         let view_parts = pinned.dataflows.split_off(kept.len());
         let mut providers = Providers::new();
         for (entry, parts) in kept.iter().zip(pinned.dataflows) {
-            let overlay = match (entry.as_table(), reading.transaction) {
-                (Ok(table), Some(transaction)) => transaction.overlay(table)?,
+            let overlay = match reading.transaction {
+                Some(transaction) if entry.is_table() => transaction.overlay(entry)?,
                 _ => None,
             };
             let snapshots = parts.into_iter().filter_map(|part| part.contents).collect();

@@ -17,13 +17,14 @@ use std::time::SystemTime;
 
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::RecordBatch;
+use parking_lot::Mutex;
 
 pub(crate) use counted::bytes_of;
 pub(crate) use overlay::Overlay;
 pub(crate) use staged::{Staged, Staging};
 
 use self::change::TableChange;
-use crate::catalog::{Entry, Table};
+use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::durable::portion::ReadPortion;
 use crate::durable::refused::RefusedRows;
@@ -64,6 +65,8 @@ pub struct Transaction {
     /// The portion of an input that it is, if that can be read again.
     read: Option<ReadPortion>,
     key: Option<String>,
+    /// The tables as it sees them, as of the last statement that read them.
+    overlays: Mutex<BTreeMap<DataflowId, Arc<Overlay>>>,
     _lock: WriteGuard,
 }
 
@@ -80,6 +83,7 @@ impl Transaction {
             refused: Vec::new(),
             read: None,
             key: None,
+            overlays: Mutex::default(),
             _lock: lock,
         })
     }
@@ -183,7 +187,19 @@ impl Transaction {
 
     /// Gives it its place among the epochs.
     fn order(self) -> Result<Committed> {
-        let Self { instance, changes, time, is_time_given, refused, read, key, _lock: lock } = self;
+        let Self {
+            instance,
+            changes,
+            time,
+            is_time_given,
+            refused,
+            read,
+            key,
+            overlays,
+            _lock: lock,
+        } = self;
+        // They share rows with the changes.
+        drop(overlays);
         let writer = &instance.writer;
         writer.poison.check()?;
         if let Some(key) = &key
@@ -278,13 +294,24 @@ impl Transaction {
     }
 
     /// The transaction's writes to a table, to be applied to the rows it held before; `None` without writes.
-    pub(crate) fn overlay(&self, table: &Table) -> Result<Option<Overlay>> {
-        match self.changes.get(&table.id).map(|(_, staged)| staged.changes()) {
-            Some(changes) if !changes.is_empty() => {
-                Overlay::new(&table.primary_key, changes).map(Some)
-            }
-            _ => Ok(None),
+    pub(crate) fn overlay(&self, entry: &Entry) -> Result<Option<Arc<Overlay>>> {
+        let table = entry.as_table()?;
+        let Some((_, staged)) = self.changes.get(&table.id) else { return Ok(None) };
+        if staged.changes().is_empty() {
+            return Ok(None);
         }
+        let mut overlays = self.overlays.lock();
+        // The one of the statement before has all but the last changes.
+        let mut overlay = match overlays.remove(&table.id).map(Arc::try_unwrap) {
+            Some(Ok(overlay)) => overlay,
+            _ => Overlay::new(&table.primary_key, &entry.schema)?,
+        };
+        overlay.extend(staged.changes())?;
+        let overlay = Arc::new(overlay);
+        if staged.is_in_memory() {
+            overlays.insert(table.id, overlay.clone());
+        }
+        Ok(Some(overlay))
     }
 
     /// What its rows are counted in.

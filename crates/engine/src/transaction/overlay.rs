@@ -1,116 +1,186 @@
 //! A table as a transaction that has written to it reads it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
+use alluvium_dataflow::key_ranges::KeyRanges;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray, RecordBatch};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::change::TableChange;
 use crate::error::Result;
+
+/// Rows that the transaction adds are returned in batches of so many.
+const BATCH_ROWS: usize = 8192;
 
 /// A transaction's changes to one table, to be applied to the rows the table held before.
 pub(crate) struct Overlay {
     /// The columns that rows are compared by: the primary key, or all.
     columns: Vec<usize>,
     converter: RowConverter,
-    hidden: Hidden,
-    /// Rows the transaction adds.
-    added: Vec<RecordBatch>,
+    /// How many of the transaction's changed rows it has.
+    seen: usize,
+    /// The inserted rows.
+    inserted: Vec<RecordBatch>,
+    written: Written,
 }
 
-/// The rows that the transaction hides.
-enum Hidden {
-    /// All rows with one of these keys.
-    Keys(HashSet<Box<[u8]>>),
-    /// As many copies of each of these rows as the number says.
+/// What the transaction has written.
+enum Written {
+    /// The last write to each key: the place of an inserted row, its batch and its number there; `None` if the row was
+    /// deleted. Keys are encoded as the table's are.
+    Keys(BTreeMap<Box<[u8]>, Option<(usize, usize)>>),
+    /// How many copies of each row are deleted.
     Copies(HashMap<Box<[u8]>, u64>),
 }
 
 impl Overlay {
-    /// The changes in the order they were made; there is at least one, and none has a weight for each row.
-    pub(super) fn new(primary_key: &[usize], changes: &[TableChange]) -> Result<Self> {
-        let schema = changes[0].load()?.0.schema();
-        let all: Vec<usize> = (0..schema.fields().len()).collect();
-        let columns = if primary_key.is_empty() { all } else { primary_key.to_vec() };
+    /// No changes yet to a table with these columns.
+    pub(super) fn new(primary_key: &[usize], schema: &Schema) -> Result<Self> {
+        let (columns, written) = match primary_key {
+            [] => ((0..schema.fields().len()).collect(), Written::Copies(HashMap::new())),
+            key => (key.to_vec(), Written::Keys(BTreeMap::new())),
+        };
         let fields =
             columns.iter().map(|&column| SortField::new(schema.field(column).data_type().clone()));
         let converter = RowConverter::new(fields.collect())?;
-        let hidden = match primary_key {
-            [] => Hidden::Copies(HashMap::new()),
-            _ => Hidden::Keys(HashSet::new()),
-        };
-        let mut overlay = Self { columns, converter, hidden, added: Vec::new() };
-        match overlay.hidden {
-            Hidden::Keys(_) => overlay.replace(changes)?,
-            Hidden::Copies(_) => overlay.add_and_subtract(changes)?,
-        }
-        Ok(overlay)
+        Ok(Self { columns, converter, seen: 0, inserted: Vec::new(), written })
     }
 
-    /// The rows of the table as the transaction sees them, given those from before, in batches.
-    pub(crate) fn apply(mut self, before: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
-        let mut seen = Vec::with_capacity(before.len() + self.added.len());
-        for rows in before {
-            seen.push(self.without_hidden(rows)?);
-        }
-        let added = std::mem::take(&mut self.added);
-        if let Hidden::Copies(_) = self.hidden {
-            for rows in added {
-                seen.push(self.without_hidden(rows)?);
-            }
-        } else {
-            seen.extend(added);
-        }
-        seen.retain(|rows| rows.num_rows() > 0);
-        Ok(seen)
-    }
-
-    /// Of each key, the last write counts.
-    fn replace(&mut self, changes: &[TableChange]) -> Result<()> {
-        for change in changes.iter().rev() {
-            let (rows, _) = change.load()?;
-            let keys = self.compared(&rows)?;
-            let Hidden::Keys(hidden) = &mut self.hidden else { return Ok(()) };
-            let mut last: Vec<bool> = (0..keys.num_rows())
-                .rev()
-                .map(|row| hidden.insert(keys.row(row).as_ref().into()))
-                .collect();
-            last.reverse();
-            if change.inserts() {
-                self.added.push(filter_record_batch(&rows, &BooleanArray::from(last))?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Deletions hide copies of a row, of those from before and of those added.
-    fn add_and_subtract(&mut self, changes: &[TableChange]) -> Result<()> {
+    /// Adds those of the transaction's changes that it does not have yet. `changes` are all of them, in the order they were
+    /// made; none has a weight for each row.
+    pub(super) fn extend(&mut self, changes: &[TableChange]) -> Result<()> {
+        let mut rows = 0;
         for change in changes {
-            let (rows, _) = change.load()?;
-            if change.inserts() {
-                self.added.push(rows);
-                continue;
+            if rows >= self.seen {
+                self.add(change)?;
             }
-            let rows = self.compared(&rows)?;
-            let Hidden::Copies(hidden) = &mut self.hidden else { return Ok(()) };
-            for row in &rows {
-                *hidden.entry(row.as_ref().into()).or_default() += 1;
+            rows += change.len();
+        }
+        self.seen = rows;
+        Ok(())
+    }
+
+    fn add(&mut self, change: &TableChange) -> Result<()> {
+        let (rows, _) = change.load()?;
+        let compared = (!change.inserts() || matches!(self.written, Written::Keys(_)))
+            .then(|| self.compared(&rows, &self.columns))
+            .transpose()?;
+        let batch = self.inserted.len();
+        match (&mut self.written, compared) {
+            // Of each key, the last write counts.
+            (Written::Keys(keys), Some(compared)) => {
+                for (row, key) in compared.iter().enumerate() {
+                    let place = change.inserts().then_some((batch, row));
+                    keys.insert(key.as_ref().into(), place);
+                }
             }
+            // Deletions hide copies of a row, of those from before and of those added.
+            (Written::Copies(copies), Some(compared)) => {
+                for row in &compared {
+                    *copies.entry(row.as_ref().into()).or_default() += 1;
+                }
+            }
+            (_, None) => {}
+        }
+        if change.inserts() {
+            self.inserted.push(rows);
         }
         Ok(())
     }
 
-    fn without_hidden(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
-        let compared = self.compared(&rows)?;
-        let stays: BooleanArray = match &mut self.hidden {
-            Hidden::Keys(hidden) => {
-                compared.iter().map(|key| Some(!hidden.contains(key.as_ref()))).collect()
+    /// The columns that rows from before need so that `columns` of them can be returned.
+    pub(crate) fn columns_to_read(&self, columns: &[usize]) -> Vec<usize> {
+        let mut all = columns.to_vec();
+        for &column in &self.columns {
+            if !all.contains(&column) {
+                all.push(column);
             }
-            Hidden::Copies(hidden) => {
-                let mut stays = |row: &[u8]| match hidden.get_mut(row) {
+        }
+        all
+    }
+
+    /// The columns `columns` of the rows of the table as the transaction sees them, or of those whose keys are in `ranges`.
+    /// `before` has such rows from before, with the [columns to read](Self::columns_to_read).
+    pub(crate) fn apply<Rows: Iterator<Item = RecordBatch>>(
+        self: &Arc<Self>,
+        columns: &[usize],
+        ranges: Option<&KeyRanges>,
+        before: Rows,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + use<Rows> {
+        let read_columns = self.columns_to_read(columns);
+        let place = |column: &usize| read_columns.iter().position(|other| other == column);
+        let compared: Vec<usize> = self.columns.iter().filter_map(place).collect();
+        let width: Vec<usize> = (0..columns.len()).collect();
+        let mut left = match &self.written {
+            Written::Keys(_) => HashMap::new(),
+            Written::Copies(copies) => copies.clone(),
+        };
+        let before = before.map(Part::Before);
+        let added = self.parts(ranges).into_iter();
+        let (overlay, columns) = (self.clone(), columns.to_vec());
+        let rows = before.chain(added).map(move |part| match part {
+            Part::Before(rows) => {
+                let seen = overlay.without_hidden(&rows, &compared, &mut left)?;
+                Ok(seen.project(&width)?)
+            }
+            Part::Inserted(batch) => {
+                let rows = &overlay.inserted[batch];
+                let seen = overlay.without_hidden(rows, &overlay.columns, &mut left)?;
+                Ok(seen.project(&columns)?)
+            }
+            Part::Places(places) => overlay.gather(&places, &columns),
+        });
+        rows.filter(|rows| rows.as_ref().map_or(true, |rows| rows.num_rows() > 0))
+    }
+
+    /// The rows that the transaction adds.
+    fn parts(&self, ranges: Option<&KeyRanges>) -> Vec<Part> {
+        let Written::Keys(keys) = &self.written else {
+            return (0..self.inserted.len()).map(Part::Inserted).collect();
+        };
+        let all = KeyRanges::all();
+        let ranges = ranges.unwrap_or(&all);
+        let within = ranges.iter().flat_map(|(low, high)| {
+            let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+            keys.range::<[u8], _>((Bound::Included(low), high))
+        });
+        let places: Vec<_> = within.filter_map(|(_, place)| *place).collect();
+        places.chunks(BATCH_ROWS).map(|places| Part::Places(places.to_vec())).collect()
+    }
+
+    /// Inserted rows.
+    fn gather(&self, places: &[(usize, usize)], columns: &[usize]) -> Result<RecordBatch> {
+        let mut numbers: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let batches = numbers.iter().map(|&batch| self.inserted[batch].project(columns));
+        let batches = batches.collect::<std::result::Result<Vec<_>, _>>()?;
+        let place = |&(batch, row): &(usize, usize)| {
+            (numbers.partition_point(|&number| number < batch), row)
+        };
+        let places: Vec<_> = places.iter().map(place).collect();
+        Ok(interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &places)?)
+    }
+
+    /// The rows that are not hidden. Their columns `compared` are those that rows are compared by; `left` has the copies that
+    /// are still to be hidden.
+    fn without_hidden(
+        &self,
+        rows: &RecordBatch,
+        compared: &[usize],
+        left: &mut HashMap<Box<[u8]>, u64>,
+    ) -> Result<RecordBatch> {
+        let compared = self.compared(rows, compared)?;
+        let stays: BooleanArray = match &self.written {
+            Written::Keys(keys) => {
+                compared.iter().map(|key| Some(!keys.contains_key(key.as_ref()))).collect()
+            }
+            Written::Copies(_) => {
+                let mut stays = |row: &[u8]| match left.get_mut(row) {
                     Some(copies) if *copies > 0 => {
                         *copies -= 1;
                         false
@@ -120,16 +190,26 @@ impl Overlay {
                 compared.iter().map(|row| Some(stays(row.as_ref()))).collect()
             }
         };
-        Ok(filter_record_batch(&rows, &stays)?)
+        Ok(filter_record_batch(rows, &stays)?)
     }
 
-    fn compared(&self, rows: &RecordBatch) -> Result<Rows> {
-        let columns = self.columns.iter().map(|&column| match self.hidden {
-            Hidden::Keys(_) => canonical(rows.column(column)),
-            Hidden::Copies(_) => rows.column(column).clone(),
+    fn compared(&self, rows: &RecordBatch, columns: &[usize]) -> Result<Rows> {
+        let columns = columns.iter().map(|&column| match self.written {
+            Written::Keys(_) => canonical(rows.column(column)),
+            Written::Copies(_) => rows.column(column).clone(),
         });
         Ok(self.converter.convert_columns(&columns.collect::<Vec<_>>())?)
     }
+}
+
+/// A part of what a transaction sees.
+enum Part {
+    /// Rows from before.
+    Before(RecordBatch),
+    /// A batch of inserted rows, of which some may be deleted again.
+    Inserted(usize),
+    /// Inserted rows by their places.
+    Places(Vec<(usize, usize)>),
 }
 
 /// Floats as keys: -0.0 is 0.0, and all NaN are one.
@@ -170,8 +250,15 @@ mod tests {
         before: &[(i64, &str)],
         changes: &[TableChange],
     ) -> Vec<(i64, String)> {
-        let overlay = Overlay::new(primary_key, changes).expect("rows can be compared");
-        let seen = overlay.apply(vec![rows(before)]).expect("rows can be filtered");
+        let before = rows(before);
+        let mut overlay =
+            Overlay::new(primary_key, before.schema_ref()).expect("rows can be compared");
+        for seen in 1..=changes.len() {
+            overlay.extend(&changes[..seen]).expect("rows can be compared");
+        }
+        let overlay = Arc::new(overlay);
+        let seen: Result<Vec<_>> = overlay.apply(&[0, 1], None, std::iter::once(before)).collect();
+        let seen = seen.expect("rows can be filtered");
         let pairs = |batch: &RecordBatch| {
             let keys = batch.column(0).as_primitive::<Int64Type>().clone();
             let values = batch.column(1).as_string::<i32>().clone();
@@ -216,8 +303,9 @@ mod tests {
             let keys: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![key]));
             RecordBatch::try_from_iter([("k", keys)]).expect("one column")
         };
-        let overlay =
-            Overlay::new(&[0], &[TableChange::deletions(one(-0.0))]).expect("rows can be compared");
-        assert!(overlay.apply(vec![one(0.0)]).expect("rows can be filtered").is_empty());
+        let mut overlay = Overlay::new(&[0], one(0.0).schema_ref()).expect("rows can be compared");
+        overlay.extend(&[TableChange::deletions(one(-0.0))]).expect("rows can be compared");
+        let mut seen = Arc::new(overlay).apply(&[0], None, std::iter::once(one(0.0)));
+        assert!(seen.next().is_none());
     }
 }

@@ -66,6 +66,11 @@ impl Staged {
         &self.changes
     }
 
+    /// Whether none of the changes is in a file.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.in_files == 0
+    }
+
     /// The changes as they are committed: numbered, and in batches of a good size.
     pub(super) fn into_changes(self, budget: &MemoryBudget) -> Result<Vec<TableChange>> {
         TableChange::coalesce(self.changes, budget)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use alluvium_dataflow::contents::Snapshot;
+use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -197,6 +197,19 @@ impl Progress {
         let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
         let time = state.times.front().map_or(0, |(_, time)| *time);
         Ok(dataflows.map(|dataflows| Pinned { epoch: state.complete, time, dataflows }))
+    }
+
+    /// Waits until `at_least` is complete, then pins the rows of one dataflow as of the last complete epoch, one snapshot per
+    /// worker; `None` if it has been removed.
+    pub(crate) fn pin_one(
+        &self,
+        id: DataflowId,
+        at_least: Epoch,
+    ) -> Result<Option<(Epoch, Vec<Snapshot>)>> {
+        let state = self.wait_until(|state| state.complete >= at_least)?;
+        let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
+        let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();
+        Ok(snapshots.map(|snapshots| (state.complete, snapshots)))
     }
 
     /// An epoch is about to be committed; epochs come in order.

@@ -9,6 +9,7 @@ mod durable;
 mod explosions;
 mod failures;
 mod interrupts;
+mod keys;
 mod large;
 mod memory;
 mod merges;

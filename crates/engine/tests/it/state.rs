@@ -69,7 +69,7 @@ fn arrangements_tell_what_is_kept_for_what() {
 | t    | LastWrite | a                        | 3    | 1       | true      | {workers}       |
 | u    | Multiset  | b, c                     | 1    | 1       | true      | {workers}       |
 | v    | Aggregate | c                        | 1    | 1       | true      | {workers}       |
-| v    | Contents  | c, n                     | 1    | 1       | true      | {workers}       |
+| v    | Contents  | c                        | 1    | 1       | true      | {workers}       |
 | v    | FirstSeen | expression, row, message | 0    | 0       | false     | {workers}       |
 +------+-----------+--------------------------+------+---------+-----------+---------+"
         );

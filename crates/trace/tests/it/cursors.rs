@@ -2,7 +2,7 @@ use alluvium_trace::Cursors;
 use proptest::prelude::*;
 use timely::order::Product;
 
-use crate::cursor::{Move, agrees, any_move};
+use crate::cursor::{Move, Moves, agrees, any_move};
 use crate::reference::*;
 
 fn cursors_move_as_the_model<T: TestTime>(batches: Vec<(Vec<Update<T>>, World)>, moves: Vec<Move>) {
@@ -26,6 +26,29 @@ proptest! {
         moves in prop::collection::vec(any_move(), 0..60),
     ) {
         cursors_move_as_the_model::<Product<u64, u64>>(batches, moves);
+    }
+}
+
+proptest! {
+    #[test]
+    fn cursors_that_start_at_a_key_are_those_that_have_moved_there(
+        batches in prop::collection::vec((any_updates::<u64>(30), any_world()), 0..5),
+        start in any_bytes(),
+        moves in prop::collection::vec(any_move(), 0..60),
+    ) {
+        let built: Vec<_> = batches.iter().map(|(updates, world)| batch_in(world, updates)).collect();
+        for start_at in [Cursors::seeking, Cursors::scan_from] {
+            let mut moved = Cursors::new(built.iter().cloned());
+            moved.seek_key(&start);
+            let mut started = start_at(built.clone(), &start);
+            prop_assert_eq!(started.shown(), moved.shown());
+            // A scan is not moved back.
+            for to in moves.iter().filter(|to| !matches!(to, Move::RewindVals)) {
+                started.go(to);
+                moved.go(to);
+                prop_assert_eq!(started.shown(), moved.shown());
+            }
+        }
     }
 }
 

@@ -1,0 +1,125 @@
+//! Reads and writes by key: how long one takes, through a handle and in SQL.
+//!
+//! `reads [MILLIONS OF ROWS] [MEMORY IN MIB]`: a table of so many rows of some 100 bytes, by default 1, with a primary key,
+//! and a view over it with a row for each ten. With little memory the state is in files.
+
+use std::env;
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use alluvium::{Engine, Error, Result, ScalarValue};
+
+const DEFINITIONS: &str = "
+    CREATE TABLE events (id BIGINT PRIMARY KEY, account BIGINT, note VARCHAR);
+    CREATE MATERIALIZED VIEW accounts AS
+        SELECT COUNT(*) AS events, MAX(id) AS last, account FROM events GROUP BY account";
+
+/// Numbers that visit all rows in no order.
+fn scattered(number: u64, rows: u64) -> i64 {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).wrapping_rem(rows) as i64
+}
+
+/// Does something many times with different keys, a part of them to warm up, and prints how long one takes.
+fn measure(
+    what: &str,
+    times: u64,
+    keys: u64,
+    mut act: impl FnMut(i64) -> Result<usize>,
+) -> Result<()> {
+    let mut took = Vec::new();
+    for number in 0..times + times / 4 {
+        let key = scattered(number, keys);
+        let start = Instant::now();
+        let rows = act(key)?;
+        let elapsed = start.elapsed();
+        if rows == 0 {
+            return Err(Error::data(format!("{what}: there is nothing for {key}")));
+        }
+        if number >= times / 4 {
+            took.push(elapsed);
+        }
+    }
+    took.sort_unstable();
+    let at = |share: f64| -> Duration { took[(took.len() as f64 * share) as usize] };
+    println!("{what}: median {:.1?}, 99 % {:.1?}", at(0.5), at(0.99));
+    Ok(())
+}
+
+fn count(engine: &Engine, sql: &str, parameters: &[ScalarValue]) -> Result<usize> {
+    let rows = engine.query_with(sql, parameters)?;
+    Ok(rows.iter().map(|rows| rows.num_rows()).sum())
+}
+
+fn load(engine: &Engine, rows: u64) -> Result<()> {
+    engine.execute(DEFINITIONS)?;
+    for start in (0..rows).step_by(500_000) {
+        let end = (start + 500_000).min(rows);
+        engine.execute(&format!(
+            "INSERT INTO events SELECT n, n % {}, repeat('x', 60) || n
+             FROM (SELECT UNNEST(range({start}, {end})) AS n)",
+            rows / 10
+        ))?;
+    }
+    engine.query("SELECT COUNT(*) FROM accounts").map(drop)
+}
+
+fn read(engine: &Engine, rows: u64) -> Result<()> {
+    let (events, accounts) = (engine.view("events")?, engine.view("accounts")?);
+    measure("table, get", 100_000, rows, |id| Ok(events.get(&[id.into()])?.num_rows()))?;
+    measure("view, get", 100_000, rows / 10, |account| {
+        Ok(accounts.get(&[account.into()])?.num_rows())
+    })?;
+    measure("table, range of 100", 10_000, rows - 100, |id| {
+        let (low, high) = ([id.into()], [(id + 100).into()]);
+        let found = events.range(Bound::Included(&low), Bound::Excluded(&high))?;
+        found.map(|rows| Ok(rows?.num_rows())).sum()
+    })?;
+    let sql = "SELECT * FROM events WHERE id = $1";
+    measure("table, SQL", 2_000, rows, |id| count(engine, sql, &[id.into()]))?;
+    let sql = "SELECT * FROM accounts WHERE account = $1";
+    measure("view, SQL", 2_000, rows / 10, |account| count(engine, sql, &[account.into()]))?;
+    let sql = "SELECT * FROM events WHERE id >= $1 ORDER BY id LIMIT 10";
+    measure("table, first 10 from a key", 2_000, rows, |id| count(engine, sql, &[id.into()]))?;
+    let sql = "SELECT * FROM events WHERE note = 'x'";
+    measure("table, a scan", 8, 1, |_| Ok(1 + count(engine, sql, &[])?))
+}
+
+fn write(engine: &Engine, rows: u64) -> Result<()> {
+    let mut session = engine.session();
+    let update = "UPDATE events SET account = account + 1 WHERE id = $1";
+    measure("UPDATE by key", 2_000, rows, |id| {
+        session.execute_with(update, &[id.into()]).map(|_| 1)
+    })?;
+    let delete = "DELETE FROM events WHERE id = $1";
+    measure("DELETE by key", 2_000, rows, |id| {
+        session.execute_with(delete, &[id.into()]).map(|_| 1)
+    })?;
+    session.execute("BEGIN")?;
+    measure("UPDATE by key, in one transaction", 2_000, rows, |id| {
+        session.execute_with(update, &[id.into()]).map(|_| 1)
+    })?;
+    session.execute("COMMIT").map(drop)
+}
+
+fn main() -> Result<()> {
+    let mut arguments = env::args().skip(1);
+    let mut number = || arguments.next().and_then(|number| number.parse::<u64>().ok());
+    let (millions, memory) = (number().unwrap_or(1), number());
+    let rows = millions * 1_000_000;
+    for workers in [1, 2] {
+        let memory = memory.map(|mib| (mib << 20) as usize);
+        let builder = Engine::builder().workers(workers);
+        let builder = if memory.is_some() { builder.memory(memory) } else { builder };
+        let engine = builder.open_in_memory()?;
+        load(&engine, rows)?;
+        let state = engine.state();
+        println!(
+            "{rows} rows, {workers} workers: {} MiB in memory, {} MiB in files",
+            state.memory_bytes >> 20,
+            state.disk_bytes >> 20
+        );
+        read(&engine, rows)?;
+        write(&engine, rows)?;
+    }
+    Ok(())
+}

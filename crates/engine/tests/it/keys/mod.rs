@@ -1,0 +1,5 @@
+//! Reads by key: in SQL and through [`alluvium::View`].
+
+mod answers;
+mod plans;
+mod views;
