@@ -28,11 +28,13 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let texts = (0..objects.len()).map(|object| objects.text(object..object + 1));
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
+    let mut name_bytes = 0;
     for text in texts.clone() {
         for key in keys(text) {
             if known.insert(key.clone()) {
+                name_bytes += key.len();
                 names.push(key);
-                check_columns(path, names.len())?;
+                check_columns(path, names.len(), name_bytes)?;
             }
         }
     }
