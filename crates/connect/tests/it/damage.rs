@@ -282,3 +282,11 @@ fn a_file_whose_columns_have_names_of_megabytes_is_refused() {
     workspace.run("COPY t (column1) FROM 't.jsonl'");
     assert_eq!(workspace.query("SELECT COUNT(*) FROM t"), ["2"]);
 }
+
+#[test]
+fn a_json_file_none_of_whose_rows_can_be_read_is_refused() {
+    let mut workspace = Workspace::new();
+    workspace.file("t.jsonl", format!("{{\"a\": {}}}", "9".repeat(400)));
+    let problem = workspace.problem("CREATE TABLE t FROM 't.jsonl'");
+    assert!(problem.contains("none of its first rows can be read"), "{problem}");
+}
