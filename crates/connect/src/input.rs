@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
-use alluvium::{Error, MOST_COLUMNS, Portion, Result, SourcePosition, SourceReader, SourceRequest};
+use alluvium::{
+    Error, MOST_COLUMNS, MOST_NAME_BYTES, Portion, Result, SourcePosition, SourceReader,
+    SourceRequest,
+};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::options::Compression;
@@ -179,15 +182,19 @@ impl SourceReader for Files {
     }
 }
 
-/// Fails if a file has more columns than tables can have. They are counted before there is anything for each of them.
-pub fn check_columns(path: &Path, columns: usize) -> Result<()> {
-    match columns <= MOST_COLUMNS {
-        true => Ok(()),
-        false => Err(Error::source(format!(
-            "\"{}\" has more than {MOST_COLUMNS} columns",
-            path.display()
-        ))),
+/// Fails if a file has more columns than tables can have, or their names have more bytes. They are counted before there is
+/// anything for each of them.
+pub fn check_columns(path: &Path, columns: usize, name_bytes: usize) -> Result<()> {
+    let file = path.display();
+    if columns > MOST_COLUMNS {
+        return Err(Error::source(format!("\"{file}\" has more than {MOST_COLUMNS} columns")));
     }
+    if name_bytes > MOST_NAME_BYTES {
+        return Err(Error::source(format!(
+            "the names of the columns of \"{file}\" have more than {MOST_NAME_BYTES} bytes together"
+        )));
+    }
+    Ok(())
 }
 
 /// What went wrong with a file, and what to look at.

@@ -71,7 +71,9 @@ mod writer;
 
 pub use alluvium_sql::decimal;
 pub use alluvium_sql::error::Position;
-pub use alluvium_sql::statement::{MOST_COLUMNS, Statement, StatementKind, Statements, parse};
+pub use alluvium_sql::statement::{
+    MOST_COLUMNS, MOST_NAME_BYTES, Statement, StatementKind, Statements, parse,
+};
 pub use arrow;
 pub use datafusion::scalar::ScalarValue;
 

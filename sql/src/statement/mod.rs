@@ -25,7 +25,7 @@ pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::statements::{Statements, parse};
-pub use self::table::{MOST_COLUMNS, TableDefinition, is_column_type};
+pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::view::{ViewDefinition, ViewKind};
 use crate::error::Position;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
 use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
 
@@ -99,6 +99,29 @@ fn check_count(columns: usize, position: impl Into<Option<Position>>) -> Result<
 
 /// The largest number of columns of a table.
 pub const MOST_COLUMNS: usize = 4_096;
+
+/// Refuses longer names than columns can have together: every plan, batch and file has them.
+fn check_names(columns: &Fields) -> Result<()> {
+    if name_bytes(columns) <= MOST_NAME_BYTES {
+        return Ok(());
+    }
+    let message =
+        format!("the names of a table's columns have at most {MOST_NAME_BYTES} bytes together");
+    Err(Error::new(message, None))
+}
+
+/// The most bytes that the names of a table's columns have together, with those of the fields of their types.
+pub const MOST_NAME_BYTES: usize = 1 << 20;
+
+fn name_bytes(fields: &Fields) -> usize {
+    let of_type = |data_type: &DataType| match data_type {
+        DataType::Struct(fields) => name_bytes(fields),
+        DataType::List(element) => name_bytes(&[element.clone()].into()),
+        DataType::Map(entries, _) => name_bytes(&[entries.clone()].into()),
+        _ => 0,
+    };
+    fields.iter().map(|field| field.name().len() + of_type(field.data_type())).sum()
+}
 
 /// The columns of a CREATE TABLE.
 struct Columns {
@@ -212,6 +235,7 @@ impl TableDefinition {
     /// The columns, checked for types that tables can store and for distinct names.
     pub fn columns(schema: &Schema) -> Result<SchemaRef> {
         check_count(schema.fields().len(), None)?;
+        check_names(schema.fields())?;
         let mut columns: Vec<Field> = Vec::with_capacity(schema.fields().len());
         let mut names = HashSet::with_capacity(schema.fields().len());
         for field in schema.fields() {

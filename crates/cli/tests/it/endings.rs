@@ -96,8 +96,10 @@ impl World {
         contents
     }
 
+    /// Starts a program that does not ignore SIGHUP, though the tests may have been started by `nohup`.
     fn start(&self, rows: u32) -> Child {
-        let mut command = Command::new(binary());
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(binary());
         command.current_dir(self.folder.path()).env("TMPDIR", self.temporary.path());
         command.args(["run", "p.sql", "--output", "out", "--memory", "1M", "--workers", "2"]);
         command.args(["--set", &format!("ROWS={rows}")]);

@@ -42,7 +42,8 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
             Reading::Record => bytes += record.bytes(),
         }
         let Some(names) = &names else {
-            check_columns(path, record.len())?;
+            let name_bytes = if has_header { record.bytes() } else { 0 };
+            check_columns(path, record.len(), name_bytes)?;
             let fields = 0..record.len();
             names = Some(match has_header {
                 true => fields.map(|index| record.field(index).text.trim().to_owned()).collect(),

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::keys::keys;
 use super::options::Options;
 use super::records::Records;
+use super::shape::Shape;
 use crate::input::{self, SAMPLE, SAMPLE_BYTES, check_columns, failed};
 
 /// The columns of the (first) file that a path names: all members of its first objects, in the order in which
@@ -28,11 +29,13 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let texts = (0..objects.len()).map(|object| objects.text(object..object + 1));
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
+    let mut name_bytes = 0;
     for text in texts.clone() {
         for key in keys(text) {
             if known.insert(key.clone()) {
+                name_bytes += key.len();
                 names.push(key);
-                check_columns(path, names.len())?;
+                check_columns(path, names.len(), name_bytes)?;
             }
         }
     }
@@ -42,11 +45,13 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     if names.is_empty() {
         return Err(wrong(&"there is no object with members in its first rows"));
     }
-    // One at a time: a value takes many times as much memory as its text.
-    let values = texts.filter_map(|text| serde_json::from_slice(text).ok());
-    let schema = infer_json_schema_from_iterator(values.map(Ok::<Value, ArrowError>))
-        .map_err(|error| wrong(&error))?;
+    let shapes = texts.filter_map(|text| serde_json::from_slice(text).ok());
+    let shapes = shapes.map(|Shape(shape)| Ok::<Value, ArrowError>(shape));
+    let schema = infer_json_schema_from_iterator(shapes).map_err(|error| wrong(&error))?;
     let field = |name: &String| schema.field_with_name(name).ok().cloned();
     let fields: Vec<Field> = names.iter().filter_map(field).collect();
+    if fields.is_empty() {
+        return Err(wrong(&"none of its first rows can be read"));
+    }
     Ok(Inferred { schema: Arc::new(Schema::new(fields)), options: options.to_vec() })
 }

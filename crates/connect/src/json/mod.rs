@@ -1,8 +1,9 @@
 //! JSON files, compressed with gzip or not: an object per row.
 //!
 //! [`records`] cuts a file into objects, [`decode`] makes rows of them with the typed arrays of [`values`], [`infer`] guesses
-//! types, and [`write`](mod@write) writes. A file that begins with `[` is read as one array of objects, any other as an object per
-//! line; a file is written as one array ([`Json::ARRAY`]) or as an object per line ([`Json::LINES`]).
+//! types from the [shapes](shape) of values, and [`write`](mod@write) writes. A file that begins with `[` is read as one
+//! array of objects, any other as an object per line; a file is written as one array ([`Json::ARRAY`]) or as an object
+//! per line ([`Json::LINES`]).
 //!
 //! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
 //!   of a file have it. Members that are no columns are passed over; a column that an object does not have gets
@@ -15,6 +16,7 @@ mod infer;
 mod keys;
 mod options;
 mod records;
+mod shape;
 mod values;
 mod write;
 

@@ -260,3 +260,34 @@ fn a_file_of_too_many_columns_is_refused_before_it_is_sampled() {
         workspace.run(&format!("SELECT COUNT(*) FROM '{name}'"));
     }
 }
+
+#[test]
+fn a_file_whose_columns_have_names_of_megabytes_is_refused() {
+    let mut workspace = Workspace::new();
+    let long = "9".repeat(3 << 20);
+    let (csv, nested) = (format!("a,{long}\n1,2\n"), format!("{{\"a\": [{{\"{long}\": 1}}]}}"));
+    let files = [("t.csv", csv), ("t.jsonl", format!("{{\"{long}\": 1}}")), ("t.json", nested)];
+    for (name, content) in files {
+        workspace.file(name, content);
+        for statement in
+            [format!("CREATE TABLE t FROM '{name}'"), format!("SELECT * FROM '{name}'")]
+        {
+            let problem = workspace.problem(&statement);
+            assert!(problem.contains("1048576 bytes together"), "{name}: {problem}");
+        }
+    }
+    // Neither data in place of names, nor a name that no column has.
+    workspace.file("t.csv", format!("{long},2\n"));
+    workspace.run("CREATE TABLE t FROM 't.csv' (HEADERS false)");
+    workspace.file("t.jsonl", format!("{{\"column1\": 1, \"{long}\": 1}}"));
+    workspace.run("COPY t (column1) FROM 't.jsonl'");
+    assert_eq!(workspace.query("SELECT COUNT(*) FROM t"), ["2"]);
+}
+
+#[test]
+fn a_json_file_none_of_whose_rows_can_be_read_is_refused() {
+    let mut workspace = Workspace::new();
+    workspace.file("t.jsonl", format!("{{\"a\": {}}}", "9".repeat(400)));
+    let problem = workspace.problem("CREATE TABLE t FROM 't.jsonl'");
+    assert!(problem.contains("none of its first rows can be read"), "{problem}");
+}

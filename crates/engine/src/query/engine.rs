@@ -27,6 +27,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::unconstrained;
 
 use super::checked::CheckedArithmetic;
+use super::combined::Combined;
 use super::conditions::ConditionsInTurn;
 use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
@@ -85,12 +86,14 @@ impl QueryEngine {
         plan: LogicalPlan,
         mut hold: impl FnMut(&RecordBatch) -> Result<()> + Send,
     ) -> Result<Answer> {
-        let mut batches = Vec::new();
-        let schema = self.run_each(plan, &mut |rows| {
-            hold(&rows)?;
-            batches.push(rows);
+        let (mut batches, mut combined) = (Vec::new(), Combined::default());
+        let mut keep = |rows: Option<RecordBatch>| {
+            rows.iter().try_for_each(&mut hold)?;
+            batches.extend(rows);
             Ok(())
-        })?;
+        };
+        let schema = self.run_each(plan, &mut |rows| keep(combined.add(rows)?))?;
+        keep(combined.finish()?)?;
         Ok(Answer { schema, batches })
     }
 

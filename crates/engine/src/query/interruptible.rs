@@ -19,12 +19,14 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
-    HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
+    CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 
+use super::combined::combined;
 use crate::interrupt;
 
 /// The plan with scans, joins and conditions of joins that fail once they are interrupted.
@@ -98,6 +100,10 @@ impl ExecutionPlan for Interruptible {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context)?;
+        let rows: BoxStream<'static, Result<RecordBatch>> = match self.input.is::<CrossJoinExec>() {
+            true => Box::pin(combined(rows)),
+            false => rows,
+        };
         let rows = rows.map(|rows| check().and(rows));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }

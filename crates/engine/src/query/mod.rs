@@ -8,6 +8,7 @@ mod arrangements;
 mod batch_size;
 mod checked;
 mod clock;
+mod combined;
 mod conditions;
 mod deep;
 mod distinct_rows;

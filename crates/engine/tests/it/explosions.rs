@@ -196,3 +196,18 @@ fn a_query_that_holds_too_much_is_an_error() {
     let same = "SELECT COUNT(*) FROM t a JOIN t b USING (id)";
     assert_eq!(query(&engine, same), ["2500"]);
 }
+
+#[test]
+fn the_rows_of_a_join_of_small_tables_come_in_few_batches() {
+    let engine = engine(8 * MIB, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (3)");
+    let nested = |levels| {
+        let (before, after) =
+            ("SELECT * FROM t, LATERAL (".repeat(levels), ") AS r".repeat(levels));
+        engine.query(&format!("{before}SELECT a FROM t{after}")).unwrap()
+    };
+    // As many as the rows of a table, if they were not put together: 6,561.
+    let batches = nested(8);
+    assert_eq!(batches.iter().map(|rows| rows.num_rows()).sum::<usize>(), 19_683);
+    assert!(batches.len() < 100, "{}", batches.len());
+    assert_eq!(lines(&nested(1)).len(), 9);
+}
