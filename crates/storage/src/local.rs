@@ -67,6 +67,11 @@ impl LocalStorage {
         Ok(storage)
     }
 
+    /// The blobs of a directory that exists, to look at: opening it changes nothing. It may belong to a running program.
+    pub fn existing(directory: impl Into<PathBuf>) -> LocalStorage {
+        LocalStorage { directory: directory.into(), suffix: "", failure: Arc::default() }
+    }
+
     /// As [`open`](LocalStorage::open); the file of the blob `name` is `name` and `suffix`.
     pub(crate) fn open_with_suffix(
         directory: impl AsRef<Path>,

@@ -147,6 +147,14 @@ impl Journal for FileJournal {
         let start = self.gap.as_ref().map_or(start, |gap| start.max(gap.end));
         Position(start.min(end))..Position(end)
     }
+
+    fn place(&self, record: Position) -> String {
+        let firsts = self.segments.lock();
+        let segment = firsts.partition_point(|first| *first <= record.0).checked_sub(1);
+        let name =
+            segment.and_then(|segment| firsts.get(segment)).map(|first| segment_name(*first));
+        format!("record {record} in {}", self.disk.place(name.as_deref().unwrap_or_default()))
+    }
 }
 
 /// The records of the segments of a directory.

@@ -101,28 +101,35 @@ fn remove_nascent(disk: &dyn Disk, names: &[String]) {
 /// missing between the two.
 fn check(disk: &dyn Disk, first: u64, before: Option<Previous>) -> Result<(Previous, Option<Gap>)> {
     let reader = Reader::open(disk, first)?;
-    let named = reader.header().previous;
-    let mut gap = None;
-    if let Some(before) = before {
-        match named {
-            Some(named) if named == before => {}
-            Some(named) if named.first == before.first => {
-                let place = disk.place(&segment_name(before.first));
-                let offset = before.size.min(named.size);
-                let what = format!("it has {} bytes and had {}", before.size, named.size);
-                return Err(Error::Corrupt { place, offset, what });
-            }
-            Some(named) if named.first > before.first => {
-                let place = disk.place(&segment_name(named.first));
-                gap = Some(Gap { end: first, place, needed_by: reader.place().to_owned() });
-            }
-            _ => {
-                let before = disk.place(&segment_name(before.first));
-                return Err(reader.corrupt(32, format!("it does not continue {before}")));
-            }
+    let gap = follows(disk, &reader, before)?;
+    Ok((Previous { first, size: reader.size()? }, gap))
+}
+
+/// Fails unless a segment follows on this one. Returns the segment that is missing between the two, if one is.
+pub(crate) fn follows(
+    disk: &dyn Disk,
+    reader: &Reader,
+    before: Option<Previous>,
+) -> Result<Option<Gap>> {
+    let Some(before) = before else { return Ok(None) };
+    match reader.header().previous {
+        Some(named) if named == before => Ok(None),
+        Some(named) if named.first == before.first => {
+            let place = disk.place(&segment_name(before.first));
+            let offset = before.size.min(named.size);
+            let what = format!("it has {} bytes and had {}", before.size, named.size);
+            Err(Error::Corrupt { place, offset, what })
+        }
+        Some(named) if named.first > before.first => {
+            let place = disk.place(&segment_name(named.first));
+            let (end, needed_by) = (reader.header().first, reader.place().to_owned());
+            Ok(Some(Gap { end, place, needed_by }))
+        }
+        _ => {
+            let before = disk.place(&segment_name(before.first));
+            Err(reader.corrupt(32, format!("it does not continue {before}")))
         }
     }
-    Ok((Previous { first, size: reader.size()? }, gap))
 }
 
 /// The last segment.
@@ -145,7 +152,7 @@ fn read_tail(reader: &mut Reader) -> Result<Tail> {
                     unsure.pop_front();
                 }
                 unsure.push_back((group.first, size));
-                read_group(reader)?
+                reader.read_records()?
             }
             Found::End => Found::End,
             Found::Bad { offset, what } => Found::Bad { offset, what },
@@ -160,16 +167,6 @@ fn read_tail(reader: &mut Reader) -> Result<Tail> {
             return Ok(Tail { size, end, unsure: unsure.min(size) });
         }
     }
-}
-
-/// Reads all records of a group.
-fn read_group(reader: &mut Reader) -> Result<Found<()>> {
-    while let Some(found) = reader.next_of_group()? {
-        if let Found::Bad { offset, what } = found {
-            return Ok(Found::Bad { offset, what });
-        }
-    }
-    Ok(Found::Next(()))
 }
 
 /// Ends the file behind its last whole group, and makes what is left durable.
