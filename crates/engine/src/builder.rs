@@ -230,7 +230,7 @@ impl Builder {
         self.storage.get_or_insert(blobs.clone());
         let (interval, bytes) = (self.checkpoint_interval, self.checkpoint_bytes);
         let (workers, context) = (self.worker_count()?, self.context()?);
-        let (restored, last) = restore(&*manifests, &blobs, &context)?;
+        let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
         let engine = self.start(workers, context, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;

@@ -187,7 +187,7 @@ pub(crate) fn unsealed(name: &str, suffix: &str) -> String {
 }
 
 /// The name that an unsealed file will have.
-fn sealed(file: &str) -> Option<&str> {
+pub(crate) fn sealed(file: &str) -> Option<&str> {
     file.strip_prefix('.')?.strip_suffix(".unsealed")
 }
 

@@ -31,7 +31,7 @@ use crate::sink::{Marks, Outputs};
 use crate::worker::{DataflowId, Shard};
 
 /// How many checkpoints are kept.
-pub(super) const RETAINED: usize = 2;
+pub(crate) const RETAINED: usize = 2;
 
 /// Takes the checkpoints of an engine, one at a time.
 pub(crate) struct Checkpointer {

@@ -12,22 +12,23 @@ use alluvium_storage::{
     ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
 };
 
+use super::damage;
 use crate::error::{Error, Result};
 
 /// The file that the engine which uses the directory holds locked. It has the number of its process.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 /// How long an engine of the same process, whose last thread may be about to end, is waited for.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// The folder of the journal.
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";
 
 /// The folder of manifests.
-const MANIFESTS: &str = "manifests";
+pub(crate) const MANIFESTS: &str = "manifests";
 
 /// The folder of batches.
-const BLOBS: &str = "blobs";
+pub(crate) const BLOBS: &str = "blobs";
 
 /// A directory with the state of one engine, which nobody else uses meanwhile.
 ///
@@ -58,31 +59,7 @@ impl Directory {
             .write(true)
             .open(path.join(LOCK))
             .map_err(|error| failed("cannot be locked", error))?;
-        let until = Instant::now() + ENDING;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(fs::TryLockError::WouldBlock) => {}
-                Err(fs::TryLockError::Error(error)) => {
-                    return Err(failed("cannot be locked", error));
-                }
-            }
-            let owner = owner(&mut lock);
-            let is_ours = owner.parse() == Ok(process::id());
-            if is_ours && Instant::now() < until {
-                thread::sleep(Duration::from_millis(5));
-                continue;
-            }
-            let owner = match &*owner {
-                _ if is_ours => "this process".to_owned(),
-                "" => "another process".to_owned(),
-                owner => format!("process {owner}"),
-            };
-            return Err(start(format!(
-                "the state directory \"{}\" is used by {owner}: end it, or use another directory",
-                path.display()
-            )));
-        }
+        take(path, &mut lock, File::try_lock).map_err(start)?;
         let write = |lock: &mut File| {
             lock.set_len(0)?;
             lock.rewind()?;
@@ -94,7 +71,7 @@ impl Directory {
 
     /// Opens what is in it.
     pub(crate) fn open(&self) -> Result<Store> {
-        let failed = |error: alluvium_storage::Error| start(error.to_string());
+        let failed = |error: alluvium_storage::Error| start(damage::of_storage(&error));
         let journal = FileJournal::open(self.path.join(JOURNAL)).map_err(failed)?;
         let manifests = FileManifests::open(self.path.join(MANIFESTS)).map_err(failed)?;
         let blobs = LocalStorage::open_exclusive(self.path.join(BLOBS)).map_err(failed)?;
@@ -113,6 +90,55 @@ pub(crate) struct Store {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) manifests: Arc<dyn Manifests>,
     pub(crate) blobs: Arc<ClaimedStorage>,
+}
+
+/// Keeps engines from using a directory while it is looked at. `None` if it has no lock.
+pub(crate) fn share(path: &Path) -> std::result::Result<Option<File>, String> {
+    let mut lock = match File::open(path.join(LOCK)) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("{} cannot be locked: {error}", path.display())),
+    };
+    take(path, &mut lock, File::try_lock_shared)?;
+    Ok(Some(lock))
+}
+
+/// Locks the file of a directory, or says who has it locked.
+fn take(
+    path: &Path,
+    lock: &mut File,
+    try_lock: fn(&File) -> std::result::Result<(), fs::TryLockError>,
+) -> std::result::Result<(), String> {
+    let directory = path.display();
+    let until = Instant::now() + ENDING;
+    loop {
+        match try_lock(lock) {
+            Ok(()) => return Ok(()),
+            Err(fs::TryLockError::WouldBlock) => {}
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(format!(
+                    "the state directory \"{directory}\" cannot be locked: {error}"
+                ));
+            }
+        }
+        // Who only looks at a directory shares the lock, and writes no number.
+        let is_shared = lock.try_lock_shared().is_ok() && lock.unlock().is_ok();
+        let owner = owner(lock);
+        let is_ours = owner.parse() == Ok(process::id());
+        if (is_ours || is_shared) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+            continue;
+        }
+        let owner = match &*owner {
+            _ if is_shared => "a program that checks it".to_owned(),
+            _ if is_ours => "this process".to_owned(),
+            "" => "another process".to_owned(),
+            owner => format!("process {owner}"),
+        };
+        return Err(format!(
+            "the state directory \"{directory}\" is used by {owner}: end it, or use another directory"
+        ));
+    }
 }
 
 /// What the file says of who holds it locked.

@@ -12,11 +12,12 @@
 //! definitions and commits epochs again, under the same numbers and at the same times.
 //!
 //! - [`record`]: what the journal holds, and [`portion`]: portions of inputs in it;
-//! - [`directory`]: the state directory, and who may use it.
+//! - [`directory`]: the state directory, and who may use it; [`damage`]: what is said if it is damaged.
 
 mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
+pub(crate) mod damage;
 pub(crate) mod directory;
 pub(crate) mod portion;
 pub(crate) mod record;
