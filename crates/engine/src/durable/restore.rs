@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use alluvium_dataflow::states::StateName;
 use alluvium_storage::{
-    Blob, BlobSlice, ClaimedStorage, Journal, Manifests, Position, Storage, TemporaryBlob,
+    Blob, BlobSlice, ClaimedStorage, Error as StorageError, Journal, Manifests, Position, Storage,
+    TemporaryBlob,
 };
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, BlobRange, Epoch};
@@ -105,7 +106,8 @@ pub(crate) fn restore(
         Some((number, mut checkpoint)) => {
             (last.number, last.end) = (number, checkpoint.end);
             last.blobs = checkpoint.blobs.iter().cloned().collect();
-            let opened = Opened::open(&checkpoint.blobs, blobs, context)?;
+            let manifest = manifests.place(number);
+            let opened = Opened::open(&checkpoint.blobs, &manifest, blobs, context)?;
             let mut dataflows = HashMap::new();
             for dataflow in std::mem::take(&mut checkpoint.dataflows) {
                 let DataflowKey { name, fingerprint } = dataflow.key;
@@ -163,11 +165,18 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn open(
         names: &[String],
+        manifest: &str,
         storage: &Arc<ClaimedStorage>,
         context: &'a StateContext,
     ) -> Result<Self> {
         let open = |name: &String| {
-            let blob = storage.open(name).map_err(|error| failed(&damage::of_storage(&error)))?;
+            let blob = storage.open(name).map_err(|error| {
+                let needed_by = manifest.to_owned();
+                failed(&damage::of_storage(&match error {
+                    StorageError::Missing { place, .. } => StorageError::Lost { place, needed_by },
+                    error => error,
+                }))
+            })?;
             let owner: Arc<dyn Storage> = storage.clone();
             Ok((blob.clone(), TemporaryBlob::new(owner, blob)))
         };
