@@ -11,4 +11,5 @@ mod run;
 mod shell;
 mod signals;
 mod sqlite;
+mod state;
 mod tutorial;
