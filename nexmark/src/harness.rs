@@ -12,11 +12,13 @@
 
 use std::collections::VecDeque;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use alluvium::{Builder, Change, Engine};
+use alluvium::{Builder, Change, Durability, Engine};
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use crossbeam_channel::unbounded;
@@ -51,15 +53,19 @@ pub struct Options {
     pub rate: Option<NonZeroU64>,
     /// How many threads merge state in the background; see [`Builder::merge_threads`].
     pub merge_threads: usize,
+    /// The directory that keeps the state of each query, in a folder of its name. A run goes on where the last one ended.
+    pub state: Option<PathBuf>,
+    /// When epochs are on the disk, if there is such a directory.
+    pub durability: Durability,
     /// Called when memory gets scarce; see [`Builder::on_pressure`].
     pub on_pressure: fn(usize),
 }
 
 impl Options {
     fn builder(&self) -> Builder {
-        let Self { workers, memory, merge_threads, on_pressure, .. } = *self;
-        let builder = Engine::builder().workers(workers.get()).memory(memory);
-        builder.merge_threads(merge_threads).on_pressure(on_pressure)
+        let Self { workers, memory, merge_threads, on_pressure, .. } = self;
+        let builder = Engine::builder().workers(workers.get()).memory(*memory);
+        builder.merge_threads(*merge_threads).on_pressure(*on_pressure)
     }
 }
 
@@ -69,19 +75,25 @@ impl Options {
 /// peaks may belong to that query.
 pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let input = Input::prepare(&options.source, options.extent)?;
-    let engine = start(query, options.builder())?;
+    let mut builder = options.builder();
+    if let Some(directory) = &options.state {
+        builder = builder.state(format!("file:{}", directory.join(query.name).display()));
+        builder = builder.durability(options.durability);
+    }
+    let engine = start(query, builder)?;
 
     let accounted = || {
         let state = engine.state();
         state.memory_bytes + state.kept_bytes + state.mapped_bytes
     };
     // The memory in which the source builds an epoch is allocated before the first row is inserted.
-    let mut epochs = input.epochs().peekable();
+    let done = committed(&engine, options.extent)?;
+    let mut epochs = input.epochs().skip(done).peekable();
     epochs.peek();
     let timed = || {
         let begun = Instant::now();
         let processor = resources::processor_time()?;
-        let driven = drive(&engine, epochs, Arrivals::of(options))?;
+        let driven = drive(&engine, options.extent, done, epochs, Arrivals::of(options))?;
         let elapsed = begun.elapsed().as_secs_f64();
         Ok((driven, elapsed, resources::processor_time()? - processor))
     };
@@ -96,7 +108,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     changes(query, &input, options.builder(), &mut add)?;
     Ok(Measurement {
         query: query.name.to_owned(),
-        events: options.extent.events,
+        events: options.extent.epochs().skip(done).map(|epoch| epoch.end - epoch.start).sum(),
         workers: options.workers.get() as u64,
         elapsed,
         processor,
@@ -129,7 +141,7 @@ pub fn changes(
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
-        last = commit(&engine, &events?)?;
+        last = commit(&engine, &events?, None)?;
         engine.wait(last.saturating_sub(IN_FLIGHT as u64))?;
         while let Some(change) = subscription.try_next()? {
             take(change)?;
@@ -142,15 +154,37 @@ pub fn changes(
     check(query, &engine)
 }
 
-/// An engine with the tables, the side input and the query's view.
+/// An engine with the tables, the side input and the query's view, unless they are there.
 fn start(query: &Query, builder: Builder) -> Result<Engine> {
-    let engine = builder.open_in_memory()?;
-    execute(&engine, "tables.sql", TABLES)?;
+    let engine = builder.open()?;
+    let known = engine.relations()?;
+    let is_known = |name: &str| known.iter().any(|relation| relation.name == name);
+    if !is_known("side_input") {
+        execute(&engine, "tables.sql", TABLES)?;
+    }
     let mut transaction = engine.begin()?;
+    transaction.set_key("side_input");
     transaction.insert("side_input", side_input()?)?;
     engine.wait(transaction.commit()?)?;
-    execute(&engine, &format!("{}.sql", query.name), query.sql)?;
+    if !is_known(query.name) {
+        execute(&engine, &format!("{}.sql", query.name), query.sql)?;
+    }
     Ok(engine)
+}
+
+/// The key of an epoch's transaction: the numbers of its first event and of the one behind its last.
+fn key(epoch: &Range<u64>) -> String {
+    format!("events {} to {}", epoch.start, epoch.end)
+}
+
+/// How many epochs an engine has.
+fn committed(engine: &Engine, extent: Extent) -> Result<usize> {
+    for (number, epoch) in extent.epochs().enumerate() {
+        if engine.committed(&key(&epoch))?.is_none() {
+            return Ok(number);
+        }
+    }
+    Ok(extent.epochs().count())
 }
 
 fn execute(engine: &Engine, file: &str, sql: &str) -> Result<()> {
@@ -171,9 +205,12 @@ pub fn side_input() -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(keys), Arc::new(values)])?)
 }
 
-/// Commits all events and waits for their completion. Returns the latencies of epochs and the bytes of the events.
+/// Commits all events behind the first `done` epochs and waits for their completion. Returns the latencies of epochs and the
+/// bytes of the events.
 fn drive(
     engine: &Engine,
+    extent: Extent,
+    done: usize,
     all: impl Iterator<Item = Result<Events>>,
     mut arrivals: Arrivals,
 ) -> Result<(Latency, u64)> {
@@ -190,11 +227,11 @@ fn drive(
         });
         let commit_all = || {
             let mut entered = 0;
-            for events in all {
+            for (events, numbers) in all.zip(extent.epochs().skip(done)) {
                 let events = events?;
                 let begun = arrivals.next(engine)?;
                 entered += events.bytes() as u64;
-                let epoch = commit(engine, &events)?;
+                let epoch = commit(engine, &events, Some(key(&numbers)))?;
                 arrivals.committed(epoch);
                 // The observer runs until the channel closes, unless the engine fails.
                 let _ = committed.send((epoch, begun));
@@ -261,12 +298,15 @@ impl Arrivals {
 }
 
 /// Inserts events as one epoch.
-fn commit(engine: &Engine, events: &Events) -> Result<u64> {
+fn commit(engine: &Engine, events: &Events, key: Option<String>) -> Result<u64> {
     let mut transaction = engine.begin()?;
+    if let Some(key) = key {
+        transaction.set_key(key);
+    }
     for (stream, rows) in Stream::ALL.into_iter().zip(events.arrive()?) {
         transaction.insert(stream.name(), rows)?;
     }
-    Ok(transaction.commit()?)
+    Ok(transaction.submit()?)
 }
 
 /// Fails if some rows of the view could not be computed.

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use alluvium::{Builder, Durability};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
@@ -90,9 +92,46 @@ pub(crate) struct RunArgs {
     /// Stops at the first refused input row or row error
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Keeps tables, views and positions in files in this folder, and goes on from there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<String>,
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+/// Where an engine keeps its state.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+pub(crate) struct StateArgs {
+    /// Keeps everything in this folder, and goes on from there
+    #[arg(long = "state", value_name = "DIR")]
+    pub(crate) directory: Option<String>,
+    /// When a commit is on the disk: always (before it returns), never, or interval(MS) [default: always]
+    #[arg(long, value_name = "WHEN", value_parser = durability, requires = "directory")]
+    pub(crate) durability: Option<Durability>,
+}
+
+impl StateArgs {
+    /// Gives an engine its state directory, if there is one.
+    pub(crate) fn apply(&self, builder: Builder) -> Builder {
+        let builder = match &self.directory {
+            Some(directory) => builder.state(format!("file:{directory}")),
+            None => builder,
+        };
+        builder.durability(self.durability.unwrap_or_default())
+    }
+}
+
+/// `always`, `never`, or `interval(MS)`.
+fn durability(text: &str) -> Result<Durability, String> {
+    let interval = text.strip_prefix("interval(").and_then(|rest| rest.strip_suffix(')'));
+    let milliseconds = interval.and_then(|text| text.trim().parse().ok());
+    match (text, milliseconds) {
+        ("always", _) => Ok(Durability::Always),
+        ("never", _) => Ok(Durability::Never),
+        (_, Some(milliseconds)) if milliseconds > 0 => {
+            Ok(Durability::Interval(Duration::from_millis(milliseconds)))
+        }
+        _ => {
+            Err("expected always, never, or interval(MS) with a number of milliseconds".to_owned())
+        }
+    }
 }
 
 /// The arguments of `alluvium backup`.
@@ -163,9 +202,8 @@ struct Shell {
     /// The number of threads that merge state in the background; 0: the workers merge their own
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
-    /// Keeps tables, views and all commits in this folder, and resumes from it
-    #[arg(long, value_name = "DIR")]
-    state: Option<String>,
+    #[command(flatten)]
+    state: StateArgs,
     /// The format of results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -197,7 +235,7 @@ pub(crate) struct ShellArgs {
     pub(crate) memory: Option<usize>,
     /// How many threads merge state in the background.
     pub(crate) merge_threads: usize,
-    pub(crate) state: Option<String>,
+    pub(crate) state: StateArgs,
     pub(crate) format: Format,
     pub(crate) null: Option<String>,
 }

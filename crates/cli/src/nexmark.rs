@@ -7,12 +7,14 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use alluvium::Durability;
 use alluvium_nexmark::harness::{self, Options};
 use alluvium_nexmark::measurement::{Header, Histogram, Measurement, report};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
 use clap::ValueEnum;
 
+use crate::args::StateArgs;
 use crate::{allocator, console, size};
 
 /// The arguments of `alluvium nexmark`.
@@ -49,6 +51,9 @@ pub(crate) struct NexmarkArgs {
     /// The number of threads that merge state in the background; 0: the workers merge their own
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
+    /// Of each query in a folder of its own in it.
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 /// The kinds of [`Source`].
@@ -168,7 +173,19 @@ impl NexmarkArgs {
         let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
         let on_pressure = allocator::tighten;
         let rate = self.rate.and_then(NonZeroU64::new);
-        Ok(Options { extent, workers, source, memory, rate, merge_threads, on_pressure })
+        let state = self.state.directory.as_ref().map(PathBuf::from);
+        let durability = self.state.durability.unwrap_or_default();
+        Ok(Options {
+            extent,
+            workers,
+            source,
+            memory,
+            rate,
+            merge_threads,
+            state,
+            durability,
+            on_pressure,
+        })
     }
 
     /// Measures a query in a separate process.
@@ -187,6 +204,19 @@ impl NexmarkArgs {
             .stderr(Stdio::inherit());
         if let Some(folder) = &self.directory {
             command.arg("--directory").arg(folder);
+        }
+        if let Some(folder) = &self.state.directory {
+            command.arg("--state").arg(folder);
+        }
+        match self.state.durability {
+            None | Some(Durability::Always) => {}
+            Some(Durability::Never) => {
+                command.args(["--durability", "never"]);
+            }
+            Some(Durability::Interval(interval)) => {
+                let interval = format!("interval({})", interval.as_millis());
+                command.args(["--durability", &interval]);
+            }
         }
         if let Some(rate) = self.rate {
             command.args(["--rate", &rate.to_string()]);

@@ -14,6 +14,7 @@ use alluvium_trace::{Pace, Schedule};
 use crate::available;
 use crate::clock::Clock;
 use crate::durable::directory::{Directory, Store, directory_of};
+use crate::durable::flusher::Durability;
 use crate::durable::restore::{Restored, restore};
 use crate::durable::resume::resume;
 use crate::durable::schedule::Checkpoints;
@@ -41,6 +42,7 @@ pub struct Builder {
     store: Option<Store>,
     checkpoint_interval: Duration,
     checkpoint_bytes: u64,
+    durability: Durability,
     compaction: Option<Arc<dyn Compaction>>,
 }
 
@@ -71,6 +73,7 @@ impl Builder {
             store: None,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             checkpoint_bytes: CHECKPOINT_BYTES,
+            durability: Durability::default(),
             compaction: None,
         }
     }
@@ -191,6 +194,12 @@ impl Builder {
         self
     }
 
+    /// When commits are on the disk, if there is a [state directory](Builder::state); by default before they return.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
     /// Merges state and cuts batches in another way: for tests that results do not depend on it.
     #[doc(hidden)]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
@@ -228,17 +237,18 @@ impl Builder {
             return self.open_in_memory();
         };
         self.storage.get_or_insert(blobs.clone());
+        let durability = self.durability;
         let (interval, bytes) = (self.checkpoint_interval, self.checkpoint_bytes);
         let (workers, context) = (self.worker_count()?, self.context()?);
         let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
         let engine = self.start(workers, context, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
-        definitions.attach(journal);
-        let outputs = connectors.outputs.clone();
-        let checkpointer = definitions.checkpointer(manifests, blobs, outputs, last);
+        let flusher = definitions.attach(journal, durability)?;
+        let checkpointer = definitions.checkpointer(manifests, blobs, connectors, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
-        // This and the directory are set once.
+        // These are set once.
+        let _ = engine.instance.flusher.set(flusher);
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
         if let Some(directory) = directory {
             let _ = engine.instance.directory.set(directory);

@@ -90,7 +90,7 @@ impl Engine {
     ///
     /// An epoch that has not been committed yet is waited for as well.
     pub fn wait(&self, epoch: u64) -> Result<()> {
-        self.instance.reader.progress.wait(epoch)
+        self.instance.reader.sequencer.wait(epoch)
     }
 
     /// Subscribes to the changes of a view, or of a table.

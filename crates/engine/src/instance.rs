@@ -30,6 +30,7 @@ use crate::clock::{Clock, Moment};
 use crate::connectors::Connectors;
 use crate::definitions::Definitions;
 use crate::durable::directory::Directory;
+use crate::durable::flusher::Flusher;
 use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
 use crate::poison::Poison;
@@ -51,6 +52,8 @@ pub(crate) struct Instance {
     pub(crate) settings: Settings,
     /// What takes checkpoints, if the engine has a state directory.
     pub(crate) checkpoints: OnceLock<Checkpoints>,
+    /// What syncs the journal, if the engine has one.
+    pub(crate) flusher: OnceLock<Flusher>,
     /// The state directory, which is released after everything else has ended.
     pub(crate) directory: OnceLock<Directory>,
     pub(crate) poison: Arc<Poison>,
@@ -108,6 +111,7 @@ impl Instance {
             connectors,
             settings,
             checkpoints: OnceLock::new(),
+            flusher: OnceLock::new(),
             directory: OnceLock::new(),
             poison,
             context,
@@ -147,6 +151,9 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         drop(self.checkpoints.take());
+        drop(self.flusher.take());
+        // Outputs write what is durable. Nobody is left who could be told of an error.
+        let _ = self.reader.sequencer.sync(self.writer.last());
         self.definitions.close();
         self.connectors.outputs.close();
     }

@@ -77,6 +77,7 @@ pub use datafusion::scalar::ScalarValue;
 
 pub use crate::builder::Builder;
 pub use crate::catalog::{RelationInfo, RelationKind};
+pub use crate::durable::flusher::Durability;
 pub use crate::engine::Engine;
 pub use crate::error::{Error, Result};
 pub use crate::interrupt::Interrupt;

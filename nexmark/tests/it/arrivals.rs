@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
+use alluvium::Durability;
 use alluvium_nexmark::harness::{Options, measure};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
@@ -18,6 +19,8 @@ fn epochs_arrive_at_a_rate_and_give_the_same_view() {
             memory: None,
             rate: rate.and_then(NonZeroU64::new),
             merge_threads: 0,
+            state: None,
+            durability: Durability::Always,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap()

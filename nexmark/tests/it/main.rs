@@ -5,3 +5,4 @@ mod arrivals;
 mod batch;
 mod events;
 mod queries;
+mod resumed;

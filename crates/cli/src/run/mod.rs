@@ -40,13 +40,10 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder).map_err(|error| failed(Some(&folder.display()), error))?;
     }
-    let mut builder = shell::engine(args.workers.get(), args.memory)
+    let builder = shell::engine(args.workers.get(), args.memory)
         .merge_threads(args.merge_threads)
         .strict(args.strict);
-    if let Some(directory) = &args.state {
-        builder = builder.state(format!("file:{directory}"));
-    }
-    let engine = builder.open().map_err(|error| failed(None, error))?;
+    let engine = args.state.apply(builder).open().map_err(|error| failed(None, error))?;
     shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))
 }
 
@@ -63,7 +60,7 @@ fn run_on(
     let mut shell = Shell::new(engine.clone(), Output::new(BufWriter::new(to), format, None))?;
     shell.set_run(args.set.iter().cloned().collect(), line.clone());
 
-    let reconciled = match &args.state {
+    let reconciled = match &args.state.directory {
         Some(_) => Some(reconcile(&shell, args)?),
         None => None,
     };

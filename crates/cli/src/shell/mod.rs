@@ -70,11 +70,8 @@ pub(crate) fn run(args: ShellArgs) -> ExitCode {
 }
 
 fn run_origins(args: ShellArgs) -> Result<(), Stop> {
-    let mut builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
-    if let Some(directory) = args.state {
-        builder = builder.state(format!("file:{directory}"));
-    }
-    let engine = builder.open().map_err(|error| failed(None, error))?;
+    let builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
+    let engine = args.state.apply(builder).open().map_err(|error| failed(None, error))?;
     interruptible(&engine, || {
         let _watch = waits::watch(engine.clone(), ProgressLine::hidden());
         let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);

@@ -68,6 +68,14 @@ fn show(engine: &Engine, query: &str) -> String {
     pretty_format_batches(&engine.query(query).unwrap()).unwrap().to_string()
 }
 
+/// The answer to a query, without the paths of files.
+fn shown_without(engine: &Engine, query: &str, folder: &Path) -> String {
+    let answer = show(engine, query).replace(&folder.display().to_string(), "");
+    let cells = answer.lines().filter(|line| !line.starts_with('+'));
+    let words = cells.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    words.collect::<Vec<_>>().join("\n")
+}
+
 /// What there is of everything: rows of relations, refused rows, and what was written.
 fn everything(engine: &Engine, folder: &Path) -> Vec<String> {
     engine.finish().unwrap();
@@ -80,6 +88,8 @@ fn everything(engine: &Engine, folder: &Path) -> Vec<String> {
     ]
     .map(|query| show(engine, query))
     .into();
+    let errors = "SELECT view, expression, row, message FROM alluvium.errors ORDER BY row";
+    all.push(shown_without(engine, errors, folder));
     for name in ["dear.csv", "odd.jsonl"] {
         let text = fs::read_to_string(folder.join(name)).unwrap();
         let mut written: Vec<String> = match name {
@@ -207,6 +217,37 @@ fn an_output_of_a_program_is_part_of_the_state() {
     insert(&engine, 5);
     engine.finish().unwrap();
     assert_eq!(fs::read_to_string(&changes).unwrap(), written);
+}
+
+#[test]
+fn refused_rows_are_listed_after_a_restart() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("t.csv"), "1\nx\n2\ny\n").unwrap();
+    fs::write(folder.path().join("wrong.csv"), "z\n").unwrap();
+    let mut engine = open(folder.path(), 1).unwrap();
+    let listed = |engine: &Engine| {
+        let errors =
+            "SELECT epoch, view, row, message FROM alluvium.errors ORDER BY view, epoch, row";
+        shown_without(engine, errors, folder.path())
+    };
+    engine.session().execute("CREATE TABLE t (n BIGINT); CREATE TABLE u (n BIGINT)").unwrap();
+    for round in 0..4 {
+        for (table, file) in [("t", "t.csv"), ("u", "wrong.csv"), ("t", "wrong.csv")] {
+            let path = folder.path().join(file);
+            let copy = format!("COPY {table} FROM '{}'", path.display());
+            engine.session().execute(&copy).unwrap();
+        }
+        let before = listed(&engine);
+        assert_eq!(before.lines().count(), 1 + 4 * (round + 1), "{before}");
+        if round % 2 == 1 {
+            engine.checkpoint().unwrap();
+        }
+        drop(engine);
+        engine = open(folder.path(), round % 2 + 1).unwrap();
+        assert_eq!(listed(&engine), before, "round {round}");
+    }
+    engine.session().execute("DROP TABLE t").unwrap();
+    assert_eq!(listed(&engine).lines().count(), 1 + 4);
 }
 
 #[test]

@@ -20,7 +20,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Indexes};
 use crate::clock::Moment;
+use crate::connectors::Connectors;
 use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
+use crate::durable::flusher::{Durability, Flusher};
 use crate::durable::portion::{InputName, SavedPosition};
 use crate::durable::record::Record;
 use crate::durable::restore::Restored;
@@ -28,7 +30,6 @@ use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
-use crate::sink::Outputs;
 use crate::worker::{DataflowId, Progress};
 use subscriptions::Subscribed;
 
@@ -79,11 +80,15 @@ impl Definitions {
         &self,
         manifests: Arc<dyn Manifests>,
         blobs: Arc<ClaimedStorage>,
-        outputs: Arc<Outputs>,
+        connectors: &Connectors,
         last: Last,
     ) -> Checkpointer {
-        let engine =
-            Pinned { sequencer: self.sequencer.clone(), definitions: self.lock.clone(), outputs };
+        let engine = Pinned {
+            sequencer: self.sequencer.clone(),
+            definitions: self.lock.clone(),
+            outputs: connectors.outputs.clone(),
+            refusals: connectors.refusals.clone(),
+        };
         Checkpointer::new(engine, manifests, blobs, self.context.clone(), last)
     }
 
@@ -120,8 +125,13 @@ impl Definitions {
     }
 
     /// Records everything in this journal from now on, which has all that was done so far.
-    pub(crate) fn attach(&self, journal: Arc<dyn Journal>) {
-        self.sequencer.durable().attach(journal, self.sequencer.last());
+    pub(crate) fn attach(
+        &self,
+        journal: Arc<dyn Journal>,
+        durability: Durability,
+    ) -> Result<Flusher> {
+        self.sequencer.durable().attach(journal, self.sequencer.last(), durability);
+        Flusher::start(self.sequencer.clone(), durability)
     }
 
     /// Makes the time of epochs a relation, unless it is one already.

@@ -249,6 +249,8 @@ impl Definitions {
     fn remove(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.catalog.remove(&entry.name);
         self.cut_all(&entry.name);
+        // Outputs write what is complete, which waits for the disk.
+        let durable = self.sequencer.sync(self.sequencer.last());
         let written = connectors.forget(&entry.name);
         if let Some(id) = entry.dataflow() {
             self.sequencer.remove(id);
@@ -256,7 +258,7 @@ impl Definitions {
         if let Ok(view) = entry.as_view() {
             self.release(&view.uses);
         }
-        written
+        durable.and(written)
     }
 
     /// What happens to the name of a new relation; fails if it cannot have the name.

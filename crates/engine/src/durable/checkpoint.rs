@@ -7,6 +7,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 use super::archive;
 use super::portion::{InputName, SavedPosition};
 use super::record::Record;
+use super::refused::SavedRefusals;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 
@@ -40,6 +41,8 @@ pub(crate) struct Checkpoint {
     pub(crate) keys: Vec<(String, u64)>,
     /// The length of each output of changes, with all changes up to the epoch.
     pub(crate) outputs: Vec<(OutputName, u64)>,
+    /// The rows that sources refused.
+    pub(crate) refused: Vec<SavedRefusals>,
     /// The names of all blobs.
     pub(crate) blobs: Vec<String>,
     /// What the dataflows keep.
@@ -174,6 +177,11 @@ mod tests {
         let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
         let position = SavedPosition::new(&position).unwrap();
         let output = OutputName { relation: "v".to_owned(), path: "/v.csv".to_owned() };
+        let refused = SavedRefusals {
+            table: "t".to_owned(),
+            rows: vec![7; 9],
+            left_out: Some((5, "csv".to_owned(), 40)),
+        };
         let checkpoint = Checkpoint {
             epoch: 42,
             time: Some(-1),
@@ -186,6 +194,7 @@ mod tests {
             positions: vec![(InputName { table: "t".to_owned(), number: 0 }, position)],
             keys: vec![("a key".to_owned(), 41)],
             outputs: vec![(output.clone(), 12)],
+            refused: vec![refused],
             blobs: vec!["batch-1".to_owned(), "pack-2".to_owned()],
             dataflows: vec![
                 dataflow(name("t")),
@@ -195,7 +204,7 @@ mod tests {
         };
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 1_005_929_289_740_305_191);
+        assert_eq!(xxh3_64(&bytes), 13_293_199_531_595_437_954);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

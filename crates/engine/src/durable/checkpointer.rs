@@ -25,9 +25,11 @@ use super::Durable;
 use super::checkpoint::{
     Checkpoint, OutputName, SavedBatch, SavedDataflow, SavedShard, SavedState,
 };
+use super::refused::SavedRefusals;
 use crate::error::{Error, Result};
 use crate::sequencer::{Pin, Sequencer};
 use crate::sink::{Marks, Outputs};
+use crate::source::{KeptRefusals, Refusals};
 use crate::worker::{DataflowId, Shard};
 
 /// How many checkpoints are kept.
@@ -50,6 +52,7 @@ pub(crate) struct Pinned {
     /// Held while relations and outputs come and go.
     pub(crate) definitions: Arc<Mutex<()>>,
     pub(crate) outputs: Arc<Outputs>,
+    pub(crate) refusals: Arc<Refusals>,
 }
 
 /// What a checkpoint is made of.
@@ -58,6 +61,7 @@ struct Taken {
     /// What each worker keeps.
     shards: Vec<BTreeMap<DataflowId, Shard>>,
     outputs: Vec<Marks>,
+    refused: Vec<KeptRefusals>,
 }
 
 /// The checkpoints that are kept.
@@ -107,7 +111,7 @@ impl Checkpointer {
 
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
-        let Taken { mut pin, shards, outputs } = self.pin()?;
+        let Taken { mut pin, shards, outputs, refused } = self.pin()?;
         if last.number > 0 && pin.checkpoint.end == last.end {
             return Ok(());
         }
@@ -117,7 +121,11 @@ impl Checkpointer {
         }
         // A manifest must not name a position that the journal may lose.
         self.durable().sync_all()?;
+        // Outputs wait for epochs to be durable, and nobody else may make them so.
+        self.engine.sequencer.sync(pin.checkpoint.epoch)?;
         pin.checkpoint.outputs = self.lengths(outputs, pin.checkpoint.epoch)?;
+        let refused = refused.iter().map(SavedRefusals::new).collect::<Result<_>>();
+        pin.checkpoint.refused = refused?;
         let checkpoint = checkpoint(pin, &shards)?;
         let bytes = checkpoint.encode()?;
         let number = last.number + 1;
@@ -159,11 +167,14 @@ impl Checkpointer {
 
     /// What all workers keep at the last epoch, and the outputs marked behind it.
     fn pin(&self) -> Result<Taken> {
-        let Pinned { sequencer, definitions, outputs } = &self.engine;
+        let Pinned { sequencer, definitions, outputs, refusals } = &self.engine;
         // A dataflow that is being built would be waited for.
         let _definitions = definitions.lock();
-        let mut marks = Vec::new();
-        let pin = sequencer.pin(|epoch| marks = outputs.mark(epoch))?;
+        let (mut marks, mut refused) = (Vec::new(), Vec::new());
+        let pin = sequencer.pin(|epoch| {
+            marks = outputs.mark(epoch);
+            refused = refusals.all();
+        })?;
         let mut shards = vec![BTreeMap::new(); sequencer.workers()];
         for _ in 0..shards.len() {
             let Ok((worker, pinned)) = pin.shards.recv() else {
@@ -173,7 +184,7 @@ impl Checkpointer {
             shards[worker] = pinned;
         }
         marks.iter().for_each(Marks::pass);
-        Ok(Taken { pin, shards, outputs: marks })
+        Ok(Taken { pin, shards, outputs: marks, refused })
     }
 
     /// Waits until outputs have all changes up to an epoch, and returns their lengths.

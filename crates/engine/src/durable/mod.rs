@@ -11,7 +11,9 @@
 //! dataflows start with the batches they had. Then it replays what the journal has of later ([`resume`]): it executes
 //! definitions and commits epochs again, under the same numbers and at the same times.
 //!
-//! - [`record`]: what the journal holds, and [`portion`]: portions of inputs in it;
+//! [`Durability`](flusher::Durability) says whether commits wait for the disk.
+//!
+//! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows;
 //! - [`directory`]: the state directory, and who may use it; [`damage`]: what is said if it is damaged.
 
 mod archive;
@@ -19,8 +21,10 @@ pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
 pub(crate) mod damage;
 pub(crate) mod directory;
+pub(crate) mod flusher;
 pub(crate) mod portion;
 pub(crate) mod record;
+pub(crate) mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod schedule;
@@ -36,6 +40,7 @@ use alluvium_trace::Epoch;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::worker::Progress;
+use flusher::Durability;
 use record::Record;
 
 /// The journal of an engine that has one.
@@ -43,6 +48,8 @@ pub(crate) struct Durable {
     journal: OnceLock<Arc<dyn Journal>>,
     /// Whether there is a journal, also one that is still being replayed.
     is_expected: AtomicBool,
+    /// Whether commits are complete before they are on the disk.
+    is_late: AtomicBool,
     /// How many bytes were recorded since the last checkpoint.
     recorded: AtomicU64,
     progress: Arc<Progress>,
@@ -52,8 +59,8 @@ pub(crate) struct Durable {
 impl Durable {
     /// Without a journal.
     pub(crate) fn new(progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
-        let (journal, is_expected, recorded) = Default::default();
-        Self { journal, is_expected, recorded, progress, poison }
+        let (journal, is_expected, is_late, recorded) = Default::default();
+        Self { journal, is_expected, is_late, recorded, progress, poison }
     }
 
     /// There will be a journal.
@@ -67,8 +74,13 @@ impl Durable {
     }
 
     /// From now on everything is recorded in this journal, which has all epochs up to `last` already.
-    pub(crate) fn attach(&self, journal: Arc<dyn Journal>, last: Epoch) {
-        self.progress.require_durable(last);
+    pub(crate) fn attach(&self, journal: Arc<dyn Journal>, last: Epoch, durability: Durability) {
+        match durability {
+            Durability::Always => self.progress.require_durable(last),
+            Durability::Interval(_) | Durability::Never => {
+                self.is_late.store(true, Ordering::Relaxed);
+            }
+        }
         // It is attached once, before the engine has any user.
         let _ = self.journal.set(journal);
     }
@@ -122,8 +134,22 @@ impl Durable {
         }
     }
 
-    /// Waits until the record of an epoch is durable, which then may become complete.
+    /// Waits until the operating system has a record, and with it all before it; none without a journal.
+    fn write(&self, record: Option<Position>) -> Result<()> {
+        match (self.journal.get(), record) {
+            (Some(journal), Some(record)) => {
+                journal.write(record).map_err(|error| self.fail(&error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the record of an epoch is durable, which then may become complete. If epochs need not be
+    /// durable, waits until the operating system has it.
     pub(crate) fn sync_epoch(&self, epoch: Epoch, record: Option<Position>) -> Result<()> {
+        if self.is_late.load(Ordering::Relaxed) {
+            return self.write(record);
+        }
         self.sync(record)?;
         if record.is_some() {
             self.progress.set_durable(epoch);

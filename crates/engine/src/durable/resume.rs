@@ -43,6 +43,9 @@ pub(crate) fn resume(
         let positions = std::mem::take(&mut restored.checkpoint.positions);
         let keys = std::mem::take(&mut restored.checkpoint.keys);
         definitions.restore_committed(positions, keys);
+        for saved in std::mem::take(&mut restored.checkpoint.refused) {
+            engine.instance.connectors.refusals.restore(saved.kept()?);
+        }
         let relations = std::mem::take(&mut restored.checkpoint.definitions);
         let mut define = || {
             relations.iter().try_for_each(|(name, definition)| {
@@ -154,7 +157,7 @@ impl Replay<'_> {
                 self.parts += 1;
                 Ok(())
             }
-            Record::Epoch { number, time, parts, changes, key } => {
+            Record::Epoch { number, time, parts, changes, key, refused } => {
                 self.follow(parts)?;
                 self.parts = 0;
                 self.stage(changes)?;
@@ -162,6 +165,10 @@ impl Replay<'_> {
                 transaction.restore_time(time);
                 if let Some(key) = key {
                     transaction.set_key(key);
+                }
+                for rows in refused {
+                    let (table, source) = (rows.table.clone(), rows.source.clone());
+                    transaction.refuse(&table, &source, rows.refusing());
                 }
                 commit(transaction, number)
             }
@@ -288,7 +295,7 @@ mod tests {
 
     fn epoch(number: u64, parts: u32, n: i64) -> Record {
         let (time, changes) = (number as i64, row(n));
-        Record::Epoch { number, time, parts, changes, key: None }
+        Record::Epoch { number, time, parts, changes, key: None, refused: Vec::new() }
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Reader {
         // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
         let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
         if !is_of_files || reading.transaction.is_none() {
-            self.progress.wait(reading.at_least)?;
+            self.sequencer.wait(reading.at_least)?;
         }
         let Some(mut pinned) = self.progress.pin(&ids)? else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));

@@ -26,6 +26,7 @@ use crate::durable::Durable;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey, DataflowName};
 use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
+use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
@@ -75,6 +76,8 @@ pub(crate) struct Commit {
     pub(crate) read: Option<ReadPortion>,
     /// The key of the transaction, which is committed once.
     pub(crate) key: Option<String>,
+    /// The rows that sources refused to bring in, if they are recorded.
+    pub(crate) refused: Vec<RefusedRows>,
 }
 
 /// The changes of one table.
@@ -159,15 +162,25 @@ impl Sequencer {
     /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
     /// subscription is congested. Does not wait until the epoch is complete, or its record durable.
     ///
-    /// A portion of an input that can be read again is recorded by its position.
+    /// A portion of an input that can be read again is recorded by its position. `ordered` is told the epoch before there is
+    /// another one or a checkpoint.
     ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
-    pub(crate) fn commit(&self, commit: Commit) -> Result<Committed> {
-        let Commit { changes, time, read, key } = commit;
-        self.progress.wait_capacity(self.last(), || match self.budget.is_exceeded() {
+    pub(crate) fn commit(
+        &self,
+        commit: Commit,
+        ordered: impl FnOnce(Epoch) -> Result<()>,
+    ) -> Result<Committed> {
+        let Commit { changes, time, read, key, refused } = commit;
+        let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
-        })?;
+        };
+        if !self.progress.has_capacity(self.last(), bound()) {
+            // Those that are not durable would never be complete.
+            self.sync(self.last())?;
+        }
+        self.progress.wait_capacity(self.last(), bound)?;
         let rest = match read {
             Some(_) => None,
             None => self.record_changes(&changes)?,
@@ -180,8 +193,8 @@ impl Sequencer {
         let record = match (rest, read) {
             (Some((parts, changes)), _) => {
                 let key = key.clone();
-                let record =
-                    self.durable.append(&Record::Epoch { number, time, parts, changes, key })?;
+                let epoch = Record::Epoch { number, time, parts, changes, key, refused };
+                let record = self.durable.append(&epoch)?;
                 *self.parts.lock() = None;
                 record
             }
@@ -201,7 +214,26 @@ impl Sequencer {
             shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
+        ordered(epoch)?;
         Ok(Committed { epoch, record })
+    }
+
+    /// Makes the records of epochs durable, up to this one at least.
+    pub(crate) fn sync(&self, epoch: Epoch) -> Result<()> {
+        if self.progress.is_durable(epoch) {
+            return Ok(());
+        }
+        let (last, end) = {
+            let _order = self.state.lock();
+            (self.last(), self.durable.end())
+        };
+        self.durable.sync_epoch(last, end.0.checked_sub(1).map(Position))
+    }
+
+    /// Waits until an epoch is complete.
+    pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
+        self.sync(epoch.min(self.last()))?;
+        self.progress.wait(epoch)
     }
 
     /// Records the first changes of an epoch, if there are many. Returns in how many parts, and the others; `None` without
@@ -247,6 +279,7 @@ impl Sequencer {
             positions: state.positions.clone().into_iter().collect(),
             keys: state.committed.all(),
             outputs: Vec::new(),
+            refused: Vec::new(),
             blobs: Vec::new(),
             dataflows: Vec::new(),
         };
@@ -417,6 +450,9 @@ impl Sequencer {
             )));
         }
         let as_of = self.last();
+        if !self.progress.is_durable(as_of) {
+            self.durable.sync_epoch(as_of, self.durable.end().0.checked_sub(1).map(Position))?;
+        }
         self.progress.wait(as_of)?;
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;

@@ -201,7 +201,7 @@ impl Instance {
     pub(crate) fn finish(self: &Arc<Self>) -> Result<()> {
         self.start_inputs()?;
         self.connectors.inputs.wait()?;
-        self.reader.progress.wait(self.writer.last())?;
+        self.reader.sequencer.wait(self.writer.last())?;
         self.reader.check_views()?;
         let outputs = &self.connectors.outputs;
         let contents = std::mem::take(&mut *outputs.contents.lock());

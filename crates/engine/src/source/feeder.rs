@@ -148,19 +148,24 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
             }
             _ => None,
         };
+        let is_ahead = end.is_some();
         transaction.enter(input, &portion, end)?;
-        in_flight.push_back(transaction.commit()?);
+        // What comes from a pipe may be the last for long.
+        in_flight.push_back(match is_ahead {
+            true => transaction.submit()?,
+            false => transaction.commit()?,
+        });
         input.count(rows, portion.bytes, portion.refused);
         if in_flight.len() > IN_FLIGHT
             && let Some(epoch) = in_flight.pop_front()
         {
-            instance.reader.progress.wait(epoch)?;
+            instance.reader.sequencer.wait(epoch)?;
             instance.reader.check_views()?;
         }
     }
     match (instance.upgrade(), in_flight.pop_back()) {
         (Some(instance), Some(epoch)) => {
-            instance.reader.progress.wait(epoch)?;
+            instance.reader.sequencer.wait(epoch)?;
             instance.reader.check_views()
         }
         _ => Ok(()),

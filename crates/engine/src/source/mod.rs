@@ -27,7 +27,7 @@ use arrow::datatypes::SchemaRef;
 pub(crate) use feeder::named;
 pub(crate) use inputs::{Input, Inputs};
 pub use progress::{Progress, SourceProgress, SourceState};
-pub(crate) use refusals::{Refusals, Refusing};
+pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{InputReader, OutputWriter, Registry};
 
 use crate::error::{Error, Result};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::{Charge, MemoryBudget};
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array};
 use parking_lot::Mutex;
 
 use super::Refusal;
 use crate::catalog::ERRORS_SCHEMA;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What a row takes beside its texts: the offsets of these, and the epoch.
 const ROW_BYTES: usize = 32;
@@ -28,6 +28,11 @@ impl Refusing {
     /// None yet; as many bytes of them are kept as can be queried.
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
         Self { kept: Vec::new(), left_out: 0, room: budget.policy().refused }
+    }
+
+    /// These, and so many others.
+    pub(crate) fn of(kept: Vec<Refusal>, left_out: u64) -> Self {
+        Self { kept, left_out, room: 0 }
     }
 
     /// Adds rows.
@@ -80,11 +85,39 @@ struct Refused {
 }
 
 /// Rows that are not kept.
-struct LeftOut {
-    count: u64,
+#[derive(Clone)]
+pub(crate) struct LeftOut {
+    pub(crate) count: u64,
     /// The source of the first of them, and its epoch.
-    source: String,
-    epoch: Epoch,
+    pub(crate) source: String,
+    pub(crate) epoch: Epoch,
+}
+
+/// The refused rows of a table, as they are at some epoch.
+pub(crate) struct KeptRefusals {
+    pub(crate) table: String,
+    /// A batch for each epoch.
+    pub(crate) batches: Vec<(Epoch, RecordBatch)>,
+    pub(crate) left_out: Option<LeftOut>,
+}
+
+impl KeptRefusals {
+    /// Those in batches of one epoch each.
+    pub(crate) fn new(
+        table: String,
+        batches: Vec<RecordBatch>,
+        left_out: Option<LeftOut>,
+    ) -> Result<Self> {
+        let mut with_epochs = Vec::with_capacity(batches.len());
+        for rows in batches {
+            let epochs = rows.columns().last().and_then(|column| column.as_primitive_opt());
+            let epochs: Option<&UInt64Array> = epochs.filter(|epochs| !epochs.is_empty());
+            let epoch = epochs.map(|epochs| epochs.value(0));
+            let epoch = epoch.ok_or_else(|| Error::data("refused rows without their epoch"))?;
+            with_epochs.push((epoch, rows));
+        }
+        Ok(Self { table, batches: with_epochs, left_out })
+    }
 }
 
 impl Refusals {
@@ -145,6 +178,27 @@ impl Refusals {
         Ok(rows)
     }
 
+    /// All that there are.
+    pub(crate) fn all(&self) -> Vec<KeptRefusals> {
+        let state = self.state.lock();
+        let kept = |(table, refused): (&String, &Refused)| KeptRefusals {
+            table: table.clone(),
+            batches: refused.batches.clone(),
+            left_out: refused.left_out.clone(),
+        };
+        state.tables.iter().map(kept).collect()
+    }
+
+    /// Adds those of an engine that has ended.
+    pub(crate) fn restore(&self, kept: KeptRefusals) {
+        let state = &mut *self.state.lock();
+        let KeptRefusals { table, batches, left_out } = kept;
+        let bytes = batches.iter().map(|(_, rows)| rows.get_array_memory_size()).sum();
+        state.bytes += bytes;
+        state.charge.set(state.bytes);
+        state.tables.insert(table, Refused { bytes, batches, left_out });
+    }
+
     /// Forgets the rows of a table that is dropped.
     pub(crate) fn forget(&self, table: &str) {
         let state = &mut *self.state.lock();
@@ -189,10 +243,8 @@ fn batch(table: &str, source: &str, epoch: Epoch, rows: &[&Refusal]) -> Result<R
 
 #[cfg(test)]
 mod tests {
-    use alluvium_dataflow::shorten::shorten;
-    use arrow::array::AsArray;
-
     use super::*;
+    use alluvium_dataflow::shorten::shorten;
 
     #[test]
     fn the_first_refused_rows_are_kept_and_the_others_are_counted() {

@@ -26,6 +26,7 @@ use self::change::TableChange;
 use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
 use crate::durable::portion::ReadPortion;
+use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::sequencer::{Changed, Commit, Committed};
@@ -38,6 +39,13 @@ struct Refused {
     table: String,
     source: String,
     rows: Refusing,
+}
+
+impl Refused {
+    /// As they are recorded.
+    fn recorded(&self) -> Result<RefusedRows> {
+        RefusedRows::new(&self.table, &self.source, &self.rows)
+    }
 }
 
 /// An open transaction. Dropping it rolls it back.
@@ -160,31 +168,56 @@ impl Transaction {
     /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
     /// time share the wait.
     pub fn commit(self) -> Result<u64> {
+        let instance = self.instance.clone();
+        let committed = self.order()?;
+        instance.writer.sync(&committed)?;
+        Ok(committed.epoch)
+    }
+
+    /// As [`Transaction::commit`], but does not wait for the disk: [`crate::Engine::wait`] does, and so does whoever commits
+    /// or reads next. Until then a crash may take the transaction away, and no subscriber gets its changes. A program that
+    /// commits one transaction after the other keeps the disk and the workers busy at the same time this way.
+    pub fn submit(self) -> Result<u64> {
+        self.order().map(|committed| committed.epoch)
+    }
+
+    /// Gives it its place among the epochs.
+    fn order(self) -> Result<Committed> {
         let Self { instance, changes, time, is_time_given, refused, read, key, _lock: lock } = self;
         let writer = &instance.writer;
         writer.poison.check()?;
         if let Some(key) = &key
             && let Some(epoch) = writer.committed(key)?
         {
-            return Ok(epoch);
+            return Ok(Committed { epoch, record: None });
         }
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
-        let committed = if is_empty && !is_time_given && read.is_none() && key.is_none() {
-            Committed { epoch: writer.last(), record: None }
+        // What is refused is recorded with the epoch.
+        let is_recorded = instance.definitions.is_durable();
+        let is_other = is_time_given || read.is_some() || key.is_some();
+        let refuse = |epoch| {
+            refused.iter().try_for_each(|Refused { table, source, rows }| {
+                instance.connectors.refusals.add(table, source, epoch, rows)
+            })
+        };
+        let committed = if is_empty && !is_other && (refused.is_empty() || !is_recorded) {
+            let epoch = writer.last();
+            refuse(epoch)?;
+            Committed { epoch, record: None }
         } else {
             let budget = writer.context.budget();
             let changes = changes.into_iter().map(|(table, (name, staged))| {
                 Ok(Changed { table, name, changes: staged.into_changes(budget)? })
             });
             let changes = changes.collect::<Result<_>>()?;
-            writer.commit(Commit { changes, time, read, key })?
+            let rows = match is_recorded && read.is_none() {
+                true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
+                false => Vec::new(),
+            };
+            writer.commit(Commit { changes, time, read, key, refused: rows }, refuse)?
         };
-        for Refused { table, source, rows } in &refused {
-            instance.connectors.refusals.add(table, source, committed.epoch, rows)?;
-        }
         drop(lock);
-        writer.sync(&committed)?;
-        Ok(committed.epoch)
+        Ok(committed)
     }
 
     /// Fails with the first refusal if the engine is strict.

@@ -175,6 +175,12 @@ impl Progress {
             .map(drop)
     }
 
+    /// Whether there is nothing to wait for.
+    pub(crate) fn has_capacity(&self, last: Epoch, bound: u64) -> bool {
+        let state = self.state.lock();
+        last < state.complete + bound && state.congested == 0
+    }
+
     /// Waits until fewer than `bound` of the epochs up to `last` are in flight, and no subscription is
     /// congested. The bound is asked for whenever an epoch is complete.
     pub(crate) fn wait_capacity(&self, last: Epoch, bound: impl Fn() -> u64) -> Result<()> {

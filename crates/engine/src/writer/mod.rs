@@ -86,8 +86,12 @@ impl Writer {
     }
 
     /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
-    pub(crate) fn commit(&self, commit: Commit) -> Result<Committed> {
-        self.sequencer.commit(commit)
+    pub(crate) fn commit(
+        &self,
+        commit: Commit,
+        ordered: impl FnOnce(Epoch) -> Result<()>,
+    ) -> Result<Committed> {
+        self.sequencer.commit(commit, ordered)
     }
 
     /// The epoch of the transaction that was committed with a key, which is durable then.

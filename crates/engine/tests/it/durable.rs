@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use alluvium::{Engine, Error, Outcome, Result};
+use alluvium::{Durability, Engine, Error, Outcome, Result};
 use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
 };
@@ -155,12 +155,67 @@ fn one_engine_at_a_time_uses_a_directory() {
 }
 
 #[test]
-fn what_is_not_supported_yet_is_refused() {
+fn a_transaction_with_a_key_is_committed_once() {
     let directory = tempfile::tempdir().unwrap();
+    let commit = |engine: &Engine, key: &str, n: i64| {
+        let mut session = engine.session();
+        session.set_key(key);
+        session.execute(&format!("BEGIN; INSERT INTO t VALUES ({n}); COMMIT")).unwrap();
+        engine.committed(key).unwrap().unwrap()
+    };
+    let mut engine = open(&directory, 1).unwrap();
+    engine.execute("CREATE TABLE t (n BIGINT)").unwrap();
+    let first = commit(&engine, "first", 1);
+    let second = commit(&engine, "second", 2);
+    assert!(first < second);
+    for round in 0..4 {
+        assert_eq!(commit(&engine, "first", 100), first);
+        assert_eq!(engine.committed("other").unwrap(), None);
+        // The key is that of the next transaction only.
+        let mut session = engine.session();
+        session.set_key("second");
+        session.execute("INSERT INTO t VALUES (200); INSERT INTO t VALUES (1000)").unwrap();
+        drop(session);
+        assert_eq!(query(&engine, "SELECT SUM(n) FROM t"), [(1003 + 1000 * round).to_string()]);
+        if round % 2 == 0 {
+            engine.checkpoint().unwrap();
+        }
+        drop(engine);
+        engine = open(&directory, round as usize % 3 + 1).unwrap();
+    }
+    // One without changes counts, too.
+    let mut transaction = engine.begin().unwrap();
+    transaction.set_key("nothing");
+    let epoch = transaction.commit().unwrap();
+    drop(engine);
     let engine = open(&directory, 1).unwrap();
-    engine.execute("CREATE TABLE t (n INT)").unwrap();
-    let error = engine.output("t", "t.csv", None, &[], alluvium::OutputMode::Contents).unwrap_err();
-    assert!(matches!(error, Error::Source { .. } | Error::Sql { .. }), "{error}");
+    assert_eq!(engine.committed("nothing").unwrap(), Some(epoch));
+    let mut transaction = engine.begin().unwrap();
+    transaction.set_key("nothing");
+    assert_eq!(transaction.commit().unwrap(), epoch);
+    assert_eq!(engine.progress().committed, epoch);
+}
+
+#[test]
+fn commits_need_not_wait_for_the_disk() {
+    for durability in [Durability::Never, Durability::Interval(Duration::from_millis(1))] {
+        let journal = Gated::default();
+        journal.open(true);
+        let open = || {
+            let journal = Arc::new(journal.clone());
+            Engine::builder().workers(1).durability(durability).journal(journal).open().unwrap()
+        };
+        let engine = open();
+        engine.execute("CREATE TABLE t (n BIGINT)").unwrap();
+        journal.open(false);
+        for n in 1..=3 {
+            engine.execute(&format!("INSERT INTO t VALUES ({n})")).unwrap();
+            assert_eq!(query(&engine, "SELECT MAX(n) FROM t"), [n.to_string()]);
+        }
+        journal.open(true);
+        drop(engine);
+        assert_eq!(query(&open(), "SELECT SUM(n) FROM t"), ["6"]);
+    }
 }
 
 #[test]
@@ -215,6 +270,10 @@ impl Gated {
 impl Journal for Gated {
     fn append(&self, record: &[u8]) -> alluvium_storage::Result<Position> {
         self.journal.append(record)
+    }
+
+    fn write(&self, upto: Position) -> alluvium_storage::Result<()> {
+        self.journal.write(upto)
     }
 
     fn sync(&self, upto: Position) -> alluvium_storage::Result<()> {

@@ -133,6 +133,28 @@ impl<L: Log> Committer<L> {
         }
     }
 
+    /// Returns once all records up to this one are written, whether they are durable or not. False if there is no such
+    /// record.
+    pub fn write_queue(&self, upto: u64) -> Result<bool> {
+        loop {
+            let mut state = self.locked();
+            state.check()?;
+            let is_queued = upto >= state.queue.first();
+            if !is_queued && !state.is_writing {
+                return Ok(true);
+            }
+            if upto >= state.queue.end() {
+                return Ok(false);
+            }
+            if let Some(writer) = state.writer.take() {
+                return self.write(state, writer, &[], false).map(|()| true);
+            }
+            let group = state.group - u64::from(!is_queued);
+            drop(state);
+            self.turn(group).wait(group);
+        }
+    }
+
     /// The position after the last record that is durable, and after the last that was appended.
     pub fn ends(&self) -> (u64, u64) {
         let state = self.locked();

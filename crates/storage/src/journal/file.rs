@@ -99,6 +99,13 @@ impl Journal for FileJournal {
         self.committer.append(record).map(Position)
     }
 
+    fn write(&self, upto: Position) -> Result<()> {
+        match self.committer.write_queue(upto.0)? {
+            true => Ok(()),
+            false => Err(self.missing("write", upto)),
+        }
+    }
+
     fn sync(&self, upto: Position) -> Result<()> {
         match self.committer.sync(upto.0)? {
             true => Ok(()),

@@ -62,6 +62,10 @@ impl Journal for MemoryJournal {
         Ok(Position(records.range().end - 1))
     }
 
+    fn write(&self, upto: Position) -> Result<()> {
+        self.sync(upto)
+    }
+
     fn sync(&self, upto: Position) -> Result<()> {
         let mut records = self.records();
         if upto.0 >= records.range().end {

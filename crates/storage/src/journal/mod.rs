@@ -1,7 +1,8 @@
 //! A durable, ordered log of records.
 //!
 //! A [`Journal`] takes records, which are any bytes, and gives each the next [`Position`]. [`append`](Journal::append)
-//! only queues a record; [`sync`](Journal::sync) waits until it is durable. Many threads that wait share one write and
+//! only queues a record; [`write`](Journal::write) hands it to the operating system, and [`sync`](Journal::sync) waits until
+//! it is durable. Many threads that wait share one write and
 //! one sync of the file: the first to arrive does both for all records that were queued meanwhile, and the journal has no
 //! thread of its own.
 //!
@@ -83,6 +84,14 @@ pub trait Journal: Send + Sync + Debug {
     ///
     /// [`Error::Full`](crate::Error::Full) if the disk is full, and other errors of the system. They are final.
     fn append(&self, record: &[u8]) -> Result<Position>;
+
+    /// Returns once the operating system has this record and all before it: then they survive the end of the process, but not
+    /// that of the machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`sync`](Journal::sync).
+    fn write(&self, upto: Position) -> Result<()>;
 
     /// Returns once this record and all before it are durable.
     ///

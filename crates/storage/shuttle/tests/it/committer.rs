@@ -120,3 +120,28 @@ fn after_a_failure_every_thread_gets_the_error_and_nothing_is_written() {
         }
     });
 }
+
+#[test]
+fn what_is_said_to_be_written_is_written_beside_those_who_sync() {
+    in_many_orders(|| {
+        let model = Model::default();
+        let committer = Arc::new(Committer::new(model.clone(), 0, 100, 0));
+        let syncs = [[1, 1, 1], [30, 200, 60]].map(|one| commit(&committer, &model, one));
+        let writes = {
+            let (committer, model) = (Arc::clone(&committer), model.clone());
+            thread::spawn(move || {
+                for length in [1, 60, 200] {
+                    let position = committer.append(&vec![0; length]).unwrap();
+                    assert!(committer.write_queue(position).unwrap());
+                    assert!(model.0.lock().unwrap().end > position, "it is written");
+                }
+            })
+        };
+        writes.join().unwrap();
+        for thread in syncs {
+            assert_eq!(thread.join().unwrap(), 3);
+        }
+        assert_eq!(model.0.lock().unwrap().end, 9);
+        assert_eq!(committer.write_queue(9).ok(), Some(false));
+    });
+}

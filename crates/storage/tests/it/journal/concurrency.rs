@@ -29,6 +29,9 @@ fn threads_find_their_records_at_their_positions() {
                         let position = journal.append(&owned(thread, number)).unwrap();
                         assert!(last < Some(position));
                         last = Some(position);
+                        if number % 3 == (thread + 1) % 3 {
+                            journal.write(position).unwrap();
+                        }
                         if number % 3 == thread % 3 {
                             journal.sync(position).unwrap();
                             let found = journal.replay(position).unwrap().next();

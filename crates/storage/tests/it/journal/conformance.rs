@@ -54,6 +54,21 @@ fn a_journal_goes_on_where_it_ended_when_it_is_opened_again() {
 }
 
 #[test]
+fn what_was_written_is_there_when_a_journal_is_opened_again() {
+    each(|open| {
+        let journal = open();
+        let last = append_all(&*journal, &[(0, 100), (1, 5000), (2, 0)]);
+        journal.write(last).unwrap();
+        journal.write(Position(0)).unwrap();
+        assert!(matches!(journal.write(Position(3)), Err(Error::NoRecord { position: 3, .. })));
+        let _queued = journal.append(&record(3, 10)).unwrap();
+        drop(journal);
+        let replayed = replay(&*open(), 0).unwrap();
+        assert_eq!(replayed[..3], [record(0, 100), record(1, 5000), record(2, 0)]);
+    });
+}
+
+#[test]
 fn a_record_has_any_length() {
     each(|open| {
         let lengths = [0, 1, 511, 512, 900, 1023, 1024, 1025, 5000, 0, 3 << 20, 7, 9 << 20, 0];
