@@ -244,13 +244,14 @@ impl Builder {
         let engine = self.start(workers, context, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
-        let flusher = definitions.attach(journal, durability)?;
+        let flusher = definitions.attach(journal.clone(), durability)?;
         let checkpointer = definitions.checkpointer(manifests, blobs, connectors, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
         // These are set once.
         let _ = engine.instance.flusher.set(flusher);
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
         if let Some(directory) = directory {
+            directory.started(journal);
             let _ = engine.instance.directory.set(directory);
         }
         Ok(engine)

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use alluvium_storage::{
     ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
 };
 
-use super::damage;
+use super::{damage, known_end};
 use crate::error::{Error, Result};
 
 /// The file that the engine which uses the directory holds locked. It has the number of its process.
@@ -37,10 +37,13 @@ pub(crate) const BLOBS: &str = "blobs";
 /// DIR/journal/   the journal's segments
 /// DIR/manifests/ what belongs to each checkpoint
 /// DIR/blobs/     batches, of checkpoints and of the running engine
+/// DIR/end        how far the journal goes, left by the last engine
 /// ```
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
+    /// The journal of the engine that has started.
+    journal: OnceLock<Arc<dyn Journal>>,
     /// Held locked. The operating system releases it when the process ends, however it ends.
     _lock: File,
 }
@@ -66,13 +69,20 @@ impl Directory {
             writeln!(lock, "{}", process::id())
         };
         write(&mut lock).map_err(|error| failed("cannot be locked", error))?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), journal: OnceLock::new(), _lock: lock })
+    }
+
+    /// An engine has started, which leaves word of how far its journal goes when it ends.
+    pub(crate) fn started(&self, journal: Arc<dyn Journal>) {
+        // It starts once.
+        let _ = self.journal.set(journal);
     }
 
     /// Opens what is in it.
     pub(crate) fn open(&self) -> Result<Store> {
         let failed = |error: alluvium_storage::Error| start(damage::of_storage(&error));
-        let journal = FileJournal::open(self.path.join(JOURNAL)).map_err(failed)?;
+        let known = known_end::of(&self.path);
+        let journal = FileJournal::open_known(self.path.join(JOURNAL), &known).map_err(failed)?;
         let manifests = FileManifests::open(self.path.join(MANIFESTS)).map_err(failed)?;
         let blobs = LocalStorage::open_exclusive(self.path.join(BLOBS)).map_err(failed)?;
         let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
@@ -81,6 +91,14 @@ impl Directory {
             manifests: Arc::new(manifests),
             blobs: Arc::new(blobs),
         })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Some(journal) = self.journal.get() {
+            known_end::leave(&self.path, &**journal);
+        }
     }
 }
 

@@ -25,8 +25,8 @@ use alluvium_storage::{
 
 use super::{StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
-use crate::durable::damage;
 use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS};
+use crate::durable::{damage, known_end};
 use crate::error::Result;
 
 /// How often a copy is begun, while the engine gives up what is copied.
@@ -189,6 +189,8 @@ fn copy(
     checkpoint: Option<u64>,
     to: &Path,
 ) -> std::result::Result<Backup, Failed> {
+    // What is known now, the journal has for good.
+    let known = known_end::of(&directory.path);
     let from = directory.disk(MANIFESTS);
     let number = match checkpoint {
         Some(number) => number,
@@ -213,7 +215,7 @@ fn copy(
         }
     }
     let journal = LocalDisk::open(to.join(JOURNAL))?;
-    let records = copy_journal(&directory.disk(JOURNAL), &journal, Position(replay))?;
+    let records = copy_journal(&directory.disk(JOURNAL), &journal, Position(replay), &known)?;
     if records.end.0 < end {
         let place = directory.disk(JOURNAL).place("");
         return Err(Failed::Gone(damage::of(&format!(
@@ -223,6 +225,7 @@ fn copy(
     }
     backup.records = records.start.0..records.end.0;
     ManifestFiles::write(&LocalDisk::open(to.join(MANIFESTS))?, number, &manifest)?;
+    known_end::write(to, records.end).map_err(on("write to", to))?;
     let lock = to.join(LOCK);
     let created = File::create(&lock).and_then(|lock| lock.sync_all());
     created.map_err(on("create", &lock))?;

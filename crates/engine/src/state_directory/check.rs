@@ -13,6 +13,7 @@ use super::{Finding, Severity, StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
 use crate::durable::checkpointer::RETAINED;
 use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS, share};
+use crate::durable::known_end;
 use crate::durable::record::Record;
 use crate::error::Result;
 
@@ -173,7 +174,9 @@ fn read_journal(
     checkpoints: &Checkpoints,
 ) -> Result<JournalSurvey> {
     let disk = directory.disk(JOURNAL);
-    let survey = survey_journal(&disk, |record| Record::decode(&record.bytes).map(drop));
+    let survey = survey_journal(&disk, &known_end::of(&directory.path), |record| {
+        Record::decode(&record.bytes).map(drop)
+    });
     let mut survey = survey.map_err(|error| failed(error.to_string()))?;
     check.segments = survey.segments;
     check.records = survey.records;
@@ -242,8 +245,13 @@ fn look_for_others(
     check: &mut Check,
     named: Option<&NamedBatches>,
 ) -> Result<()> {
+    let ours = [LOCK, JOURNAL, MANIFESTS, BLOBS, known_end::END, known_end::NASCENT];
     for name in list(directory, "")? {
-        if ![LOCK, JOURNAL, MANIFESTS, BLOBS].contains(&&*name) {
+        if name == known_end::END && known_end::read(&directory.path).is_none() {
+            let what = "it does not say any more how far the journal goes, and is replaced when an engine ends";
+            check.add(Finding::note(in_directory(directory, &name), what).at(0));
+        }
+        if !ours.contains(&&*name) {
             check.add(Finding::note(in_directory(directory, &name), IGNORED));
         }
     }

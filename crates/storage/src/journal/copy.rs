@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Error, Result};
-use crate::journal::Position;
 use crate::journal::format::{parse_name, segment_name};
 use crate::journal::reader::{Found, Reader};
+use crate::journal::{KnownEnd, Position};
 
 /// How many bytes are copied with one call.
 const PIECE: u64 = 1 << 20;
@@ -21,16 +21,17 @@ const PIECE: u64 = 1 << 20;
 /// Copies the segments that have the records from `from` on, durably. The copy has all records that were durable before
 /// the call, and may have later ones; each was compared with its checksum. Returns the positions of the records.
 ///
-/// The journal may be written meanwhile, also by another process.
+/// The journal may be written meanwhile, also by another process. It goes on to `known` at least.
 ///
 /// # Errors
 ///
 /// [`Error::NoRecord`] if the record `from` was released or is behind the end; one that [is missing](Error::is_missing) if a
-/// segment was released meanwhile; [`Error::Corrupt`] and [`Error::Newer`].
+/// segment was released meanwhile; [`Error::Corrupt`], [`Error::Lost`] and [`Error::Newer`].
 pub fn copy_journal(
     journal: &dyn Disk,
     copy: &dyn Disk,
     from: Position,
+    known: &KnownEnd,
 ) -> Result<Range<Position>> {
     let names = journal.list().map_err(|cause| Error::io("list", journal.place(""), cause))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
@@ -41,7 +42,7 @@ pub fn copy_journal(
     let mut end = start;
     for (number, first) in firsts.iter().enumerate() {
         let mut segment = Reader::open(journal, *first)?;
-        let size = read_whole(&mut segment, firsts.get(number + 1).copied())?;
+        let size = read_whole(&mut segment, firsts.get(number + 1).copied(), known)?;
         end = segment.position();
         copy_file(&segment, size, copy, &segment_name(*first))?;
     }
@@ -49,13 +50,14 @@ pub fn copy_journal(
         let (place, position) = (journal.place(""), from.0);
         return Err(Error::NoRecord { place, operation: "copy", position, range: start..end });
     }
+    known.check(&journal.place(""), end)?;
     copy.sync_directory().map_err(|cause| Error::io("sync", copy.place(""), cause))?;
     Ok(Position(start)..Position(end))
 }
 
 /// Reads a segment to the end of its last whole group, and returns where that is. `next` is the first record of the next
 /// segment, if there is one.
-fn read_whole(segment: &mut Reader, next: Option<u64>) -> Result<u64> {
+fn read_whole(segment: &mut Reader, next: Option<u64>, known: &KnownEnd) -> Result<u64> {
     let mut again = None;
     loop {
         let (size, end) = (segment.offset(), segment.position());
@@ -65,7 +67,8 @@ fn read_whole(segment: &mut Reader, next: Option<u64>) -> Result<u64> {
             Found::End => (size, "it ends before the next segment begins"),
             Found::Bad { offset, what } => (offset, what),
         };
-        let is_durable = next.is_some() || segment.is_vouched_for(end, size)?;
+        let is_known = next.is_some() || end < known.position.0;
+        let is_durable = is_known || segment.is_vouched_for(end, size)?;
         if !is_durable {
             segment.go_to(size, end);
             return Ok(size);

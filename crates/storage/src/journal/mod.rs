@@ -19,7 +19,7 @@
 //! - [`mod@format`]: the bytes of a segment;
 //! - [`segments`]: the file that is written, and when the next is begun;
 //! - [`reader`]: reading a segment;
-//! - [`recovery`]: what was left by a crash;
+//! - [`recovery`]: what was left by a crash, and [`known_end`]: what was not;
 //! - [`mod@file`]: all of it together;
 //! - [`survey`]: looking at all files without changing anything, and [`copy`]: copying them while they are written;
 //! - [`memory`]: a journal without a disk.
@@ -28,6 +28,7 @@ mod committer;
 mod copy;
 mod file;
 mod format;
+mod known_end;
 mod memory;
 mod reader;
 mod recovery;
@@ -47,6 +48,7 @@ pub use copy::copy_journal;
 pub use file::{FileJournal, FileJournalOptions};
 #[cfg(shuttle)]
 pub use format::Group;
+pub use known_end::KnownEnd;
 pub use memory::MemoryJournal;
 pub use survey::{JournalDamage, JournalSurvey, SurveyedRecord, survey_journal};
 

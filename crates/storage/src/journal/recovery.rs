@@ -4,7 +4,8 @@
 //!
 //! All segments but the last were complete before the next was begun. The last may be torn: what was written since its
 //! last sync may be there in parts. It is read from its beginning. At the first group that is not whole it ends, unless
-//! a group behind it says that this one was durable: then the file is damaged, and nothing is changed.
+//! a group behind it says that this one was durable, or somebody else knows it: then the file is damaged, and nothing is
+//! changed.
 //!
 //! A segment that is missing between others need not be an error: released segments are deleted without a sync of the
 //! directory, and a crash may bring one back while later ones are gone. So the error is kept for who asks for records
@@ -20,6 +21,7 @@ use std::collections::VecDeque;
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Error, Result};
+use crate::journal::KnownEnd;
 use crate::journal::format::{Previous, SEGMENT_HEADER, is_nascent, parse_name, segment_name};
 use crate::journal::reader::{Found, Reader};
 
@@ -55,12 +57,13 @@ impl Gap {
 }
 
 /// Checks the segments of a directory, ends the last one behind its last whole group, and makes it durable.
-pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
+pub(crate) fn recover(disk: &dyn Disk, known: &KnownEnd) -> Result<Recovered> {
     let failed = |operation| move |cause| Error::io(operation, disk.place(""), cause);
     let names = disk.list().map_err(failed("list"))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
     firsts.sort_unstable();
     let Some(&last) = firsts.last() else {
+        known.check(&disk.place(""), 0)?;
         remove_nascent(disk, &names);
         return Ok(Recovered { firsts, end: 0, previous: None, gap: None });
     };
@@ -71,7 +74,8 @@ pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
         gap = missing.or(gap);
     }
     let mut reader = Reader::open(disk, last)?;
-    let tail = read_tail(&mut reader)?;
+    let tail = read_tail(&mut reader, known)?;
+    known.check(&disk.place(""), tail.end)?;
     remove_nascent(disk, &names);
     cut(&reader, &tail)?;
     disk.sync_directory().map_err(failed("sync"))?;
@@ -141,7 +145,7 @@ struct Tail {
     unsure: u64,
 }
 
-fn read_tail(reader: &mut Reader) -> Result<Tail> {
+fn read_tail(reader: &mut Reader, known: &KnownEnd) -> Result<Tail> {
     // The first positions and offsets of groups that are not known to be durable.
     let mut unsure = VecDeque::new();
     loop {
@@ -158,7 +162,7 @@ fn read_tail(reader: &mut Reader) -> Result<Tail> {
             Found::Bad { offset, what } => Found::Bad { offset, what },
         };
         if let Found::Bad { offset, what } = found
-            && reader.is_vouched_for(end, size)?
+            && (end < known.position.0 || reader.is_vouched_for(end, size)?)
         {
             return Err(reader.corrupt(offset, what));
         }

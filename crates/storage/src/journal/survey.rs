@@ -4,10 +4,10 @@ use bytes::Bytes;
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::journal::Position;
 use crate::journal::format::{Previous, is_nascent, parse_name};
 use crate::journal::reader::{Found, Reader};
 use crate::journal::recovery::{Gap, follows};
+use crate::journal::{KnownEnd, Position};
 
 /// What the files of a journal have.
 #[derive(Debug, Default)]
@@ -60,13 +60,14 @@ pub struct SurveyedRecord<'a> {
 }
 
 /// Reads all segments, compares all records with their checksums, and hands `each` those that are whole; what that returns is
-/// wrong with a record is damage. Goes on behind what is damaged.
+/// wrong with a record is damage. Goes on behind what is damaged. The journal goes on to `known` at least.
 ///
 /// # Errors
 ///
 /// The directory cannot be listed.
 pub fn survey_journal(
     disk: &dyn Disk,
+    known: &KnownEnd,
     mut each: impl FnMut(SurveyedRecord<'_>) -> Result<(), String>,
 ) -> Result<JournalSurvey> {
     let names = disk.list().map_err(|cause| Error::io("list", disk.place(""), cause))?;
@@ -85,7 +86,12 @@ pub fn survey_journal(
     let mut before = None;
     for (number, first) in firsts.iter().enumerate() {
         let next = firsts.get(number + 1).copied();
-        before = survey.segment(disk, *first, before, next, &mut each);
+        before = survey.segment(disk, *first, (before, next), known, &mut each);
+    }
+    if survey.damage.is_empty()
+        && let Err(error) = known.check(&disk.place(""), survey.end.0)
+    {
+        survey.damage.push(JournalDamage { error, before: Position(u64::MAX) });
     }
     Ok(survey)
 }
@@ -96,8 +102,8 @@ impl JournalSurvey {
         &mut self,
         disk: &dyn Disk,
         first: u64,
-        before: Option<Previous>,
-        next: Option<u64>,
+        (before, next): (Option<Previous>, Option<u64>),
+        known: &KnownEnd,
         each: &mut impl FnMut(SurveyedRecord<'_>) -> Result<(), String>,
     ) -> Option<Previous> {
         let damage_before = Position(next.unwrap_or(u64::MAX));
@@ -118,7 +124,7 @@ impl JournalSurvey {
             }
             Err(error) => self.damage.push(JournalDamage { error, before: damage_before }),
         }
-        while let Err(error) = self.groups(&mut reader, next.is_some(), each) {
+        while let Err(error) = self.groups(&mut reader, next.is_some(), known, each) {
             self.damage.push(JournalDamage { error, before: damage_before });
             let offset = reader.offset() + 1;
             match reader.find_group(offset, |_| true) {
@@ -145,6 +151,7 @@ impl JournalSurvey {
         &mut self,
         reader: &mut Reader,
         is_complete: bool,
+        known: &KnownEnd,
         each: &mut impl FnMut(SurveyedRecord<'_>) -> Result<(), String>,
     ) -> Result<()> {
         loop {
@@ -155,7 +162,8 @@ impl JournalSurvey {
                 Found::Bad { offset, what } => Found::Bad { offset, what },
             };
             let Found::Bad { offset, what } = found else { continue };
-            if is_complete || reader.is_vouched_for(end, size)? {
+            let is_durable = is_complete || end < known.position.0;
+            if is_durable || reader.is_vouched_for(end, size)? {
                 return Err(reader.corrupt(offset, what));
             }
             reader.go_to(size, end);

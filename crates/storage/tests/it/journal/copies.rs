@@ -5,17 +5,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use alluvium_storage::{
-    Disk, Error, FileJournal, FileJournalOptions, Journal, LocalDisk, Position, ReadOnlyDisk,
-    copy_journal, survey_journal,
+    Disk, Error, FileJournal, FileJournalOptions, Journal, KnownEnd, LocalDisk, Position,
+    ReadOnlyDisk, copy_journal, survey_journal,
 };
 
 use super::recovery::written;
 use super::twins::{SMALL, open, record, replay};
 
+/// Nobody knows how far a journal goes.
+fn unknown() -> KnownEnd {
+    KnownEnd::default()
+}
+
 #[test]
 fn a_survey_finds_every_flipped_bit_goes_on_behind_it_and_changes_nothing() {
     let (simulated, disk, names) = written();
-    let whole = survey_journal(&*disk, |_| Ok(())).unwrap();
+    let whole = survey_journal(&*disk, &unknown(), |_| Ok(())).unwrap();
     assert!(whole.damage.is_empty() && whole.gaps.is_empty() && whole.torn.is_none(), "{whole:?}");
     assert_eq!((whole.records, whole.segments), (40, names.len()));
     let mut random = fastrand::Rng::with_seed(1);
@@ -26,7 +31,7 @@ fn a_survey_finds_every_flipped_bit_goes_on_behind_it_and_changes_nothing() {
             damaged[at] ^= 1 << random.u8(..8);
             simulated.replace(name, &damaged);
             let mut read = 0;
-            let survey = survey_journal(&*disk, |record| {
+            let survey = survey_journal(&*disk, &unknown(), |record| {
                 assert!(record.place.contains("simulated:"));
                 read += 1;
                 Ok(())
@@ -49,7 +54,7 @@ fn a_survey_finds_every_flipped_bit_goes_on_behind_it_and_changes_nothing() {
 #[test]
 fn a_survey_names_a_missing_segment_and_records_that_are_wrong() {
     let (_, disk, names) = written();
-    let survey = survey_journal(&*disk, |record| match record.position {
+    let survey = survey_journal(&*disk, &unknown(), |record| match record.position {
         Position(7) => Err("it is the seventh".to_owned()),
         _ => Ok(()),
     });
@@ -57,7 +62,7 @@ fn a_survey_names_a_missing_segment_and_records_that_are_wrong() {
     assert_eq!(damage.len(), 1);
     assert!(damage[0].error.to_string().contains("it is the seventh"), "{}", damage[0].error);
     disk.remove(&names[1]).unwrap();
-    let survey = survey_journal(&*disk, |_| Ok(())).unwrap();
+    let survey = survey_journal(&*disk, &unknown(), |_| Ok(())).unwrap();
     assert!(survey.damage.is_empty() && survey.start.0 > 0, "{survey:?}");
     assert!(survey.gaps[0].to_string().contains(&names[1]), "{:?}", survey.gaps);
 }
@@ -68,7 +73,7 @@ fn a_copy_has_the_records_from_a_position_on_and_refuses_damage() {
     let copies = tempfile::tempdir().unwrap();
     let copy = |name: &str, from: u64| {
         let to = LocalDisk::open(copies.path().join(name)).unwrap();
-        let range = copy_journal(&*disk, &to, Position(from))?;
+        let range = copy_journal(&*disk, &to, Position(from), &unknown())?;
         let to: Arc<dyn Disk> = Arc::new(to);
         let journal = open(&to, SMALL)?;
         assert_eq!(journal.range(), range);
@@ -116,16 +121,58 @@ fn a_journal_is_copied_while_it_is_written_and_released() {
             let least = durable.load(Ordering::SeqCst);
             let to = LocalDisk::open(folder.path().join(number.to_string())).unwrap();
             let from = Position(least.saturating_sub(200));
-            let range = copy_journal(&ReadOnlyDisk::new(&path), &to, from);
+            let range = copy_journal(&ReadOnlyDisk::new(&path), &to, from, &unknown());
             if range.is_err() {
                 is_over.store(true, Ordering::SeqCst);
             }
             let range = range.unwrap();
             assert!(range.start <= from && range.end.0 >= least, "{range:?} and {least}");
-            let survey = survey_journal(&to, |_| Ok(())).unwrap();
+            let survey = survey_journal(&to, &unknown(), |_| Ok(())).unwrap();
             assert!(survey.damage.is_empty() && survey.torn.is_none(), "{survey:?}");
             assert_eq!((survey.start, survey.end), (range.start, range.end));
         }
         is_over.store(true, Ordering::SeqCst);
     });
+}
+
+#[test]
+fn a_journal_that_is_known_to_go_on_is_damaged_and_not_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FileJournal::open(folder.path()).unwrap();
+    for number in 0..3 {
+        let position = journal.append(&record(number, 250)).unwrap();
+        journal.sync(position).unwrap();
+    }
+    drop(journal);
+    let known = KnownEnd { position: Position(3), known_by: "somebody".to_owned() };
+    let disk = ReadOnlyDisk::new(folder.path());
+    let path = folder.path().join(&disk.list().unwrap()[0]);
+    let bytes = std::fs::read(&path).unwrap();
+    let refused = |place: &str| {
+        let opened = FileJournal::open_known(folder.path(), &known).err().unwrap().to_string();
+        let copy = tempfile::tempdir().unwrap();
+        let to = LocalDisk::open(copy.path()).unwrap();
+        let copied = copy_journal(&disk, &to, Position(0), &known).unwrap_err().to_string();
+        let survey = survey_journal(&disk, &known, |_| Ok(())).unwrap();
+        let surveyed = survey.damage[0].error.to_string();
+        for message in [opened, copied, surveyed] {
+            assert!(message.contains(place), "{message}");
+        }
+    };
+    // The last group, which nothing else vouches for.
+    let group = 64 + 2 * (48 + 16 + 250);
+    for at in (group..group + 48 + 16 + 250).step_by(3) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 32;
+        std::fs::write(&path, &damaged).unwrap();
+        refused("0.journal is damaged at byte ");
+        assert_eq!(std::fs::read(&path).unwrap(), damaged, "it is left as it is");
+    }
+    std::fs::write(&path, &bytes[..group]).unwrap();
+    refused("with record 2 is missing, and somebody needs it");
+    std::fs::remove_file(&path).unwrap();
+    refused("with record 2 is missing, and somebody needs it");
+    std::fs::write(&path, &bytes).unwrap();
+    let journal = FileJournal::open_known(folder.path(), &known).unwrap();
+    assert_eq!(replay(&journal, 0).unwrap().len(), 3);
 }
