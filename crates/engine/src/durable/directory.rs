@@ -168,7 +168,7 @@ fn owner(lock: &mut File) -> String {
 }
 
 /// Creates a directory, with those it is in, so that it survives a crash.
-fn create(path: &Path) -> std::io::Result<()> {
+pub(crate) fn create(path: &Path) -> std::io::Result<()> {
     let path = std::path::absolute(path)?;
     let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
     fs::create_dir_all(&path)?;

@@ -25,7 +25,7 @@ use alluvium_storage::{
 
 use super::{StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
-use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS};
+use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS, create};
 use crate::durable::{damage, known_end};
 use crate::error::Result;
 
@@ -153,7 +153,7 @@ impl Partial {
         let name = to.file_name().unwrap_or_default().to_string_lossy();
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!(".{name}.{}-{number}.partial", process::id()));
-        fs::create_dir_all(&parent).map_err(on("create", &parent))?;
+        create(&parent).map_err(on("create", &parent))?;
         // Left by a process of the same number that was killed.
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -192,9 +192,15 @@ fn copy(
     // What is known now, the journal has for good.
     let known = known_end::of(&directory.path);
     let from = directory.disk(MANIFESTS);
+    let files = ManifestFiles::list(&from)?;
     let number = match checkpoint {
-        Some(number) => number,
-        None => ManifestFiles::list(&from)?.current(&from)?,
+        None => files.current(&from)?,
+        Some(number) if number == 0 || files.numbers.contains(&number) => number,
+        Some(number) => {
+            let kept = files.numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            let message = format!("there is no checkpoint {number}; these are kept: {kept}");
+            return Err(Failed::Final(message));
+        }
     };
     let mut backup =
         Backup { path: to.to_owned(), checkpoint: number, records: 0..0, blobs: 0, linked: 0 };

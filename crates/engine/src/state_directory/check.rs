@@ -87,10 +87,9 @@ impl Display for Check {
             "checkpoints: {checkpoints}, with {batches} batches of {pages} pages in {blobs} blobs; records of the journal: \
              {records}, in {segments} segments; {bytes} bytes"
         )?;
-        let damaged = self.findings.iter().filter(|finding| finding.severity == Severity::Damage);
-        match (damaged.count(), self.remedy()) {
-            (damaged, Some(remedy)) => write!(to, "\ndamaged: {damaged} findings; {remedy}"),
-            (_, None) => write!(to, "\nsound"),
+        match self.remedy() {
+            Some(remedy) => write!(to, "\ndamaged: {remedy}"),
+            None => write!(to, "\nsound"),
         }
     }
 }

@@ -158,6 +158,14 @@ fn a_directory_in_use_is_not_checked_and_one_that_is_none_is_refused() {
     assert!(error.contains("is used by this process") && error.contains("backup"), "{error}");
     drop(engine);
     state.check().unwrap();
+    // Several may look at it at once, and no engine starts meanwhile.
+    let looking = fs::File::open(directory.path().join("lock")).unwrap();
+    looking.lock_shared().unwrap();
+    state.check().unwrap();
+    let error = open(directory.path()).err().unwrap().to_string();
+    assert!(error.contains("is used by a program that checks it"), "{error}");
+    drop(looking);
+    drop(open(directory.path()).unwrap());
     let empty = tempfile::tempdir().unwrap();
     let error = StateDirectory::open(empty.path()).unwrap_err().to_string();
     assert!(error.contains("is no state directory"), "{error}");
@@ -168,6 +176,8 @@ fn a_directory_in_use_is_not_checked_and_one_that_is_none_is_refused() {
         assert!(matches!(&error, Error::State { .. }), "{error}");
         assert!(!directory.path().join("copy").exists());
     }
+    let error = state.backup_from(7, empty.path()).unwrap_err().to_string();
+    assert!(error.contains("no checkpoint 7; these are kept: 1, 2"), "{error}");
     fs::write(empty.path().join("file"), "").unwrap();
     let error = state.backup(empty.path()).unwrap_err().to_string();
     assert!(error.contains("there is something in this directory"), "{error}");
