@@ -1,26 +1,42 @@
 //! Checkpoints of a large state: how long commits wait for one, how much it writes, and how soon the next engine is ready.
 //!
 //! `checkpoints DIRECTORY [MILLIONS OF ROWS]`: a table of so many rows of some 100 bytes, by default 10, with an aggregate
-//! over it, in a new state directory. One thread commits a row at a time throughout.
+//! over it, in a new state directory. One thread commits a row at a time throughout, and waits until it is in the view. At
+//! first its commits do not wait for the disk: what holds them up then is the pause that the workers make. Later they do, and
+//! share the disk with the checkpoint.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use alluvium::{Engine, Error, Result};
+use alluvium::{Durability, Engine, Error, Result};
 
 const DEFINITIONS: &str = "
     CREATE TABLE events (id BIGINT PRIMARY KEY, account BIGINT, note VARCHAR);
     CREATE MATERIALIZED VIEW accounts AS
         SELECT account, COUNT(*) AS events, MAX(id) AS last FROM events GROUP BY account";
 
-fn open(directory: &Path) -> Result<Engine> {
+fn open(directory: &Path, durability: Durability) -> Result<Engine> {
     let state = format!("file:{}", directory.display());
     // Only the checkpoints that are asked for.
-    Engine::builder().workers(2).state(state).checkpoints(Duration::MAX, u64::MAX).open()
+    let builder = Engine::builder().workers(2).checkpoints(Duration::MAX, u64::MAX);
+    builder.state(state).durability(durability).open()
+}
+
+/// Inserts these rows.
+fn load(engine: &Engine, rows: Range<i64>) -> Result<()> {
+    for start in rows.clone().step_by(500_000) {
+        let end = (start + 500_000).min(rows.end);
+        engine.execute(&format!(
+            "INSERT INTO events SELECT n, n % 100000, repeat('x', 60) || n
+             FROM (SELECT UNNEST(range({start}, {end})) AS n)"
+        ))?;
+    }
+    engine.query("SELECT COUNT(*) FROM accounts").map(drop)
 }
 
 /// The files in a folder, with their sizes.
@@ -45,6 +61,7 @@ fn beside(
                 }
                 let start = Instant::now();
                 engine.execute(&format!("INSERT INTO events VALUES ({number}, 1, 'beside')"))?;
+                engine.wait(engine.progress().committed)?;
                 times.push(start.elapsed());
             }
             times.sort_unstable();
@@ -74,6 +91,26 @@ fn show(what: &str, took: Duration, times: &[Duration], written: u64) {
     );
 }
 
+/// Commits beside nothing, and then beside checkpoints, one after the other.
+fn checkpoints(engine: &Engine, directory: &Path, next: &mut i64, count: usize) -> Result<()> {
+    let blobs = directory.join("blobs");
+    let idle = || {
+        thread::sleep(Duration::from_secs(3));
+        Ok(())
+    };
+    let (took, times) = beside(engine, *next, idle)?;
+    show("no checkpoint", took, &times, 0);
+    *next += times.len() as i64;
+    for number in 1..=count {
+        let before = files(&blobs);
+        let (took, times) = beside(engine, *next, || engine.checkpoint())?;
+        *next += times.len() as i64;
+        let new = files(&blobs).into_iter().filter(|(name, _)| !before.contains_key(name));
+        show(&format!("checkpoint {number}"), took, &times, new.map(|(_, bytes)| bytes).sum());
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut arguments = env::args().skip(1);
     let Some(directory) = arguments.next().map(PathBuf::from) else {
@@ -81,37 +118,23 @@ fn main() -> Result<()> {
     };
     let millions: i64 = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(10);
     let rows = millions * 1_000_000;
-    let blobs = directory.join("blobs");
-    let engine = open(&directory)?;
+    // Rows that are committed one by one have other keys.
+    let mut next = 2 * rows;
+    let engine = open(&directory, Durability::Never)?;
     engine.execute(DEFINITIONS)?;
-    for start in (0..rows).step_by(500_000) {
-        let end = (start + 500_000).min(rows);
-        engine.execute(&format!(
-            "INSERT INTO events SELECT n, n % 100000, repeat('x', 60) || n
-             FROM (SELECT UNNEST(range({start}, {end})) AS n)"
-        ))?;
-    }
-    engine.query("SELECT COUNT(*) FROM accounts")?;
+    load(&engine, 0..rows)?;
     println!("{rows} rows, {} MiB of state", engine.state().bytes >> 20);
-
-    let idle = || {
-        thread::sleep(Duration::from_secs(3));
-        Ok(())
-    };
-    let (took, times) = beside(&engine, rows, idle)?;
-    show("no checkpoint", took, &times, 0);
-    let mut next = rows + times.len() as i64;
-    for name in ["first checkpoint", "second checkpoint", "third checkpoint"] {
-        let before = files(&blobs);
-        let (took, times) = beside(&engine, next, || engine.checkpoint())?;
-        next += times.len() as i64;
-        let new = files(&blobs).into_iter().filter(|(name, _)| !before.contains_key(name));
-        show(name, took, &times, new.map(|(_, bytes)| bytes).sum());
-    }
+    println!("commits do not wait for the disk");
+    checkpoints(&engine, &directory, &mut next, 3)?;
+    drop(engine);
+    println!("commits wait for the disk");
+    let engine = open(&directory, Durability::Always)?;
+    load(&engine, rows..rows + rows / 10)?;
+    checkpoints(&engine, &directory, &mut next, 2)?;
     drop(engine);
 
     let start = Instant::now();
-    let engine = open(&directory)?;
+    let engine = open(&directory, Durability::Always)?;
     let opened = start.elapsed();
     let count = engine.query("SELECT events FROM accounts WHERE account = 1")?;
     let queried = start.elapsed();

@@ -117,7 +117,8 @@ impl Reconciled {
         parts.extend(rebuilt.map(|(name, (_, why))| format!("\"{name}\" is built anew: {why}")));
         let gone = gone.iter();
         parts.extend(gone.map(|view| format!("\"{view}\" is dropped: it is not in the program")));
-        Some(format!("state: {}", parts.join("; ")))
+        let lines = parts.iter().map(|part| format!("state: {part}"));
+        Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
     /// Drops what is built anew, and the views that are gone.

@@ -6,6 +6,7 @@ mod durable;
 mod endings;
 mod failures;
 mod flights;
+mod nexmark_killed;
 mod resumed;
 mod run;
 mod shell;

@@ -143,7 +143,7 @@ fn a_changed_program_keeps_what_it_can_and_says_what_it_cannot() {
         + "CREATE MATERIALIZED VIEW top AS SELECT MAX(price) AS p FROM total;";
     let (done, said) = run(&more);
     assert!(done, "{said}");
-    let expected = "state: 7 relations stay as they are; \"total\" is built anew: its definition has changed\n";
+    let expected = "state: 7 relations stay as they are\nstate: \"total\" is built anew: its definition has changed\n";
     assert_eq!(said, expected);
     assert_ne!(read("total.csv"), total);
     // Those that read it follow.

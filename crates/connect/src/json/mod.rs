@@ -142,7 +142,8 @@ impl JsonReader {
         let mut decoder = None;
         if input.lasts {
             // Wherever reading begins, names are spelt as at the start of the file.
-            let first = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)?;
+            // What is wrong there is found again by whoever reads it.
+            let first = records.read(SAMPLE, SAMPLE_BYTES, path).ok().flatten();
             let first = first.map(|(objects, _)| Decoder::new(request, &objects)).transpose();
             decoder = first.map_err(|error| failed(io::Error::other(error)))?;
             let start = request.start.as_ref();

@@ -4,8 +4,10 @@
 //! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
 //! the one before it.
 
+mod clock;
 mod committed;
 mod partition;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +19,6 @@ use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
-use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use crossbeam_channel::{Receiver, unbounded};
 use parking_lot::Mutex;
 
@@ -29,10 +30,12 @@ use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress, Shard};
-use committed::CommittedKeys;
+use clock::RunningClock;
+use state::State;
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -88,37 +91,10 @@ pub(crate) struct Changed {
     pub(crate) changes: Vec<TableChange>,
 }
 
-/// Guarded by the lock under which everything is broadcast.
-#[derive(Default)]
-struct State {
-    /// The time of the last epoch; `None` before the first.
-    time: Option<Moment>,
-    next_dataflow: u64,
-    /// The tables that have been changed since they were made.
-    changed: BTreeSet<DataflowId>,
-    /// How far inputs were read, if they can be read from there.
-    positions: BTreeMap<InputName, SavedPosition>,
-    committed: CommittedKeys,
-    clock: Option<RunningClock>,
-    /// The dataflows, apart from those of subscriptions.
-    keys: BTreeMap<DataflowId, DataflowKey>,
-    /// The definitions of all relations, in order, if there is a journal.
-    definitions: Vec<(String, Record)>,
-    /// What the dataflows of a checkpoint start with, until all of them are there again.
-    restored: Option<Restored>,
-}
-
 /// A table that keeps nothing.
 pub(crate) struct Stream {
     pub(crate) id: DataflowId,
     pub(crate) name: String,
-}
-
-/// The dataflow whose one row is the time of the epoch.
-struct RunningClock {
-    id: DataflowId,
-    /// The value of the row.
-    time: Moment,
 }
 
 impl Sequencer {
@@ -176,11 +152,13 @@ impl Sequencer {
             true => 1,
             false => IN_FLIGHT,
         };
+        self.poison.check()?;
+        interrupt::check()?;
         if !self.progress.has_capacity(self.last(), bound()) {
-            // Those that are not durable would never be complete.
+            // Epochs that are not durable would never be complete.
             self.sync(self.last())?;
+            self.progress.wait_capacity(self.last(), bound)?;
         }
-        self.progress.wait_capacity(self.last(), bound)?;
         let rest = match read {
             Some(_) => None,
             None => self.record_changes(&changes)?,
@@ -512,42 +490,5 @@ impl Sequencer {
             state.positions.retain(|input, _| input.table != name);
         }
         self.pool.broadcast(|_| Command::Remove(id));
-    }
-}
-
-impl State {
-    /// Notes the definition of a relation, which replaces another of its name.
-    fn define(&mut self, name: &str, definition: Record) {
-        self.definitions.retain(|(known, _)| known != name);
-        self.definitions.push((name.to_owned(), definition));
-    }
-
-    /// What a dataflow starts with on each worker, if it is in a checkpoint.
-    fn saved(&mut self, key: Option<&DataflowKey>) -> Option<Vec<Shard>> {
-        self.restored.as_mut()?.take(key?)
-    }
-
-    /// Whether rows have passed through a table that does not keep them.
-    fn has_passed(&self, stream: &Stream) -> bool {
-        let restored = self.restored.as_ref();
-        self.changed.contains(&stream.id)
-            || restored.is_some_and(|restored| restored.checkpoint.changed.contains(&stream.name))
-    }
-}
-
-impl RunningClock {
-    /// Moves on to `time`.
-    fn advance(&mut self, time: Moment) -> Result<TableChange> {
-        let before = std::mem::replace(&mut self.time, time);
-        Self::row(&[(before, -1), (time, 1)])
-    }
-
-    /// Changes of the row by weights.
-    fn row(changes: &[(Moment, i64)]) -> Result<TableChange> {
-        let times = changes.iter().map(|(time, _)| *time);
-        let times = TimestampMicrosecondArray::from_iter_values(times).with_timezone("+00:00");
-        let rows = RecordBatch::try_new(CLOCK_SCHEMA.clone(), vec![Arc::new(times)])?;
-        let weights = changes.iter().map(|(_, weight)| *weight).collect();
-        TableChange::weighted(&rows, weights)
     }
 }

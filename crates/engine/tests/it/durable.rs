@@ -81,6 +81,16 @@ fn everything_is_there_again_with_any_number_of_workers() {
 
 #[test]
 fn a_time_stays_what_it_was_and_does_not_go_back() {
+    [false, true].into_iter().for_each(times_stay);
+}
+
+/// The clock is set back between engines, of which each may end with a checkpoint.
+fn times_stay(with_checkpoints: bool) {
+    let end = |engine: Engine| {
+        if with_checkpoints {
+            engine.checkpoint().unwrap();
+        }
+    };
     let directory = tempfile::tempdir().unwrap();
     let state = format!("file:{}", directory.path().display());
     let start = |seconds: u64| {
@@ -95,7 +105,7 @@ fn a_time_stays_what_it_was_and_does_not_go_back() {
              INSERT INTO events (n) VALUES (1)",
         )
         .unwrap();
-    drop(engine);
+    end(engine);
     // The clock has been set back meanwhile.
     let engine = start(500);
     assert_eq!(query(&engine, "SELECT * FROM events"), ["1970-01-01T00:16:40 1"]);
@@ -104,7 +114,7 @@ fn a_time_stays_what_it_was_and_does_not_go_back() {
         query(&engine, "SELECT * FROM events"),
         ["1970-01-01T00:16:40 1", "1970-01-01T00:16:40 2"]
     );
-    drop(engine);
+    end(engine);
     let engine = start(1_020);
     assert_eq!(query(&engine, "SELECT * FROM late"), [""; 0]);
     engine.execute("INSERT INTO events (n) VALUES (3)").unwrap();

@@ -1,0 +1,53 @@
+//! What the sequencer orders.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Stream;
+use super::clock::RunningClock;
+use super::committed::CommittedKeys;
+use crate::clock::Moment;
+use crate::durable::checkpoint::DataflowKey;
+use crate::durable::portion::{InputName, SavedPosition};
+use crate::durable::record::Record;
+use crate::durable::restore::Restored;
+use crate::worker::{DataflowId, Shard};
+
+/// Guarded by the lock under which everything is broadcast.
+#[derive(Default)]
+pub(super) struct State {
+    /// The time of the last epoch; `None` before the first.
+    pub(super) time: Option<Moment>,
+    pub(super) next_dataflow: u64,
+    /// The tables that have been changed since they were made.
+    pub(super) changed: BTreeSet<DataflowId>,
+    /// How far inputs were read, if they can be read from there.
+    pub(super) positions: BTreeMap<InputName, SavedPosition>,
+    pub(super) committed: CommittedKeys,
+    pub(super) clock: Option<RunningClock>,
+    /// The dataflows, apart from those of subscriptions.
+    pub(super) keys: BTreeMap<DataflowId, DataflowKey>,
+    /// The definitions of all relations, in order, if there is a journal.
+    pub(super) definitions: Vec<(String, Record)>,
+    /// What the dataflows of a checkpoint start with, until all of them are there again.
+    pub(super) restored: Option<Restored>,
+}
+
+impl State {
+    /// Notes the definition of a relation, which replaces another of its name.
+    pub(super) fn define(&mut self, name: &str, definition: Record) {
+        self.definitions.retain(|(known, _)| known != name);
+        self.definitions.push((name.to_owned(), definition));
+    }
+
+    /// What a dataflow starts with on each worker, if it is in a checkpoint.
+    pub(super) fn saved(&mut self, key: Option<&DataflowKey>) -> Option<Vec<Shard>> {
+        self.restored.as_mut()?.take(key?)
+    }
+
+    /// Whether rows have passed through a table that does not keep them.
+    pub(super) fn has_passed(&self, stream: &Stream) -> bool {
+        let restored = self.restored.as_ref();
+        self.changed.contains(&stream.id)
+            || restored.is_some_and(|restored| restored.checkpoint.changed.contains(&stream.name))
+    }
+}
