@@ -229,7 +229,7 @@ fn a_check_finds_every_flipped_bit_with_the_file_and_the_place() {
     }
     for path in all.iter().filter(|path| name(path) != "lock") {
         let bytes = fs::read(path).unwrap();
-        for at in tried(bytes.len(), 250) {
+        for at in tried(bytes.len(), 60) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << (at % 8);
             fs::write(path, &flipped).unwrap();
