@@ -34,6 +34,23 @@ enum Command {
     Run(RunArgs),
     /// Runs SQL statements as they are read (the default command)
     Shell(Shell),
+    /// Reads everything in a state directory and lists what is damaged, missing or left over
+    Check {
+        /// The state directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Lists the checkpoints of a state directory, and what they have
+    Manifest {
+        /// The state directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Writes JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copies a state directory, also while it is used
+    Backup(BackupArgs),
     /// Measures the queries of the Nexmark benchmark
     Nexmark(NexmarkArgs),
     /// Prints shell completions for this command line
@@ -117,6 +134,20 @@ fn durability(text: &str) -> Result<Durability, String> {
     }
 }
 
+/// The arguments of `alluvium backup`.
+#[derive(Debug, PartialEq, clap::Args)]
+pub(crate) struct BackupArgs {
+    /// The state directory
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The copy: a directory that does not exist, or is empty
+    #[arg(value_name = "TO")]
+    pub(crate) to: PathBuf,
+    /// Goes back to this checkpoint, if later ones are damaged; 0: to none
+    #[arg(long, value_name = "N")]
+    pub(crate) checkpoint: Option<u64>,
+}
+
 /// The format of a file with the rows of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FileFormat {
@@ -186,6 +217,10 @@ struct Shell {
 pub(crate) enum Args {
     Run(RunArgs),
     Shell(ShellArgs),
+    Check(PathBuf),
+    /// The directory, and whether to write JSON.
+    Manifest(PathBuf, bool),
+    Backup(BackupArgs),
     Nexmark(NexmarkArgs),
     Completions(clap_complete::Shell),
 }
@@ -244,6 +279,9 @@ fn args(matches: ArgMatches) -> Args {
             }
             return Args::Run(run);
         }
+        Some(Command::Check { directory }) => return Args::Check(directory),
+        Some(Command::Manifest { directory, json }) => return Args::Manifest(directory, json),
+        Some(Command::Backup(backup)) => return Args::Backup(backup),
         Some(Command::Completions { shell }) => return Args::Completions(shell),
         Some(Command::Nexmark(nexmark)) => return Args::Nexmark(nexmark),
         Some(Command::Shell(shell)) => {

@@ -2,7 +2,8 @@
 //!
 //! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
 //! and [`run`] runs a whole program with its sources. [`program`] splits text into statements, [`output`] writes
-//! results, and [`console`] and [`diagnostic`] show messages. [`nexmark`] runs the benchmark. [`allocator`] and
+//! results, and [`console`] and [`diagnostic`] show messages. [`state`] checks, lists and copies state
+//! directories. [`nexmark`] runs the benchmark. [`allocator`] and
 //! [`descriptors`] set limits of the process, [`panics`] keeps it from printing panics, and [`interrupt`] ends it.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
@@ -23,6 +24,7 @@ mod prompt;
 mod run;
 mod shell;
 mod size;
+mod state;
 mod terminal;
 mod ticker;
 mod waits;
@@ -45,6 +47,9 @@ fn main() -> ExitCode {
         match arguments {
             Args::Shell(args) => shell::run(args),
             Args::Run(args) => run::run(args),
+            Args::Check(directory) => state::check(directory),
+            Args::Manifest(directory, json) => state::manifest(directory, json),
+            Args::Backup(args) => state::backup(args),
             Args::Nexmark(args) => nexmark::run(args),
             Args::Completions(shell) => shell::write(&args::completions(shell)),
         }

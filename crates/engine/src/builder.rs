@@ -240,17 +240,18 @@ impl Builder {
         let durability = self.durability;
         let (interval, bytes) = (self.checkpoint_interval, self.checkpoint_bytes);
         let (workers, context) = (self.worker_count()?, self.context()?);
-        let (restored, last) = restore(&*manifests, &blobs, &context)?;
+        let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
         let engine = self.start(workers, context, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
-        let flusher = definitions.attach(journal, durability)?;
+        let flusher = definitions.attach(journal.clone(), durability)?;
         let checkpointer = definitions.checkpointer(manifests, blobs, connectors, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
         // These are set once.
         let _ = engine.instance.flusher.set(flusher);
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
         if let Some(directory) = directory {
+            directory.started(journal);
             let _ = engine.instance.directory.set(directory);
         }
         Ok(engine)

@@ -48,6 +48,12 @@ pub enum Error {
     /// The call was ended by an [`Interrupt`](crate::Interrupt).
     #[error("interrupted")]
     Interrupted,
+    /// A state directory could not be checked, listed or copied.
+    #[error("{message}")]
+    State {
+        /// What failed, where, and what can be done.
+        message: String,
+    },
     /// The engine could not be started.
     #[error("the engine cannot start: {message}")]
     Start {

@@ -41,7 +41,7 @@
 //!
 //! Inside, `builder` starts an `instance`, which has four parts: `definitions` (over the `catalog`), the `writer`, the reader
 //! (`query`) and `connectors` (`source`s and `sink`s). A `session` runs statements on them. A `transaction` stages writes, the
-//! `sequencer` makes epochs of them, `durable` records these, `worker`s run the dataflows, and queries and `subscription`s
+//! `sequencer` makes epochs of them, `durable` records these (`state_directory` checks and copies what it has written), `worker`s run the dataflows, and queries and `subscription`s
 //! read their results. `poison` ends the engine after a panic.
 
 mod available;
@@ -63,6 +63,7 @@ mod settings;
 mod sink;
 mod source;
 mod state;
+pub mod state_directory;
 mod subscription;
 mod transaction;
 mod view;
@@ -90,6 +91,7 @@ pub use crate::source::{
     SourceReader, SourceRequest, SourceState,
 };
 pub use crate::state::State;
+pub use crate::state_directory::StateDirectory;
 pub use crate::subscription::{Change, Subscription};
 pub use crate::transaction::Transaction;
 pub use crate::view::{View, ViewRows};

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use crate::blob::Blob;
 use crate::error::{Error, Result};
+use crate::local::sealed;
 use crate::name;
 use crate::storage::{BlobWriter, Storage};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -72,6 +73,11 @@ impl ClaimedStorage {
         let suffix = format!(".{}{SUFFIX}", last.saturating_add(1));
         let state = State { unopened, ..State::default() };
         Ok(ClaimedStorage { inner, suffix, state: Mutex::new(state) })
+    }
+
+    /// Whether a file of this name is a blob of such storage, sealed or not.
+    pub fn is_own(file: &str) -> bool {
+        run(sealed(file).unwrap_or(file)).is_some()
     }
 
     /// Claims blobs for a manifest: they stay until it is [released](ClaimedStorage::release), whoever deletes them. Several

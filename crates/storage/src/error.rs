@@ -124,6 +124,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether there is no file, or no blob, of the name.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Error::Missing { .. } => true,
+            Error::Io { cause, .. } => cause.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        }
+    }
+
     /// The error of an operation, with a variant of its own where a caller may want to act on it.
     pub(crate) fn io(operation: &'static str, place: impl Into<String>, cause: io::Error) -> Error {
         let place = place.into();

@@ -78,15 +78,20 @@ pub use compaction::{Compaction, Job, Slice, Work};
 pub use disk::blobs::DiskStorage;
 #[cfg(any(test, feature = "faults"))]
 pub use disk::simulated::SimulatedDisk;
-pub use disk::{Disk, DiskFile, LocalDisk};
+pub use disk::{Disk, DiskFile, LocalDisk, ReadOnlyDisk};
 pub use error::{Error, Result};
 #[cfg(any(test, feature = "faults"))]
 pub use failing::Failing;
 #[cfg(any(test, feature = "faults"))]
 pub use haphazard::Haphazard;
-pub use journal::{FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay};
+pub use journal::{
+    FileJournal, FileJournalOptions, Journal, JournalDamage, JournalSurvey, KnownEnd,
+    MemoryJournal, Position, Replay, SurveyedRecord, copy_journal, survey_journal,
+};
 pub use local::LocalStorage;
-pub use manifests::{FileManifests, Manifest, Manifests, MemoryManifests, Published};
+pub use manifests::{
+    FileManifests, Manifest, ManifestFiles, Manifests, MemoryManifests, Published,
+};
 pub use mapped::FAULT_AROUND;
 pub use memory::MemoryStorage;
 pub use pool::MergePool;

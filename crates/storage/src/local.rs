@@ -67,6 +67,11 @@ impl LocalStorage {
         Ok(storage)
     }
 
+    /// The blobs of a directory that exists, to look at: opening it changes nothing. It may belong to a running program.
+    pub fn existing(directory: impl Into<PathBuf>) -> LocalStorage {
+        LocalStorage { directory: directory.into(), suffix: "", failure: Arc::default() }
+    }
+
     /// As [`open`](LocalStorage::open); the file of the blob `name` is `name` and `suffix`.
     pub(crate) fn open_with_suffix(
         directory: impl AsRef<Path>,
@@ -182,7 +187,7 @@ pub(crate) fn unsealed(name: &str, suffix: &str) -> String {
 }
 
 /// The name that an unsealed file will have.
-fn sealed(file: &str) -> Option<&str> {
+pub(crate) fn sealed(file: &str) -> Option<&str> {
     file.strip_prefix('.')?.strip_suffix(".unsealed")
 }
 

@@ -273,6 +273,11 @@ impl<T: PageTime> Batch<T> {
         Ok(Batch::from_file(pages, limits, description))
     }
 
+    /// Reads every page of a batch that is in a file, one after the other, and returns what is damaged or cannot be read.
+    pub fn verify(&self) -> Vec<FileError> {
+        self.file().map(FilePages::verify).unwrap_or_default()
+    }
+
     /// Whether all updates have one time, or there are none.
     pub(crate) fn has_one_time(&self) -> bool {
         let mut pages = PageReader::sequential(self.clone(), 1);

@@ -17,7 +17,7 @@ use crate::binary::binary;
 const ROUNDS: u64 = 5;
 
 /// Money moves between two tables in transactions, and into a third without one.
-const DEFINITIONS: &str = "CREATE TABLE a (id INT PRIMARY KEY, money BIGINT);
+pub const DEFINITIONS: &str = "CREATE TABLE a (id INT PRIMARY KEY, money BIGINT);
     CREATE TABLE b (id INT PRIMARY KEY, money BIGINT);
     CREATE TABLE moved (number BIGINT);
     CREATE MATERIALIZED VIEW total AS
@@ -27,14 +27,14 @@ const DEFINITIONS: &str = "CREATE TABLE a (id INT PRIMARY KEY, money BIGINT);
     SELECT 'ready' AS r;";
 
 /// Answers of the program, one line each.
-struct Shell {
+pub struct Shell {
     child: Child,
     to: ChildStdin,
     lines: Receiver<String>,
 }
 
 impl Shell {
-    fn start(directory: &Path, workers: u64) -> Self {
+    pub fn start(directory: &Path, workers: u64) -> Self {
         let mut child = Command::new(binary())
             .args(["--format", "csv", "--workers", &workers.to_string(), "--state"])
             .arg(directory)
@@ -56,8 +56,13 @@ impl Shell {
         self.to.flush().unwrap();
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The one value that a query answers.
-    fn value(&mut self, sql: &str) -> String {
+    pub fn value(&mut self, sql: &str) -> String {
         self.send(&format!("{sql};\n"));
         let next = || self.lines.recv_timeout(Duration::from_secs(60)).unwrap();
         let _header = next();

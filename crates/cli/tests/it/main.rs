@@ -12,4 +12,5 @@ mod run;
 mod shell;
 mod signals;
 mod sqlite;
+mod state;
 mod tutorial;

@@ -27,7 +27,9 @@ where
 {
     let (found, archive) = bytes.split_last().ok_or("it is empty")?;
     if *found != version {
-        return Err(format!("it is of version {found}, and this program reads {version}"));
+        return Err(format!(
+            "it is of version {found}, and this program reads {version}: open the directory with the program that has written it"
+        ));
     }
     // The bytes lie anywhere in what they were read from.
     let mut aligned: AlignedVec = AlignedVec::with_capacity(archive.len());

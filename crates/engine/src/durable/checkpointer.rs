@@ -33,7 +33,7 @@ use crate::source::{KeptRefusals, Refusals};
 use crate::worker::{DataflowId, Shard};
 
 /// How many checkpoints are kept.
-pub(super) const RETAINED: usize = 2;
+pub(crate) const RETAINED: usize = 2;
 
 /// Takes the checkpoints of an engine, one at a time.
 pub(crate) struct Checkpointer {

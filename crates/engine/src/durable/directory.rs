@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,22 +12,23 @@ use alluvium_storage::{
     ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
 };
 
+use super::{damage, known_end};
 use crate::error::{Error, Result};
 
 /// The file that the engine which uses the directory holds locked. It has the number of its process.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 /// How long an engine of the same process, whose last thread may be about to end, is waited for.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// The folder of the journal.
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";
 
 /// The folder of manifests.
-const MANIFESTS: &str = "manifests";
+pub(crate) const MANIFESTS: &str = "manifests";
 
 /// The folder of batches.
-const BLOBS: &str = "blobs";
+pub(crate) const BLOBS: &str = "blobs";
 
 /// A directory with the state of one engine, which nobody else uses meanwhile.
 ///
@@ -36,10 +37,13 @@ const BLOBS: &str = "blobs";
 /// DIR/journal/   the journal's segments
 /// DIR/manifests/ what belongs to each checkpoint
 /// DIR/blobs/     batches, of checkpoints and of the running engine
+/// DIR/end        how far the journal goes, left by the last engine
 /// ```
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
+    /// The journal of the engine that has started.
+    journal: OnceLock<Arc<dyn Journal>>,
     /// Held locked. The operating system releases it when the process ends, however it ends.
     _lock: File,
 }
@@ -58,44 +62,27 @@ impl Directory {
             .write(true)
             .open(path.join(LOCK))
             .map_err(|error| failed("cannot be locked", error))?;
-        let until = Instant::now() + ENDING;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(fs::TryLockError::WouldBlock) => {}
-                Err(fs::TryLockError::Error(error)) => {
-                    return Err(failed("cannot be locked", error));
-                }
-            }
-            let owner = owner(&mut lock);
-            let is_ours = owner.parse() == Ok(process::id());
-            if is_ours && Instant::now() < until {
-                thread::sleep(Duration::from_millis(5));
-                continue;
-            }
-            let owner = match &*owner {
-                _ if is_ours => "this process".to_owned(),
-                "" => "another process".to_owned(),
-                owner => format!("process {owner}"),
-            };
-            return Err(start(format!(
-                "the state directory \"{}\" is used by {owner}: end it, or use another directory",
-                path.display()
-            )));
-        }
+        take(path, &mut lock, File::try_lock).map_err(start)?;
         let write = |lock: &mut File| {
             lock.set_len(0)?;
             lock.rewind()?;
             writeln!(lock, "{}", process::id())
         };
         write(&mut lock).map_err(|error| failed("cannot be locked", error))?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), journal: OnceLock::new(), _lock: lock })
+    }
+
+    /// An engine has started, which leaves word of how far its journal goes when it ends.
+    pub(crate) fn started(&self, journal: Arc<dyn Journal>) {
+        // It starts once.
+        let _ = self.journal.set(journal);
     }
 
     /// Opens what is in it.
     pub(crate) fn open(&self) -> Result<Store> {
-        let failed = |error: alluvium_storage::Error| start(error.to_string());
-        let journal = FileJournal::open(self.path.join(JOURNAL)).map_err(failed)?;
+        let failed = |error: alluvium_storage::Error| start(damage::of_storage(&error));
+        let known = known_end::of(&self.path);
+        let journal = FileJournal::open_known(self.path.join(JOURNAL), &known).map_err(failed)?;
         let manifests = FileManifests::open(self.path.join(MANIFESTS)).map_err(failed)?;
         let blobs = LocalStorage::open_exclusive(self.path.join(BLOBS)).map_err(failed)?;
         let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
@@ -107,12 +94,69 @@ impl Directory {
     }
 }
 
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Some(journal) = self.journal.get() {
+            known_end::leave(&self.path, &**journal);
+        }
+    }
+}
+
 /// Where an engine keeps everything.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) manifests: Arc<dyn Manifests>,
     pub(crate) blobs: Arc<ClaimedStorage>,
+}
+
+/// Keeps engines from using a directory while it is looked at. `None` if it has no lock.
+pub(crate) fn share(path: &Path) -> std::result::Result<Option<File>, String> {
+    let mut lock = match File::open(path.join(LOCK)) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("{} cannot be locked: {error}", path.display())),
+    };
+    take(path, &mut lock, File::try_lock_shared)?;
+    Ok(Some(lock))
+}
+
+/// Locks the file of a directory, or says who has it locked.
+fn take(
+    path: &Path,
+    lock: &mut File,
+    try_lock: fn(&File) -> std::result::Result<(), fs::TryLockError>,
+) -> std::result::Result<(), String> {
+    let directory = path.display();
+    let until = Instant::now() + ENDING;
+    loop {
+        match try_lock(lock) {
+            Ok(()) => return Ok(()),
+            Err(fs::TryLockError::WouldBlock) => {}
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(format!(
+                    "the state directory \"{directory}\" cannot be locked: {error}"
+                ));
+            }
+        }
+        // Who only looks at a directory shares the lock, and writes no number.
+        let is_shared = lock.try_lock_shared().is_ok() && lock.unlock().is_ok();
+        let owner = owner(lock);
+        let is_ours = owner.parse() == Ok(process::id());
+        if (is_ours || is_shared) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+            continue;
+        }
+        let owner = match &*owner {
+            _ if is_shared => "a program that checks it".to_owned(),
+            _ if is_ours => "this process".to_owned(),
+            "" => "another process".to_owned(),
+            owner => format!("process {owner}"),
+        };
+        return Err(format!(
+            "the state directory \"{directory}\" is used by {owner}: end it, or use another directory"
+        ));
+    }
 }
 
 /// What the file says of who holds it locked.
@@ -124,7 +168,7 @@ fn owner(lock: &mut File) -> String {
 }
 
 /// Creates a directory, with those it is in, so that it survives a crash.
-fn create(path: &Path) -> std::io::Result<()> {
+pub(crate) fn create(path: &Path) -> std::io::Result<()> {
     let path = std::path::absolute(path)?;
     let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
     fs::create_dir_all(&path)?;

@@ -14,13 +14,16 @@
 //! [`Durability`](flusher::Durability) says whether commits wait for the disk.
 //!
 //! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows;
-//! - [`directory`]: the state directory, and who may use it.
+//! - [`directory`]: the state directory, and who may use it; [`damage`]: what is said if it is damaged, and
+//!   [`known_end`]: how far its journal is known to go.
 
 mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
+pub(crate) mod damage;
 pub(crate) mod directory;
 pub(crate) mod flusher;
+pub(crate) mod known_end;
 pub(crate) mod portion;
 pub(crate) mod record;
 pub(crate) mod refused;

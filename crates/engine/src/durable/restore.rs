@@ -5,13 +5,17 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use alluvium_dataflow::states::StateName;
-use alluvium_storage::{Blob, BlobSlice, ClaimedStorage, Manifests, Storage, TemporaryBlob};
+use alluvium_storage::{
+    Blob, BlobSlice, ClaimedStorage, Error as StorageError, Journal, Manifests, Position, Storage,
+    TemporaryBlob,
+};
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, BlobRange, Epoch};
 use timely::progress::Antichain;
 
 use super::checkpoint::{Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedShard};
 use super::checkpointer::{Last, RETAINED};
+use super::damage;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::worker::Shard;
@@ -79,6 +83,7 @@ impl Restored {
 
 /// Claims the blobs of all checkpoints that are kept, and reads the last one, if there is one. Deletes all other blobs.
 pub(crate) fn restore(
+    journal: &dyn Journal,
     manifests: &dyn Manifests,
     blobs: &Arc<ClaimedStorage>,
     context: &StateContext,
@@ -86,20 +91,23 @@ pub(crate) fn restore(
     let mut last = Last { number: 0, end: 0, replays: Default::default(), blobs: HashSet::new() };
     let mut current = None;
     // One that was to be deleted when the last engine ended may have lost blobs.
-    manifests.retain(RETAINED).map_err(|error| failed(&error))?;
-    for number in manifests.list().map_err(|error| failed(&error))? {
-        let bytes = manifests.read(number).map_err(|error| failed(&error))?;
-        let checkpoint = Checkpoint::decode(&bytes, number)?;
+    manifests.retain(RETAINED).map_err(|error| failed(&damage::of_storage(&error)))?;
+    for number in manifests.list().map_err(|error| failed(&damage::of_storage(&error)))? {
+        let bytes = manifests.read(number).map_err(|error| failed(&damage::of_storage(&error)))?;
+        let checkpoint = Checkpoint::decode(&bytes)
+            .map_err(|what| failed(&format_args!("{}: {what}", manifests.place(number))))?;
         blobs.claim(number, checkpoint.blobs.iter().cloned());
         last.replays.insert(number, checkpoint.replay);
         current = Some((number, checkpoint));
     }
+    check_journal(journal, manifests, current.as_ref())?;
     let restored = match current {
         None => None,
         Some((number, mut checkpoint)) => {
             (last.number, last.end) = (number, checkpoint.end);
             last.blobs = checkpoint.blobs.iter().cloned().collect();
-            let opened = Opened::open(&checkpoint.blobs, blobs, context)?;
+            let manifest = manifests.place(number);
+            let opened = Opened::open(&checkpoint.blobs, &manifest, blobs, context)?;
             let mut dataflows = HashMap::new();
             for dataflow in std::mem::take(&mut checkpoint.dataflows) {
                 let DataflowKey { name, fingerprint } = dataflow.key;
@@ -110,8 +118,42 @@ pub(crate) fn restore(
             Some(Restored { checkpoint, dataflows })
         }
     };
-    blobs.sweep().map_err(|error| failed(&error))?;
+    blobs.sweep().map_err(|error| failed(&damage::of_storage(&error)))?;
     Ok((restored, last))
+}
+
+/// Fails unless the journal has what the last checkpoint needs of it.
+fn check_journal(
+    journal: &dyn Journal,
+    manifests: &dyn Manifests,
+    current: Option<&(u64, Checkpoint)>,
+) -> Result<()> {
+    let range = journal.range();
+    let what = match current {
+        None if range.start == Position(0) => return Ok(()),
+        None => format!(
+            "the journal begins with {}, and there is no checkpoint with what came before: the manifests are missing; put them \
+             back, or restore the directory from a backup",
+            journal.place(range.start)
+        ),
+        Some((_, Checkpoint { replay, end, .. }))
+            if (range.start.0..=range.end.0).contains(replay) && *end <= range.end.0 =>
+        {
+            return Ok(());
+        }
+        Some((number, Checkpoint { replay, end, .. })) => {
+            let missing = if *replay < range.start.0 { *replay } else { end.saturating_sub(1) };
+            format!(
+                "{} is missing, and {} needs it: the journal goes from record {} up to record {}, without that; put the missing \
+                 file back, or restore the directory from a backup",
+                journal.place(Position(missing)),
+                manifests.place(*number),
+                range.start,
+                range.end
+            )
+        }
+    };
+    Err(Error::Start { message: damage::of(&what) })
 }
 
 /// The blobs of a checkpoint.
@@ -123,11 +165,18 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn open(
         names: &[String],
+        manifest: &str,
         storage: &Arc<ClaimedStorage>,
         context: &'a StateContext,
     ) -> Result<Self> {
         let open = |name: &String| {
-            let blob = storage.open(name).map_err(|error| failed(&error))?;
+            let blob = storage.open(name).map_err(|error| {
+                let needed_by = manifest.to_owned();
+                failed(&damage::of_storage(&match error {
+                    StorageError::Missing { place, .. } => StorageError::Lost { place, needed_by },
+                    error => error,
+                }))
+            })?;
             let owner: Arc<dyn Storage> = storage.clone();
             Ok((blob.clone(), TemporaryBlob::new(owner, blob)))
         };
@@ -158,12 +207,12 @@ impl<'a> Opened<'a> {
             true => blob.clone(),
             false => {
                 let slice = BlobSlice::new(blob.clone(), range.clone());
-                Arc::new(slice.map_err(|error| failed(&error))?)
+                Arc::new(slice.map_err(|error| failed(&damage::of_storage(&error)))?)
             }
         };
         let owner = BlobRange { blob: owner.clone(), range };
         let batch = Batch::open_owned(file, owner, self.context.budget());
-        let batch: Batch<Epoch> = batch.map_err(|error| failed(&error))?;
+        let batch: Batch<Epoch> = batch.map_err(|error| failed(&damage::of_file(&error)))?;
         let frontier = |epoch: Option<Epoch>| -> Antichain<Epoch> { epoch.into_iter().collect() };
         let lower = batch.description().lower().clone();
         let (upper, since) = (frontier(saved.upper), frontier(saved.since));

@@ -11,6 +11,7 @@ use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefi
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
+use super::damage;
 use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
@@ -66,10 +67,12 @@ pub(crate) fn resume(
     let failed = |error: &dyn std::fmt::Display| Error::Start {
         message: format!("the journal cannot be replayed: {error}"),
     };
-    let records = journal.replay(start).map_err(|error| failed(&error))?;
+    let records = journal.replay(start).map_err(|error| failed(&damage::of_storage(&error)))?;
     for record in records {
-        let (position, bytes) = record.map_err(|error| failed(&error))?;
-        let record = Record::decode(&bytes, position)?;
+        let (position, bytes) = record.map_err(|error| failed(&damage::of_storage(&error)))?;
+        let place = journal.place(position);
+        let record =
+            Record::decode(&bytes).map_err(|what| failed(&format_args!("{place}: {what}")))?;
         match record {
             _ if position.0 >= end => {}
             Record::Part { .. } => {}
@@ -80,9 +83,7 @@ pub(crate) fn resume(
             }
             _ => continue,
         }
-        replay
-            .apply(record)
-            .map_err(|error| failed(&format_args!("record {position}: {error}")))?;
+        replay.apply(record).map_err(|error| failed(&format_args!("{place}: {error}")))?;
     }
     // Parts without their epoch were never committed.
     drop(replay);

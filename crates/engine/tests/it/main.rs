@@ -20,6 +20,7 @@ mod reach;
 mod sessions;
 mod sharing;
 mod state;
+mod state_directory;
 mod streams;
 mod subscriptions;
 mod support;

@@ -12,6 +12,7 @@
 #[cfg(any(test, feature = "faults"))]
 pub mod blobs;
 mod local;
+mod read_only;
 #[cfg(any(test, feature = "faults"))]
 pub mod simulated;
 
@@ -19,6 +20,7 @@ use std::fmt::Debug;
 use std::io;
 
 pub use local::LocalDisk;
+pub use read_only::ReadOnlyDisk;
 
 /// A directory of files.
 ///

@@ -15,7 +15,7 @@ use crate::journal::format::segment_name;
 use crate::journal::reader::{Found, Reader};
 use crate::journal::recovery::{Gap, recover};
 use crate::journal::segments::{SegmentWriter, Segments};
-use crate::journal::{Journal, Position, Replay};
+use crate::journal::{Journal, KnownEnd, Position, Replay};
 
 /// Sizes of a journal in files.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +58,27 @@ impl FileJournal {
     /// Damage to records of complete segments is found when they are replayed. A segment that is missing between others is
     /// an [`Error::Lost`] when records before it are replayed.
     pub fn open(directory: impl AsRef<Path>) -> Result<FileJournal> {
+        FileJournal::open_known(directory, &KnownEnd::default())
+    }
+
+    /// As [`open`](FileJournal::open), of a journal that is known to go on to this position: that it ends before is
+    /// an [`Error::Lost`] or [`Error::Corrupt`], and nothing is changed.
+    pub fn open_known(directory: impl AsRef<Path>, known: &KnownEnd) -> Result<FileJournal> {
         let disk = Arc::new(LocalDisk::open(directory)?);
-        FileJournal::open_with(disk, FileJournalOptions::default())
+        FileJournal::recover(disk, FileJournalOptions::default(), known)
     }
 
     /// As [`open`](FileJournal::open), with these sizes.
     pub fn open_with(disk: Arc<dyn Disk>, options: FileJournalOptions) -> Result<FileJournal> {
-        let recovered = recover(&*disk)?;
+        FileJournal::recover(disk, options, &KnownEnd::default())
+    }
+
+    fn recover(
+        disk: Arc<dyn Disk>,
+        options: FileJournalOptions,
+        known: &KnownEnd,
+    ) -> Result<FileJournal> {
+        let recovered = recover(&*disk, known)?;
         // A random number: the standard library seeds its maps with one.
         let salt = RandomState::new().build_hasher().finish();
         let segments = Segments::new(recovered.firsts);
@@ -153,6 +167,14 @@ impl Journal for FileJournal {
         let start = self.segments.lock().front().map_or(0, |first| *first);
         let start = self.gap.as_ref().map_or(start, |gap| start.max(gap.end));
         Position(start.min(end))..Position(end)
+    }
+
+    fn place(&self, record: Position) -> String {
+        let firsts = self.segments.lock();
+        let segment = firsts.partition_point(|first| *first <= record.0).checked_sub(1);
+        let name =
+            segment.and_then(|segment| firsts.get(segment)).map(|first| segment_name(*first));
+        format!("record {record} in {}", self.disk.place(name.as_deref().unwrap_or_default()))
     }
 }
 

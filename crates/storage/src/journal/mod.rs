@@ -19,17 +19,21 @@
 //! - [`mod@format`]: the bytes of a segment;
 //! - [`segments`]: the file that is written, and when the next is begun;
 //! - [`reader`]: reading a segment;
-//! - [`recovery`]: what was left by a crash;
+//! - [`recovery`]: what was left by a crash, and [`known_end`]: what was not;
 //! - [`mod@file`]: all of it together;
+//! - [`survey`]: looking at all files without changing anything, and [`copy`]: copying them while they are written;
 //! - [`memory`]: a journal without a disk.
 
 mod committer;
+mod copy;
 mod file;
 mod format;
+mod known_end;
 mod memory;
 mod reader;
 mod recovery;
 mod segments;
+mod survey;
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Range;
@@ -40,10 +44,13 @@ use crate::error::Result;
 
 #[cfg(shuttle)]
 pub use committer::{Committer, Log};
+pub use copy::copy_journal;
 pub use file::{FileJournal, FileJournalOptions};
 #[cfg(shuttle)]
 pub use format::Group;
+pub use known_end::KnownEnd;
 pub use memory::MemoryJournal;
+pub use survey::{JournalDamage, JournalSurvey, SurveyedRecord, survey_journal};
 
 /// The place of a record in a journal: how many records were appended before it since the journal was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,4 +122,9 @@ pub trait Journal: Send + Sync + Debug {
 
     /// The positions of the records it has: from the first that is not deleted to the one that the next record will take.
     fn range(&self) -> Range<Position>;
+
+    /// Where a record is, for messages.
+    fn place(&self, record: Position) -> String {
+        format!("record {record} of the journal")
+    }
 }

@@ -214,28 +214,81 @@ impl Reader {
         }
     }
 
+    /// Reads the next group with all of its records.
+    pub(crate) fn read_group(&mut self) -> Result<Found<()>> {
+        match self.next_group()? {
+            Found::Next(_) => {}
+            Found::End => return Ok(Found::End),
+            Found::Bad { offset, what } => return Ok(Found::Bad { offset, what }),
+        }
+        self.read_records()
+    }
+
+    /// Reads the records that are left of the group.
+    pub(crate) fn read_records(&mut self) -> Result<Found<()>> {
+        while let Some(found) = self.next_of_group()? {
+            if let Found::Bad { offset, what } = found {
+                return Ok(Found::Bad { offset, what });
+            }
+        }
+        Ok(Found::Next(()))
+    }
+
+    /// Goes to the group that begins at this offset with this record, and reads the file again from there on.
+    pub(crate) fn go_to(&mut self, offset: u64, position: u64) {
+        (self.offset, self.position) = (offset, position);
+        (self.left, self.group_end) = (0, offset);
+        self.window.clear();
+    }
+
     /// Whether a group from this offset on says that this record was durable when the group was written.
-    pub(crate) fn is_vouched_for(&mut self, position: u64, mut offset: u64) -> Result<bool> {
+    pub(crate) fn is_vouched_for(&mut self, position: u64, offset: u64) -> Result<bool> {
+        Ok(self.find_group(offset, |group| group.durable > position)?.is_some())
+    }
+
+    /// The first group from this offset on for which `accept` holds, and where it begins.
+    pub(crate) fn find_group(
+        &mut self,
+        mut offset: u64,
+        accept: impl Fn(&GroupHeader) -> bool,
+    ) -> Result<Option<(u64, GroupHeader)>> {
         loop {
             let rest = self.size()?.saturating_sub(offset);
             if rest < GROUP_HEADER as u64 {
-                return Ok(false);
+                return Ok(None);
             }
             let salt = self.header.salt;
             let length = rest.min(WINDOW as u64) as usize;
             let bytes = self.bytes(offset, length)?;
-            let vouches = bytes.windows(GROUP_HEADER).enumerate().any(|(at, candidate)| {
-                candidate.starts_with(&GROUP_MAGIC)
-                    && candidate
-                        .try_into()
-                        .ok()
-                        .and_then(|header| GroupHeader::parse(header, offset + at as u64, salt))
-                        .is_some_and(|group| group.durable > position)
+            let found = bytes.windows(GROUP_HEADER).enumerate().find_map(|(at, candidate)| {
+                let (true, Ok(header)) =
+                    (candidate.starts_with(&GROUP_MAGIC), candidate.try_into())
+                else {
+                    return None;
+                };
+                let offset = offset + at as u64;
+                let group = GroupHeader::parse(header, offset, salt).filter(&accept)?;
+                Some((offset, group))
             });
-            if vouches {
-                return Ok(true);
+            if found.is_some() {
+                return Ok(found);
             }
             offset += (length - (GROUP_HEADER - 1)) as u64;
+        }
+    }
+
+    /// Whether the file has only zeros from this offset on.
+    pub(crate) fn is_zero_from(&mut self, mut offset: u64) -> Result<bool> {
+        loop {
+            let rest = self.size()?.saturating_sub(offset);
+            let length = rest.min(WINDOW as u64) as usize;
+            if length == 0 {
+                return Ok(true);
+            }
+            if self.bytes(offset, length)?.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            offset += length as u64;
         }
     }
 

@@ -4,7 +4,8 @@
 //!
 //! All segments but the last were complete before the next was begun. The last may be torn: what was written since its
 //! last sync may be there in parts. It is read from its beginning. At the first group that is not whole it ends, unless
-//! a group behind it says that this one was durable: then the file is damaged, and nothing is changed.
+//! a group behind it says that this one was durable, or somebody else knows it: then the file is damaged, and nothing is
+//! changed.
 //!
 //! A segment that is missing between others need not be an error: released segments are deleted without a sync of the
 //! directory, and a crash may bring one back while later ones are gone. So the error is kept for who asks for records
@@ -20,6 +21,7 @@ use std::collections::VecDeque;
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Error, Result};
+use crate::journal::KnownEnd;
 use crate::journal::format::{Previous, SEGMENT_HEADER, is_nascent, parse_name, segment_name};
 use crate::journal::reader::{Found, Reader};
 
@@ -55,12 +57,13 @@ impl Gap {
 }
 
 /// Checks the segments of a directory, ends the last one behind its last whole group, and makes it durable.
-pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
+pub(crate) fn recover(disk: &dyn Disk, known: &KnownEnd) -> Result<Recovered> {
     let failed = |operation| move |cause| Error::io(operation, disk.place(""), cause);
     let names = disk.list().map_err(failed("list"))?;
     let mut firsts: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
     firsts.sort_unstable();
     let Some(&last) = firsts.last() else {
+        known.check(&disk.place(""), 0)?;
         remove_nascent(disk, &names);
         return Ok(Recovered { firsts, end: 0, previous: None, gap: None });
     };
@@ -71,7 +74,8 @@ pub(crate) fn recover(disk: &dyn Disk) -> Result<Recovered> {
         gap = missing.or(gap);
     }
     let mut reader = Reader::open(disk, last)?;
-    let tail = read_tail(&mut reader)?;
+    let tail = read_tail(&mut reader, known)?;
+    known.check(&disk.place(""), tail.end)?;
     remove_nascent(disk, &names);
     cut(&reader, &tail)?;
     disk.sync_directory().map_err(failed("sync"))?;
@@ -101,28 +105,35 @@ fn remove_nascent(disk: &dyn Disk, names: &[String]) {
 /// missing between the two.
 fn check(disk: &dyn Disk, first: u64, before: Option<Previous>) -> Result<(Previous, Option<Gap>)> {
     let reader = Reader::open(disk, first)?;
-    let named = reader.header().previous;
-    let mut gap = None;
-    if let Some(before) = before {
-        match named {
-            Some(named) if named == before => {}
-            Some(named) if named.first == before.first => {
-                let place = disk.place(&segment_name(before.first));
-                let offset = before.size.min(named.size);
-                let what = format!("it has {} bytes and had {}", before.size, named.size);
-                return Err(Error::Corrupt { place, offset, what });
-            }
-            Some(named) if named.first > before.first => {
-                let place = disk.place(&segment_name(named.first));
-                gap = Some(Gap { end: first, place, needed_by: reader.place().to_owned() });
-            }
-            _ => {
-                let before = disk.place(&segment_name(before.first));
-                return Err(reader.corrupt(32, format!("it does not continue {before}")));
-            }
+    let gap = follows(disk, &reader, before)?;
+    Ok((Previous { first, size: reader.size()? }, gap))
+}
+
+/// Fails unless a segment follows on this one. Returns the segment that is missing between the two, if one is.
+pub(crate) fn follows(
+    disk: &dyn Disk,
+    reader: &Reader,
+    before: Option<Previous>,
+) -> Result<Option<Gap>> {
+    let Some(before) = before else { return Ok(None) };
+    match reader.header().previous {
+        Some(named) if named == before => Ok(None),
+        Some(named) if named.first == before.first => {
+            let place = disk.place(&segment_name(before.first));
+            let offset = before.size.min(named.size);
+            let what = format!("it has {} bytes and had {}", before.size, named.size);
+            Err(Error::Corrupt { place, offset, what })
+        }
+        Some(named) if named.first > before.first => {
+            let place = disk.place(&segment_name(named.first));
+            let (end, needed_by) = (reader.header().first, reader.place().to_owned());
+            Ok(Some(Gap { end, place, needed_by }))
+        }
+        _ => {
+            let before = disk.place(&segment_name(before.first));
+            Err(reader.corrupt(32, format!("it does not continue {before}")))
         }
     }
-    Ok((Previous { first, size: reader.size()? }, gap))
 }
 
 /// The last segment.
@@ -134,7 +145,7 @@ struct Tail {
     unsure: u64,
 }
 
-fn read_tail(reader: &mut Reader) -> Result<Tail> {
+fn read_tail(reader: &mut Reader, known: &KnownEnd) -> Result<Tail> {
     // The first positions and offsets of groups that are not known to be durable.
     let mut unsure = VecDeque::new();
     loop {
@@ -145,13 +156,13 @@ fn read_tail(reader: &mut Reader) -> Result<Tail> {
                     unsure.pop_front();
                 }
                 unsure.push_back((group.first, size));
-                read_group(reader)?
+                reader.read_records()?
             }
             Found::End => Found::End,
             Found::Bad { offset, what } => Found::Bad { offset, what },
         };
         if let Found::Bad { offset, what } = found
-            && reader.is_vouched_for(end, size)?
+            && (end < known.position.0 || reader.is_vouched_for(end, size)?)
         {
             return Err(reader.corrupt(offset, what));
         }
@@ -160,16 +171,6 @@ fn read_tail(reader: &mut Reader) -> Result<Tail> {
             return Ok(Tail { size, end, unsure: unsure.min(size) });
         }
     }
-}
-
-/// Reads all records of a group.
-fn read_group(reader: &mut Reader) -> Result<Found<()>> {
-    while let Some(found) = reader.next_of_group()? {
-        if let Found::Bad { offset, what } = found {
-            return Ok(Found::Bad { offset, what });
-        }
-    }
-    Ok(Found::Next(()))
 }
 
 /// Ends the file behind its last whole group, and makes what is left durable.

@@ -166,17 +166,21 @@ impl Manifests for FileManifests {
         }
         Ok(())
     }
+
+    fn place(&self, number: u64) -> String {
+        self.disk.place(&manifest_name(number))
+    }
 }
 
 /// Why a file could not be replaced.
-struct Broken {
-    failure: Failure,
+pub(super) struct Broken {
+    pub(super) failure: Failure,
     /// Nobody can tell whether it was replaced.
     is_final: bool,
 }
 
 /// Replaces a file, durably: after a crash it is the old one or the new one.
-fn replace(disk: &dyn Disk, name: &str, parts: &[&[u8]]) -> Result<(), Broken> {
+pub(super) fn replace(disk: &dyn Disk, name: &str, parts: &[&[u8]]) -> Result<(), Broken> {
     let nascent = nascent_name(name);
     let write = || {
         // A new file each time: a sync that has failed says nothing about this one.
@@ -204,13 +208,13 @@ fn replace(disk: &dyn Disk, name: &str, parts: &[&[u8]]) -> Result<(), Broken> {
     rename().map_err(broken(true))
 }
 
-fn read_pointer(disk: &dyn Disk) -> Result<Pointer> {
+pub(super) fn read_pointer(disk: &dyn Disk) -> Result<Pointer> {
     let bytes = read_file(disk, CURRENT)?;
     Pointer::parse(&bytes).map_err(|wrong| wrong_file(disk, CURRENT, wrong))
 }
 
 /// The manifest that `current` names.
-fn read_current(disk: &dyn Disk, current: Pointer) -> Result<Bytes> {
+pub(super) fn read_current(disk: &dyn Disk, current: Pointer) -> Result<Bytes> {
     let (bytes, checksum) = match read_manifest(disk, current.number) {
         Err(Error::Missing { place, .. }) => {
             return Err(Error::Lost { place, needed_by: disk.place(CURRENT) });
@@ -228,7 +232,7 @@ fn read_current(disk: &dyn Disk, current: Pointer) -> Result<Bytes> {
 }
 
 /// A manifest, and its checksum.
-fn read_manifest(disk: &dyn Disk, number: u64) -> Result<(Bytes, u64)> {
+pub(super) fn read_manifest(disk: &dyn Disk, number: u64) -> Result<(Bytes, u64)> {
     let name = manifest_name(number);
     let bytes = read_file(disk, &name)?;
     let parsed = parse_manifest(number, &bytes);

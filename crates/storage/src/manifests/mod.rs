@@ -6,9 +6,11 @@
 //! - this file: what manifests are;
 //! - [`mod@format`]: the bytes of the files;
 //! - [`mod@file`]: manifests in files, and the order of a publication;
+//! - [`files`]: looking at the files without changing them, and copying one;
 //! - [`memory`]: manifests without a disk.
 
 mod file;
+mod files;
 mod format;
 mod memory;
 
@@ -19,6 +21,7 @@ use bytes::Bytes;
 use crate::error::Result;
 
 pub use file::FileManifests;
+pub use files::ManifestFiles;
 pub use memory::MemoryManifests;
 
 /// A manifest and its number.
@@ -77,4 +80,9 @@ pub trait Manifests: Send + Sync + Debug {
 
     /// Deletes all manifests but the last `count`, durably. The current one is always kept.
     fn retain(&self, count: usize) -> Result<()>;
+
+    /// Where a manifest is, for messages.
+    fn place(&self, number: u64) -> String {
+        format!("manifest {number}")
+    }
 }

@@ -10,7 +10,10 @@ pub enum FileError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The bytes differ from those that were written.
-    #[error("the batch file {place} is damaged at byte {offset}: {reason}")]
+    #[error(
+        "the batch file {place} is damaged at byte {offset}: {reason}; check the disk, and restore a state directory from a \
+         backup"
+    )]
     Damaged {
         /// The file.
         place: String,
@@ -21,7 +24,8 @@ pub enum FileError {
     },
     /// The file was written by a newer version.
     #[error(
-        "the batch file {place} needs feature {bit} of the format, which this version does not have"
+        "the batch file {place} needs feature {bit} of the format, which this version does not have; open it with the program \
+         that has written it, or a later one"
     )]
     Feature {
         /// The file.

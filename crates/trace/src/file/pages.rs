@@ -297,6 +297,11 @@ impl FilePages {
         let _ = self.blob.advise(std::slice::from_ref(&range), Advice::WillNeed);
     }
 
+    /// Reads all pages, one after the other and past the mapping, and returns what is wrong with any.
+    pub(crate) fn verify(&self) -> Vec<FileError> {
+        (0..self.len()).filter_map(|page| self.read(page..page + 1).err()).collect()
+    }
+
     /// Reads pages to the heap, past the mapping. Returns them with the sum of their bytes.
     pub(crate) fn read(&self, range: Range<usize>) -> Result<(Box<[Page]>, usize), FileError> {
         let slots = &self.slots[range];

@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod conformance;
+mod copies;
 mod crashes;
 mod damage;
 mod failures;

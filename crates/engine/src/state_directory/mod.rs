@@ -1,0 +1,113 @@
+//! A state directory as its owner sees it: checking it, listing its checkpoints, and copying it.
+//!
+//! - this file: the directory;
+//! - [`check`]: reading everything in it; [`finding`]: what is wrong with a file;
+//! - [`checkpoints`]: what its checkpoints have;
+//! - [`backup`]: a copy of it, also while an engine uses it.
+
+mod backup;
+mod blobs;
+mod check;
+mod checkpoints;
+mod finding;
+
+use std::path::{Path, PathBuf};
+
+use alluvium_storage::ReadOnlyDisk;
+
+pub use backup::Backup;
+pub use check::Check;
+pub use checkpoints::{CheckpointInfo, DataflowInfo, InputInfo, OutputInfo};
+pub use finding::{Finding, Severity};
+
+use crate::durable::directory::{BLOBS, JOURNAL, MANIFESTS};
+use crate::error::{Error, Result};
+
+/// A directory with the state of an engine. Nothing of it is changed.
+#[derive(Clone, Debug)]
+pub struct StateDirectory {
+    path: PathBuf,
+}
+
+impl StateDirectory {
+    /// The state directory at this path: of `Builder::state("file:DIR")`, it is `DIR`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::State`] if there is none.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let has = |folder: &&str| path.join(folder).is_dir();
+        match [JOURNAL, MANIFESTS, BLOBS].iter().any(has) {
+            true => Ok(Self { path }),
+            false if !path.exists() => {
+                Err(failed(format!("there is no directory \"{}\"", path.display())))
+            }
+            false => Err(failed(format!(
+                "\"{}\" is no state directory: it has no folders {JOURNAL}, {MANIFESTS} and {BLOBS}",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads everything in it, compares it with its checksums, and looks for what is missing and for what is left over. No
+    /// engine can use the directory meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::State`] if an engine uses it, or if a folder cannot be listed. What is wrong with files is no error, but a
+    /// [`Finding`].
+    pub fn check(&self) -> Result<Check> {
+        check::check(self)
+    }
+
+    /// The checkpoints that are kept, the oldest first. An engine may use the directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::State`] if one of them is damaged.
+    pub fn checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
+        checkpoints::list(self)
+    }
+
+    /// Copies the last checkpoint, and what was committed since, to a directory that is new or empty. The copy is a state
+    /// directory that an engine can be opened on. It has all transactions that were acknowledged before the call; those that
+    /// are committed meanwhile are there or not, each as a whole, and none without those before it.
+    ///
+    /// An engine may use the directory meanwhile, also of another process. Files of batches, which never change, are shared
+    /// with the copy by hard links, where the file system can.
+    ///
+    /// Files that inputs are read from and outputs are written to are not part of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::State`]; then there is no copy.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
+        backup::backup(self, None, to.as_ref())
+    }
+
+    /// As [`backup`](Self::backup), with an older checkpoint, or with none if the number is 0, and everything that was
+    /// committed since: a way back if a later checkpoint is damaged, as [`check`](Self::check) says.
+    pub fn backup_from(&self, checkpoint: u64, to: impl AsRef<Path>) -> Result<Backup> {
+        backup::backup(self, Some(checkpoint), to.as_ref())
+    }
+
+    /// A folder in it.
+    fn folder(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A folder in it, as a disk.
+    fn disk(&self, name: &str) -> ReadOnlyDisk {
+        ReadOnlyDisk::new(self.folder(name))
+    }
+}
+
+fn failed(message: impl Into<String>) -> Error {
+    Error::State { message: message.into() }
+}
