@@ -22,7 +22,7 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A directory with a checkpoint and a commit behind it.
+/// A directory with a checkpoint, a commit behind it, and the checkpoint that the shell takes at its end.
 fn written(folder: &TempDir) -> std::path::PathBuf {
     let directory = folder.path().join("state");
     let sql = "CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t;
@@ -39,24 +39,32 @@ fn a_check_says_whether_a_directory_is_sound_and_what_can_be_done_if_not() {
     let check = alluvium(&["check"], &[&directory]);
     assert!(check.status.success(), "{}", out(&check));
     assert!(out(&check).ends_with("\nsound\n"), "{}", out(&check));
-    let manifest = directory.join("manifests/00000000000000000001.manifest");
-    let mut bytes = std::fs::read(&manifest).unwrap();
-    bytes[20] ^= 1;
-    std::fs::write(&manifest, &bytes).unwrap();
-    let check = alluvium(&["check"], &[&directory]);
-    assert_eq!(check.status.code(), Some(1));
-    let expected = format!("damage: {} at byte 0: its checksum", manifest.display());
-    assert!(out(&check).contains(&expected), "{}", out(&check));
-    // As the check says, the journal has everything.
-    assert!(out(&check).contains("alluvium backup --checkpoint 0 DIR TO"), "{}", out(&check));
-    let start = alluvium(&["-c", "SELECT 1", "--state"], &[&directory]);
-    assert!(!start.status.success() && err(&start).contains("alluvium check"), "{}", err(&start));
-    let copy = folder.path().join("copy");
-    let backup = alluvium(&["backup", "--checkpoint", "0"], &[&directory, &copy]);
-    assert!(backup.status.success(), "{}", err(&backup));
-    assert!(out(&backup).contains("files of inputs and outputs are not part of it"));
-    let sum = alluvium(&["-c", "SELECT s FROM v", "--format", "csv", "--state"], &[&copy]);
-    assert_eq!(out(&sum).lines().last(), Some("6"), "{}", err(&sum));
+    // The current checkpoint first, then the one before it: then the journal still has everything.
+    for (damaged, sound) in [(2, 1), (1, 0)] {
+        let manifest = directory.join(format!("manifests/{damaged:020}.manifest"));
+        let mut bytes = std::fs::read(&manifest).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&manifest, &bytes).unwrap();
+        let check = alluvium(&["check"], &[&directory]);
+        assert_eq!(check.status.code(), Some(1));
+        let expected = format!("damage: {} at byte 0: its checksum", manifest.display());
+        assert!(out(&check).contains(&expected), "{}", out(&check));
+        let remedy = format!("alluvium backup --checkpoint {sound} DIR TO");
+        assert!(out(&check).contains(&remedy), "{}", out(&check));
+        let start = alluvium(&["-c", "SELECT 1", "--state"], &[&directory]);
+        assert!(
+            !start.status.success() && err(&start).contains("alluvium check"),
+            "{}",
+            err(&start)
+        );
+        let copy = folder.path().join(format!("copy of {sound}"));
+        let backup =
+            alluvium(&["backup", "--checkpoint", &sound.to_string()], &[&directory, &copy]);
+        assert!(backup.status.success(), "{}", err(&backup));
+        assert!(out(&backup).contains("files of inputs and outputs are not part of it"));
+        let sum = alluvium(&["-c", "SELECT s FROM v", "--format", "csv", "--state"], &[&copy]);
+        assert_eq!(out(&sum).lines().last(), Some("6"), "{}", err(&sum));
+    }
     let none = folder.path().join("none");
     for command in ["check", "manifest", "backup"] {
         let copy = folder.path().join("other");
@@ -75,7 +83,8 @@ fn a_manifest_is_listed_as_text_and_as_json_also_while_the_directory_is_used() {
     let mut shell = Shell::start(&directory, 1);
     assert_eq!(shell.value("SELECT s FROM v"), "6");
     let text = out(&alluvium(&["manifest"], &[&directory]));
-    assert!(text.starts_with("checkpoint 1, the current one\n"), "{text}");
+    assert!(text.starts_with("checkpoint 1\n"), "{text}");
+    assert!(text.contains("\ncheckpoint 2, the current one\n"), "{text}");
     assert!(text.contains("relation v: CREATE MATERIALIZED VIEW v AS SELECT SUM(n)"), "{text}");
     let json = out(&alluvium(&["manifest", "--json"], &[&directory]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
