@@ -58,11 +58,11 @@ impl Contents {
         upper.into_option()
     }
 
-    /// Promises not to ask for the contents as of an epoch before `epoch`.
-    pub fn allow_compaction(&mut self, epoch: Epoch) {
-        let frontier = Antichain::from_elem(epoch);
-        self.trace.set_logical_compaction(frontier.borrow());
-        self.trace.set_physical_compaction(frontier.borrow());
+    /// Promises not to ask for the contents as of an epoch before `epoch`, nor for changes that are `history` epochs older.
+    pub fn allow_compaction(&mut self, epoch: Epoch, history: u64) {
+        let logical = Antichain::from_elem(epoch.saturating_sub(history));
+        self.trace.set_logical_compaction(logical.borrow());
+        self.trace.set_physical_compaction(Antichain::from_elem(epoch).borrow());
     }
 
     /// Pins the present batches, for reading on any thread, as of any epoch that is complete and that compaction has not

@@ -43,6 +43,7 @@ pub struct Builder {
     checkpoint_interval: Duration,
     checkpoint_bytes: u64,
     durability: Durability,
+    history: u64,
     compaction: Option<Arc<dyn Compaction>>,
 }
 
@@ -74,6 +75,7 @@ impl Builder {
             checkpoint_interval: CHECKPOINT_INTERVAL,
             checkpoint_bytes: CHECKPOINT_BYTES,
             durability: Durability::default(),
+            history: 0,
             compaction: None,
         }
     }
@@ -200,6 +202,14 @@ impl Builder {
         self
     }
 
+    /// For how many epochs tables and materialized views keep their changes, for [`Engine::subscribe_from`]; by default 0: a
+    /// subscriber goes on only if it has had the last epoch. A row that changes often takes the more memory the more
+    /// epochs there are.
+    pub fn history(mut self, epochs: u64) -> Self {
+        self.history = epochs;
+        self
+    }
+
     /// Merges state and cuts batches in another way: for tests that results do not depend on it.
     #[doc(hidden)]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
@@ -215,8 +225,8 @@ impl Builder {
     /// beside the work. Resuming begins with the last one, and commits again what was committed since. The last two are
     /// kept.
     ///
-    /// Not supported yet with a state directory: connectors of tables and views, and outputs. Rows that a COPY has refused
-    /// are not listed any more after a restart.
+    /// Inputs go on where they were, and outputs of changes have every change once: see the guide to operations for the
+    /// formats that can.
     pub fn state(mut self, url: impl Into<String>) -> Self {
         self.state = Some(url.into());
         self
@@ -286,6 +296,7 @@ impl Builder {
             batch_rows: self.batch_rows,
             batch_bytes: context.budget().policy().portion,
             strict: self.strict,
+            history: self.history,
         };
         let start = match restored {
             Some(restored) => Some(restored.start(workers, self.clock.now()?)),

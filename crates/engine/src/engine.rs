@@ -17,7 +17,7 @@ use crate::session::{Outcome, Session};
 use crate::sink::OutputMode;
 use crate::source::Progress;
 use crate::state::State;
-use crate::subscription::Subscription;
+use crate::subscription::{Subscriber, Subscription};
 use crate::transaction::Transaction;
 use crate::view::View;
 
@@ -116,7 +116,21 @@ impl Engine {
 
     /// Subscribes to the changes of a view, or of a table.
     pub fn subscribe(&self, view: &str) -> Result<Subscription> {
-        self.instance.subscribe(view)
+        self.instance.subscribe(view, Subscriber::New)
+    }
+
+    /// Subscribes to the changes of a view, or of a table, behind an epoch: for a subscriber that has had all changes up to
+    /// that one, from this engine or from one before it that had the same [state directory](Builder::state).
+    ///
+    /// If these changes are there still, the subscription goes on with the first one behind `epoch`. Else it begins as
+    /// [`Engine::subscribe`] does, with all rows: [`Subscription::goes_on`] says which.
+    /// Changes are there for as many epochs as [`Builder::history`] says, and as long as the relation has not been made
+    /// again and the number of workers is the same.
+    ///
+    /// An epoch that was not durable may be lost with its process, and another one gets its number: with another
+    /// [durability](Builder::durability) than `always`, a subscriber after a crash begins anew.
+    pub fn subscribe_from(&self, view: &str, epoch: u64) -> Result<Subscription> {
+        self.instance.subscribe(view, Subscriber::After(epoch))
     }
 
     /// Starts the inputs of tables that have not started. Their rows come in on threads of their own, a

@@ -39,7 +39,7 @@ use crate::sequencer::Sequencer;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
-use crate::subscription::Subscription;
+use crate::subscription::{Subscriber, Subscription};
 use crate::worker::{Pool, Progress};
 use crate::writer::Writer;
 
@@ -77,12 +77,13 @@ impl Instance {
             None => (0, clock.now()?),
         };
         let progress = Progress::new(settings.workers, start, time, poison.clone());
-        let pool = Pool::start(settings.workers, &context, &progress, &poison)?;
+        let pool = Pool::start(settings.workers, settings.history, &context, &progress, &poison)?;
         let sequencer = Arc::new(Sequencer::new(
             pool,
             progress.clone(),
             poison.clone(),
             context.budget().clone(),
+            settings.history,
         ));
         let catalog = Arc::new(Catalog::default());
         let planner = Arc::new(Planner::new());
@@ -118,18 +119,13 @@ impl Instance {
         }))
     }
 
-    /// Subscribes to the changes of a view, or of a table.
-    pub(crate) fn subscribe(self: &Arc<Self>, name: &str) -> Result<Subscription> {
-        self.subscribe_for(name, None)
-    }
-
-    /// Subscribes to changes for an output to `path`, which goes on after a restart.
-    pub(crate) fn subscribe_for(
+    /// Subscribes to the changes of a view, or of a table, for this subscriber.
+    pub(crate) fn subscribe(
         self: &Arc<Self>,
         name: &str,
-        path: Option<&str>,
+        subscriber: Subscriber<'_>,
     ) -> Result<Subscription> {
-        let (feed, schema, id) = self.definitions.subscribe(name, path)?;
+        let (feed, schema, id) = self.definitions.subscribe(name, subscriber)?;
         Ok(Subscription::new(feed, schema, id, Arc::downgrade(self)))
     }
 

@@ -9,6 +9,8 @@ pub(crate) struct Settings {
     pub(crate) batch_rows: usize,
     /// How many bytes an input's transaction has at most, give or take one row.
     pub(crate) batch_bytes: usize,
+    /// For how many epochs the changes of relations are kept.
+    pub(crate) history: u64,
     /// Whether the first row that is refused, or fails in a view, is fatal.
     pub(crate) strict: bool,
 }

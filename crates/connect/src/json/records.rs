@@ -16,6 +16,10 @@ const LONGEST: u64 = 16 << 20;
 /// How deep objects may nest, brackets in brackets: the decoder recurses.
 const DEEPEST: usize = 128;
 
+/// How many values an object may have, with those inside of others: each takes many times its text when it is decoded, and
+/// while it becomes a row.
+const MOST_VALUES: usize = 500_000;
+
 /// Objects of a file, with their brackets in balance.
 #[derive(Default)]
 pub struct Batch {
@@ -251,6 +255,9 @@ fn found(brackets: &Brackets, object: &[u8], line: u64, batch: &mut Batch) -> Fo
     if brackets.deepest > DEEPEST {
         return Found::Malformed(line, "the JSON nests more than 128 levels deep");
     }
+    if brackets.values > MOST_VALUES {
+        return Found::Malformed(line, "the JSON has more than 500,000 values");
+    }
     batch.push(object, line);
     Found::Object
 }
@@ -268,6 +275,8 @@ enum Found {
 struct Brackets {
     depth: usize,
     deepest: usize,
+    /// How many brackets are opened and how many commas there are.
+    values: usize,
     in_string: bool,
     escaped: bool,
 }
@@ -290,11 +299,13 @@ impl Brackets {
                 b'{' | b'[' if self.depth > 0 || byte == b'{' => {
                     self.depth += 1;
                     self.deepest = self.deepest.max(self.depth);
+                    self.values += 1;
                 }
                 b'}' | b']' if self.depth > 1 => self.depth -= 1,
                 b'}' if self.depth == 1 => return Some(at + 1),
                 b'"' if self.depth > 0 => self.in_string = true,
                 _ if self.depth == 0 || byte == b']' => return None,
+                b',' => self.values += 1,
                 _ => {}
             }
         }
@@ -366,6 +377,25 @@ mod tests {
                 let expected = [(1, nested(128)), refusal.clone(), (3, "{}".to_owned())];
                 assert_eq!(read, expected, "{depth}");
             }
+        }
+    }
+
+    #[test]
+    fn an_object_of_too_many_values_is_refused_and_reaches_no_further() {
+        let object = |item: &str, values: usize| {
+            let items = item.repeat(values);
+            format!("{{\"a\": [{}]}}", items.trim_end_matches(','))
+        };
+        let refusal = (2, "the JSON has more than 500,000 values".to_owned());
+        // The object and the array have brackets of their own, and the last item has no comma behind it.
+        for (item, most) in
+            [("1,", 499_999), ("\",[{\",", 499_999), ("[],", 250_000), ("{},", 250_000)]
+        {
+            let (large, too_large) = (object(item, most - 1), object(item, most + 1));
+            let lines = format!("{large}\n{too_large}\n{{}}\n");
+            let mut read = read(lines.leak());
+            read.sort();
+            assert_eq!(read, [(1, large), refusal.clone(), (3, "{}".to_owned())], "{item}");
         }
     }
 

@@ -153,6 +153,14 @@ impl Entry {
         }
     }
 
+    /// Whether its dataflow keeps its rows.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        match &self.definition {
+            Definition::Table(table) => table.kept,
+            Definition::View(view) => view.kind == ViewKind::Materialized,
+        }
+    }
+
     pub(crate) fn is_table(&self) -> bool {
         matches!(self.definition, Definition::Table(_))
     }

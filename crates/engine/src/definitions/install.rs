@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use alluvium_sql::physical::{Compiled, CompiledIndex, PhysicalPlan};
 use alluvium_sql::plan::Fingerprint;
-use alluvium_trace::Epoch;
 
 use super::Definitions;
 use crate::catalog::Uses;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::Recorded;
 use crate::error::Result;
-use crate::sequencer::Stream;
+use crate::sequencer::{Role, Start, Stream};
 use crate::worker::{Dataflow, DataflowId};
 
 /// A plan as one worker runs it.
@@ -22,7 +21,7 @@ pub(super) struct View<'a> {
     pub(super) indexes: &'a Arc<BTreeMap<Fingerprint, DataflowId>>,
     pub(super) worker: usize,
     pub(super) id: DataflowId,
-    pub(super) as_of: Epoch,
+    pub(super) start: Start,
 }
 
 impl Definitions {
@@ -32,15 +31,15 @@ impl Definitions {
         &self,
         compiled: &Compiled,
         definition: Option<&Recorded>,
-        key: Option<DataflowKey>,
+        role: Role,
         mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
         let mut uses = Uses::default();
         let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
         let installed = used.and_then(|()| {
             let (plan, indexes) = (&compiled.plan, Arc::new(uses.all.clone()));
-            self.sequencer.install(&self.streams(plan), definition, key, |worker, id, as_of| {
-                dataflow(View { plan, indexes: &indexes, worker, id, as_of })
+            self.sequencer.install(&self.streams(plan), definition, role, |worker, id, start| {
+                dataflow(View { plan, indexes: &indexes, worker, id, start })
             })
         });
         match installed {
@@ -60,8 +59,8 @@ impl Definitions {
             None => {
                 let indexes = Arc::new(uses.all.clone());
                 let streams = self.streams(&index.plan);
-                let key = Some(DataflowKey::index(index.fingerprint));
-                let id = self.sequencer.install(&streams, None, key, |_, _, _| {
+                let role = Role::Kept(DataflowKey::index(index.fingerprint));
+                let id = self.sequencer.install(&streams, None, role, |_, _, _| {
                     Dataflow::Index { plan: index.plan.clone(), indexes: indexes.clone() }
                 })?;
                 self.indexes.insert(id, index);

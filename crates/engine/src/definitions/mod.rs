@@ -110,13 +110,14 @@ impl Definitions {
         Ok(())
     }
 
-    /// How far inputs were read at a checkpoint, and the keys of transactions.
+    /// How far inputs were read at a checkpoint as of an epoch, and the keys of transactions.
     pub(crate) fn restore_committed(
         &self,
+        epoch: Epoch,
         positions: Vec<(InputName, SavedPosition)>,
         keys: Vec<(String, Epoch)>,
     ) {
-        self.sequencer.restore_committed(positions, keys);
+        self.sequencer.restore_committed(epoch, positions, keys);
     }
 
     /// From now on there is a journal, also while it is still being replayed.

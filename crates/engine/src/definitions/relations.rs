@@ -14,6 +14,7 @@ use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::sequencer::Role;
 use crate::worker::Dataflow;
 use crate::writer::Writer;
 
@@ -91,8 +92,8 @@ impl Definitions {
             Taken::Keep => return Ok(()),
             Taken::Replace(before) => self.remove(&before, connectors),
         };
-        let key = Some(DataflowKey::relation(&name, table.fingerprint()));
-        let id = self.sequencer.install(&[], record, key, |_, _, _| match kept {
+        let role = Role::Kept(DataflowKey::relation(&name, table.fingerprint()));
+        let id = self.sequencer.install(&[], record, role, |_, _, _| match kept {
             true => Dataflow::Table { name: name.clone(), table: table.clone() },
             false => Dataflow::Stream { name: name.clone() },
         })?;
@@ -157,9 +158,9 @@ impl Definitions {
                 (None, Uses::default())
             }
             ViewKind::Plain | ViewKind::Materialized => {
-                let key = Some(DataflowKey::relation(name, compiled.plan.fingerprint()));
+                let role = Role::Kept(DataflowKey::relation(name, compiled.plan.fingerprint()));
                 let (id, uses) =
-                    self.install_plan(&compiled, record, key, |view| Dataflow::View {
+                    self.install_plan(&compiled, record, role, |view| Dataflow::View {
                         name: name.clone(),
                         plan: view.plan.clone(),
                         indexes: view.indexes.clone(),

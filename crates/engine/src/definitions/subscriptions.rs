@@ -9,6 +9,8 @@ use super::Definitions;
 use crate::catalog::Uses;
 use crate::durable::checkpoint::DataflowKey;
 use crate::error::Result;
+use crate::sequencer::Role;
+use crate::subscription::Subscriber;
 use crate::subscription::feed::{Feed, FeedSink};
 use crate::worker::{Dataflow, DataflowId};
 
@@ -20,24 +22,33 @@ pub(super) struct Subscribed {
 }
 
 impl Definitions {
-    /// Installs the dataflow of a subscription to a relation. That of an output to `path` is part of checkpoints, and starts
+    /// Installs the dataflow of a subscription to a relation. That of an output is part of checkpoints, and starts
     /// with what it had there. Returns its feed, the columns of the changes, and the dataflow.
     pub(crate) fn subscribe(
         &self,
         name: &str,
-        path: Option<&str>,
+        subscriber: Subscriber<'_>,
     ) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes)?;
         let (progress, poison) = (self.progress.clone(), self.poison.clone());
         let feed = Feed::new(self.sequencer.workers(), progress, poison, &self.context);
-        let key = path.map(|path| DataflowKey::output(name, path, compiled.plan.fingerprint()));
-        let (id, uses) = self.install_plan(&compiled, None, key, |view| Dataflow::View {
+        let role = match subscriber {
+            Subscriber::New => Role::Subscription { behind: None },
+            Subscriber::After(epoch) => {
+                let relation = entry.dataflow().filter(|_| entry.keeps_rows());
+                Role::Subscription { behind: relation.map(|id| (id, epoch)) }
+            }
+            Subscriber::Output(path) => {
+                Role::Kept(DataflowKey::output(name, path, compiled.plan.fingerprint()))
+            }
+        };
+        let (id, uses) = self.install_plan(&compiled, None, role, |view| Dataflow::View {
             name: format!("subscription {} to {name}", view.id.0),
             plan: view.plan.clone(),
             indexes: view.indexes.clone(),
-            sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.as_of))),
+            sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.start))),
         })?;
         self.subscriptions
             .lock()

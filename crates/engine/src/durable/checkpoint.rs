@@ -99,6 +99,8 @@ impl DataflowKey {
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedDataflow {
     pub(crate) key: DataflowKey,
+    /// Its state tells all changes behind this epoch apart; a subscription can go on from there.
+    pub(crate) since: u64,
     /// What each worker keeps.
     pub(crate) shards: Vec<SavedShard>,
 }
@@ -171,6 +173,7 @@ mod tests {
         let name = |name: &str| DataflowName::Relation(name.to_owned());
         let dataflow = |name| SavedDataflow {
             key: DataflowKey { name, fingerprint: "beef".to_owned() },
+            since: 41,
             shards: vec![SavedShard { refused: 3, states: vec![state.clone()] }],
         };
         let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();

@@ -27,7 +27,7 @@ use super::checkpoint::{
 };
 use super::refused::SavedRefusals;
 use crate::error::{Error, Result};
-use crate::sequencer::{Pin, Sequencer};
+use crate::sequencer::{Kept, Pin, Sequencer};
 use crate::sink::{Marks, Outputs};
 use crate::source::{KeptRefusals, Refusals};
 use crate::worker::{DataflowId, Shard};
@@ -253,8 +253,8 @@ fn failed(error: &dyn Display) -> Error {
 /// The checkpoint of what the workers keep, all of which is in blobs.
 fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkpoint> {
     let mut blobs = Blobs::default();
-    let mut dataflows = Vec::with_capacity(pin.keys.len());
-    for (id, key) in pin.keys {
+    let mut dataflows = Vec::with_capacity(pin.kept.len());
+    for (id, Kept { key, since }) in pin.kept {
         let mut saved = Vec::with_capacity(shards.len());
         for shard in shards {
             let Some(shard) = shard.get(&id) else {
@@ -262,7 +262,7 @@ fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkp
             };
             saved.push(blobs.shard(shard)?);
         }
-        dataflows.push(SavedDataflow { key, shards: saved });
+        dataflows.push(SavedDataflow { key, since, shards: saved });
     }
     Ok(Checkpoint { blobs: blobs.names, dataflows, ..pin.checkpoint })
 }

@@ -24,8 +24,17 @@ use crate::worker::Shard;
 pub(crate) struct Restored {
     /// The checkpoint, without its dataflows.
     pub(crate) checkpoint: Checkpoint,
-    /// For each dataflow the fingerprint of its plan, and what each worker keeps.
-    pub(crate) dataflows: HashMap<DataflowName, (String, Vec<Shard>)>,
+    pub(crate) dataflows: HashMap<DataflowName, RestoredDataflow>,
+}
+
+/// A dataflow of a checkpoint.
+pub(crate) struct RestoredDataflow {
+    /// The fingerprint of its plan.
+    fingerprint: String,
+    /// As in [`SavedDataflow`](super::checkpoint::SavedDataflow).
+    pub(crate) since: Epoch,
+    /// What each worker keeps.
+    pub(crate) shards: Vec<Shard>,
 }
 
 impl Restored {
@@ -49,7 +58,7 @@ impl Restored {
     pub(crate) fn check_rows(&self) -> Result<()> {
         let has_rows = |name: &&String| {
             let dataflow = self.dataflows.get(&DataflowName::Relation((*name).clone()));
-            dataflow.is_none_or(|(_, shards)| shards.iter().any(|shard| !shard.states.is_empty()))
+            dataflow.is_none_or(|saved| saved.shards.iter().any(|shard| !shard.states.is_empty()))
         };
         match self.checkpoint.changed.iter().find(|name| !has_rows(name)) {
             None => Ok(()),
@@ -67,17 +76,16 @@ impl Restored {
     /// Takes the batches of a relation, of all workers.
     pub(crate) fn batches(&mut self, relation: &str) -> Vec<Batch<Epoch>> {
         let dataflow = self.dataflows.remove(&DataflowName::Relation(relation.to_owned()));
-        let shards = dataflow.into_iter().flat_map(|(_, shards)| shards);
+        let shards = dataflow.into_iter().flat_map(|saved| saved.shards);
         shards.flat_map(|shard| shard.states).flat_map(|(_, batches)| batches).collect()
     }
 
     /// What each worker keeps of a dataflow, unless it was another one.
-    pub(crate) fn take(&mut self, key: &DataflowKey) -> Option<Vec<Shard>> {
-        let (fingerprint, _) = self.dataflows.get(&key.name)?;
-        if *fingerprint != key.fingerprint {
-            return None;
+    pub(crate) fn take(&mut self, key: &DataflowKey) -> Option<RestoredDataflow> {
+        match self.dataflows.get(&key.name)?.fingerprint == key.fingerprint {
+            true => self.dataflows.remove(&key.name),
+            false => None,
         }
-        self.dataflows.remove(&key.name).map(|(_, shards)| shards)
     }
 }
 
@@ -110,10 +118,10 @@ pub(crate) fn restore(
             let opened = Opened::open(&checkpoint.blobs, &manifest, blobs, context)?;
             let mut dataflows = HashMap::new();
             for dataflow in std::mem::take(&mut checkpoint.dataflows) {
-                let DataflowKey { name, fingerprint } = dataflow.key;
+                let (DataflowKey { name, fingerprint }, since) = (dataflow.key, dataflow.since);
                 let shards = dataflow.shards.into_iter().map(|shard| opened.shard(shard));
                 let shards = shards.collect::<Result<Vec<_>>>()?;
-                dataflows.insert(name, (fingerprint, shards));
+                dataflows.insert(name, RestoredDataflow { fingerprint, since, shards });
             }
             Some(Restored { checkpoint, dataflows })
         }

@@ -42,7 +42,7 @@ pub(crate) fn resume(
         engine.instance.connectors.outputs.restore(restored.checkpoint.epoch, lengths);
         let positions = std::mem::take(&mut restored.checkpoint.positions);
         let keys = std::mem::take(&mut restored.checkpoint.keys);
-        definitions.restore_committed(positions, keys);
+        definitions.restore_committed(restored.checkpoint.epoch, positions, keys);
         for saved in std::mem::take(&mut restored.checkpoint.refused) {
             engine.instance.connectors.refusals.restore(saved.kept()?);
         }

@@ -6,6 +6,7 @@
 
 mod clock;
 mod committed;
+mod install;
 mod partition;
 mod state;
 
@@ -13,9 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_sql::catalog::KEEPING;
-use alluvium_sql::physical::Table;
-use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
@@ -24,18 +22,20 @@ use parking_lot::Mutex;
 
 use crate::clock::Moment;
 use crate::durable::Durable;
-use crate::durable::checkpoint::{Checkpoint, DataflowKey, DataflowName};
+use crate::durable::checkpoint::{Checkpoint, DataflowName};
 use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
-use crate::worker::{Advance, Command, Dataflow, DataflowId, Pool, Progress, Shard};
-use clock::RunningClock;
+use crate::worker::{Advance, Command, DataflowId, Pool, Progress, Shard};
 use state::State;
+
+pub(crate) use install::{Role, Start};
+pub(crate) use state::Kept;
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -51,6 +51,8 @@ pub(crate) struct Sequencer {
     budget: MemoryBudget,
     /// Where everything that it orders is recorded.
     durable: Durable,
+    /// For how many epochs the changes of relations are kept.
+    history: u64,
     /// The first record of the epoch that is being committed, if parts of it are recorded already.
     parts: Mutex<Option<Position>>,
 }
@@ -60,7 +62,7 @@ pub(crate) struct Pin {
     /// The checkpoint of that, without its dataflows.
     pub(crate) checkpoint: Checkpoint,
     /// The dataflows, apart from those of subscriptions.
-    pub(crate) keys: BTreeMap<DataflowId, DataflowKey>,
+    pub(crate) kept: BTreeMap<DataflowId, Kept>,
     /// Gets what each worker keeps.
     pub(crate) shards: Receiver<(usize, BTreeMap<DataflowId, Shard>)>,
 }
@@ -103,10 +105,12 @@ impl Sequencer {
         progress: Arc<Progress>,
         poison: Arc<Poison>,
         budget: MemoryBudget,
+        history: u64,
     ) -> Self {
         let durable = Durable::new(progress.clone(), poison.clone());
         let (last, state) = (AtomicU64::new(progress.complete()), Mutex::default());
-        Self { last, state, progress, poison, pool, budget, durable, parts: Mutex::default() }
+        let parts = Mutex::default();
+        Self { last, state, progress, poison, pool, budget, durable, history, parts }
     }
 
     /// Why it may have stopped.
@@ -241,7 +245,7 @@ impl Sequencer {
         let end = self.durable.end();
         let (reply, shards) = unbounded();
         self.pool.broadcast(|_| Command::Pin(reply.clone()));
-        let name = |id: &DataflowId| match &state.keys.get(id)?.name {
+        let name = |id: &DataflowId| match &state.kept.get(id)?.key.name {
             DataflowName::Relation(name) => Some(name.clone()),
             DataflowName::Index(_) | DataflowName::Output(_) => None,
         };
@@ -261,7 +265,10 @@ impl Sequencer {
             blobs: Vec::new(),
             dataflows: Vec::new(),
         };
-        Ok(Pin { checkpoint, keys: state.keys.clone(), shards })
+        let first = self.last().saturating_sub(self.history);
+        let mut kept = state.kept.clone();
+        kept.values_mut().for_each(|kept| kept.since = kept.since.max(first));
+        Ok(Pin { checkpoint, kept, shards })
     }
 
     /// The epoch of the transaction that was committed with a key, if it is among the last ones with keys.
@@ -274,13 +281,15 @@ impl Sequencer {
         self.state.lock().positions.get(input).cloned()
     }
 
-    /// How far inputs were read at a checkpoint, and the keys of transactions.
+    /// How far inputs were read at a checkpoint as of an epoch, and the keys of transactions.
     pub(crate) fn restore_committed(
         &self,
+        epoch: Epoch,
         positions: Vec<(InputName, SavedPosition)>,
         keys: Vec<(String, Epoch)>,
     ) {
         let mut state = self.state.lock();
+        state.since = epoch;
         state.positions.extend(positions);
         keys.into_iter().for_each(|(key, epoch)| state.committed.insert(key, epoch));
     }
@@ -311,7 +320,7 @@ impl Sequencer {
         let mut state = self.state.lock();
         let Some(restored) = state.restored.take() else { return };
         let changed: BTreeSet<String> = restored.checkpoint.changed.into_iter().collect();
-        let ids = state.keys.iter().filter(|(_, key)| match &key.name {
+        let ids = state.kept.iter().filter(|(_, kept)| match &kept.key.name {
             DataflowName::Relation(name) => changed.contains(name),
             DataflowName::Index(_) | DataflowName::Output(_) => false,
         });
@@ -340,108 +349,6 @@ impl Sequencer {
         state.time = Some(time);
         self.last.store(epoch, Ordering::Release);
         epoch
-    }
-
-    /// Makes the time of the epoch a relation, [`CLOCK`], unless it is one already. It begins in an epoch of
-    /// its own, at the time of the last one or, if there is none, at `now`.
-    pub(crate) fn start_clock(&self, now: Moment) -> Result<()> {
-        let id = {
-            let mut state = self.state.lock();
-            if state.clock.is_some() {
-                return Ok(());
-            }
-            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
-            let key = DataflowKey::relation(CLOCK, table.fingerprint());
-            let restored = state.restored.as_ref();
-            let restored = restored.and_then(|restored| restored.checkpoint.clock);
-            let id = self.install_now(&mut state, &[], Some(key), |_, _, _| Dataflow::Table {
-                name: CLOCK.to_owned(),
-                table: table.clone(),
-            })?;
-            state.define(CLOCK, Record::Clock { now });
-            if let Some(time) = restored {
-                state.clock = Some(RunningClock { id, time });
-                return Ok(());
-            }
-            let time = state.time.unwrap_or(now);
-            let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
-            shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
-            let before = state.time;
-            let record = self.durable.append(&Record::Clock { now })?;
-            let epoch = self.make_epoch(&mut state, &[id], shares, time);
-            // A transaction with a time of its own is not bound by the clock's.
-            state.time = before;
-            state.clock = Some(RunningClock { id, time });
-            drop(state);
-            self.durable.sync_epoch(epoch, record)?;
-            id
-        };
-        self.progress.wait_ready(id)
-    }
-
-    /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
-    /// `dataflow` makes each worker's part. `definition` is recorded in its place among the epochs. Only a dataflow with a
-    /// `key` is part of checkpoints.
-    ///
-    /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
-    /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
-    pub(crate) fn install(
-        &self,
-        streams: &[Stream],
-        definition: Option<&Recorded>,
-        key: Option<DataflowKey>,
-        dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
-    ) -> Result<DataflowId> {
-        let id = {
-            let mut state = self.state.lock();
-            let id = self.install_now(&mut state, streams, key, dataflow)?;
-            if let Some(Recorded { name, definition, .. }) = definition {
-                self.durable.append(definition)?;
-                state.define(name, definition.clone());
-            }
-            id
-        };
-        // It is of no use to a caller that no longer waits for it.
-        self.progress.wait_ready(id).inspect_err(|_| {
-            self.remove(id);
-            // If this fails the engine has stopped.
-            let _ = definition.map(|recorded| self.record_drop(&recorded.undo, [&*recorded.name]));
-        })?;
-        Ok(id)
-    }
-
-    fn install_now(
-        &self,
-        state: &mut State,
-        streams: &[Stream],
-        key: Option<DataflowKey>,
-        mut dataflow: impl FnMut(usize, DataflowId, Epoch) -> Dataflow,
-    ) -> Result<DataflowId> {
-        let mut saved = state.saved(key.as_ref());
-        if saved.is_none()
-            && let Some(Stream { name, .. }) =
-                streams.iter().find(|stream| state.has_passed(stream))
-        {
-            return Err(Error::sql(format!(
-                "rows have passed through \"{name}\" already and are not kept, so nothing new can \
-                 read it: {KEEPING}"
-            )));
-        }
-        let as_of = self.last();
-        if !self.progress.is_durable(as_of) {
-            self.durable.sync_epoch(as_of, self.durable.end().0.checked_sub(1).map(Position))?;
-        }
-        self.progress.wait(as_of)?;
-        let id = DataflowId(state.next_dataflow);
-        state.next_dataflow += 1;
-        state.keys.extend(key.map(|key| (id, key)));
-        self.pool.broadcast(|worker| Command::Install {
-            id,
-            as_of,
-            dataflow: dataflow(worker, id, as_of),
-            saved: saved.as_mut().map(|shards| std::mem::take(&mut shards[worker])),
-        });
-        Ok(id)
     }
 
     /// Records the definition of a relation that has no dataflow.
@@ -477,18 +384,5 @@ impl Sequencer {
     pub(crate) fn run_on_workers(&self, act: fn()) {
         let _order = self.state.lock();
         self.pool.broadcast(|_| Command::Run(act));
-    }
-
-    /// Removes a dataflow. Snapshots that readers have pinned stay readable.
-    pub(crate) fn remove(&self, id: DataflowId) {
-        if self.poison.is_spread() {
-            return;
-        }
-        let mut state = self.state.lock();
-        state.changed.remove(&id);
-        if let Some(DataflowName::Relation(name)) = state.keys.remove(&id).map(|key| key.name) {
-            state.positions.retain(|input, _| input.table != name);
-        }
-        self.pool.broadcast(|_| Command::Remove(id));
     }
 }

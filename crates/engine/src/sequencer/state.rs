@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_trace::Epoch;
+
 use super::Stream;
 use super::clock::RunningClock;
 use super::committed::CommittedKeys;
@@ -9,8 +11,8 @@ use crate::clock::Moment;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::portion::{InputName, SavedPosition};
 use crate::durable::record::Record;
-use crate::durable::restore::Restored;
-use crate::worker::{DataflowId, Shard};
+use crate::durable::restore::{Restored, RestoredDataflow};
+use crate::worker::DataflowId;
 
 /// Guarded by the lock under which everything is broadcast.
 #[derive(Default)]
@@ -25,11 +27,21 @@ pub(super) struct State {
     pub(super) committed: CommittedKeys,
     pub(super) clock: Option<RunningClock>,
     /// The dataflows, apart from those of subscriptions.
-    pub(super) keys: BTreeMap<DataflowId, DataflowKey>,
+    pub(super) kept: BTreeMap<DataflowId, Kept>,
+    /// Nothing before this epoch is known of dataflows that are not restored: it is that of the checkpoint.
+    pub(super) since: Epoch,
     /// The definitions of all relations, in order, if there is a journal.
     pub(super) definitions: Vec<(String, Record)>,
     /// What the dataflows of a checkpoint start with, until all of them are there again.
     pub(super) restored: Option<Restored>,
+}
+
+/// A dataflow that is part of checkpoints.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    pub(crate) key: DataflowKey,
+    /// Its changes behind this epoch are those of the relation; earlier ones are of how it was built.
+    pub(crate) since: Epoch,
 }
 
 impl State {
@@ -40,8 +52,8 @@ impl State {
     }
 
     /// What a dataflow starts with on each worker, if it is in a checkpoint.
-    pub(super) fn saved(&mut self, key: Option<&DataflowKey>) -> Option<Vec<Shard>> {
-        self.restored.as_mut()?.take(key?)
+    pub(super) fn saved(&mut self, key: &DataflowKey) -> Option<RestoredDataflow> {
+        self.restored.as_mut()?.take(key)
     }
 
     /// Whether rows have passed through a table that does not keep them.

@@ -24,6 +24,7 @@ use crate::durable::checkpoint::OutputName;
 use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::subscription::Subscriber;
 
 /// Which rows of a view an output writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -178,8 +179,11 @@ impl Instance {
         let restored = lasting.as_ref().and_then(|output| outputs.restored.lock().remove(output));
         request.start = restored.map(|(_, length)| length);
         let writer = self.connectors.formats.create(&*sink, &request)?;
-        let subscription =
-            self.subscribe_for(relation, lasting.as_ref().map(|output| &*output.path))?;
+        let subscriber = match &lasting {
+            Some(output) => Subscriber::Output(&output.path),
+            None => Subscriber::New,
+        };
+        let subscription = self.subscribe(relation, subscriber)?;
         let running = Running::start(
             relation,
             Writing {

@@ -12,6 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use super::waiting::{Delivery, Waiting};
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
+use crate::sequencer::Start;
 use crate::transaction::change::TableChange;
 use crate::worker::Progress;
 
@@ -30,8 +31,10 @@ struct State {
     /// Per worker, the first epoch that is not complete there; `None` when there will be no more.
     frontiers: Vec<Option<Epoch>>,
     waiting: Waiting,
-    /// Whether the first delivery is still to be made.
+    /// Whether the first delivery, of all rows, is still to be made.
     first: bool,
+    /// Whether it goes on behind an epoch: then it has no such delivery.
+    goes_on: bool,
     congested: bool,
     mark: Option<Mark>,
     /// Whether nothing more will be delivered.
@@ -66,6 +69,7 @@ impl Feed {
             frontiers: vec![Some(0); workers],
             waiting: Waiting::new(context),
             first: true,
+            goes_on: false,
             congested: false,
             mark: None,
             closed: false,
@@ -76,6 +80,16 @@ impl Feed {
         let waited: Arc<dyn Waited> = feed.clone();
         feed.progress.watch(Arc::downgrade(&waited));
         feed
+    }
+
+    /// There is no delivery of all rows: the subscriber has these.
+    pub(super) fn go_on(&self) {
+        let mut state = self.state.lock();
+        (state.first, state.goes_on) = (false, true);
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        self.state.lock().goes_on
     }
 
     /// Marks the place behind the deliveries up to an epoch. The caller keeps later ones from being committed.
@@ -184,25 +198,31 @@ impl Waited for Feed {
 pub(crate) struct FeedSink {
     feed: Arc<Feed>,
     worker: usize,
-    as_of: Epoch,
+    start: Start,
 }
 
 impl FeedSink {
-    /// For a view built as of `as_of`.
-    pub(crate) fn new(feed: Arc<Feed>, worker: usize, as_of: Epoch) -> Self {
-        Self { feed, worker, as_of }
+    /// For a view that starts so. If it goes on the feed has only later changes.
+    pub(crate) fn new(feed: Arc<Feed>, worker: usize, Start { as_of, goes_on }: Start) -> Self {
+        if goes_on {
+            feed.go_on();
+        }
+        Self { feed, worker, start: Start { as_of, goes_on } }
     }
 }
 
 impl Sink for FeedSink {
     fn changes(&mut self, epoch: Epoch, rows: RecordBatch, weights: ScalarBuffer<i64>) {
+        if self.start.goes_on && epoch <= self.start.as_of {
+            return;
+        }
         let put =
             TableChange::weighted(&rows, weights).and_then(|change| self.feed.put(epoch, change));
         put.unwrap_or_else(|error| Failure::raise(error));
     }
 
     fn frontier(&mut self, frontier: Option<Epoch>) {
-        self.feed.advance(self.worker, frontier, self.as_of);
+        self.feed.advance(self.worker, frontier, self.start.as_of);
     }
 }
 

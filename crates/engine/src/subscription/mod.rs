@@ -34,7 +34,8 @@ pub struct Change {
 }
 
 /// The changes of a view, or of a table: first all that it holds as of the last complete epoch, which may
-/// be nothing, then one [`Change`] for every epoch that changes it, in order.
+/// be nothing, then one [`Change`] for every epoch that changes it, in order. One that [goes on](Self::goes_on) has no
+/// such first change.
 ///
 /// As an iterator it waits for the next change, and ends when the view is dropped or the engine is closed.
 /// An error is its last item.
@@ -75,6 +76,12 @@ impl Subscription {
         &self.schema
     }
 
+    /// Whether it goes on behind the epoch that [`Engine::subscribe_from`](crate::Engine::subscribe_from) was given. Else its
+    /// first change has all rows.
+    pub fn goes_on(&self) -> bool {
+        self.feed.goes_on()
+    }
+
     /// The next change if there is one already; does not wait.
     ///
     /// After [`crate::Engine::wait`] for an epoch has returned, all changes up to that epoch are there.
@@ -110,6 +117,17 @@ impl Subscription {
             }
         }
     }
+}
+
+/// Who subscribes.
+#[derive(Clone, Copy)]
+pub(crate) enum Subscriber<'a> {
+    /// Somebody who knows nothing yet.
+    New,
+    /// Somebody who has had all changes up to an epoch.
+    After(Epoch),
+    /// An output to a path, which goes on after a restart.
+    Output(&'a str),
 }
 
 /// What comes next in a subscription.

@@ -159,10 +159,12 @@ impl Installed {
         self.ready
     }
 
-    /// Promises not to read what it keeps as of an epoch before `epoch`.
-    pub(super) fn allow_compaction(&mut self, epoch: Epoch) {
+    /// Promises not to read what it keeps as of an epoch before `epoch`, nor changes of a relation that are `history` epochs
+    /// older.
+    pub(super) fn allow_compaction(&mut self, epoch: Epoch, history: u64) {
+        let history = if self.name.is_some() { history } else { 0 };
         for contents in self.kept() {
-            contents.allow_compaction(epoch);
+            contents.allow_compaction(epoch, history);
         }
     }
 

@@ -48,9 +48,11 @@ impl Waited for Alarm {
 }
 
 impl Pool {
-    /// Starts `workers` threads, which must be at least one, whose state has this context.
+    /// Starts `workers` threads, which must be at least one, whose state has this context, and which keep changes for
+    /// `history` epochs.
     pub(crate) fn start(
         workers: usize,
+        history: u64,
         context: &StateContext,
         progress: &Arc<Progress>,
         poison: &Arc<Poison>,
@@ -78,7 +80,7 @@ impl Pool {
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));
                 match ran {
                     Ok(allocator) => {
-                        thread::run(index, allocator, received, progress, poison, context);
+                        thread::run(index, allocator, received, progress, poison, context, history);
                     }
                     Err(panic) => drop(poison.spread_panic("a worker", &*panic)),
                 }

@@ -34,6 +34,7 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
     context: StateContext,
+    history: u64,
 ) {
     let start = progress.complete();
     // Timely never sleeps without a timer.
@@ -46,6 +47,7 @@ pub(super) fn run(
         progress,
         poison: poison.clone(),
         context,
+        history,
         installed: Dataflows::default(),
         readers: Readers::default(),
         next_epoch: start + 1,
@@ -76,6 +78,8 @@ struct Worker {
     poison: Arc<Poison>,
     /// The context of all state of this worker.
     context: StateContext,
+    /// For how many epochs changes are kept.
+    history: u64,
     installed: Dataflows,
     readers: Readers,
     /// The first epoch that is not committed here.
@@ -329,13 +333,13 @@ impl Worker {
         }
     }
 
-    /// Promises that nobody reads as of an epoch before `complete`.
+    /// Promises that nobody reads as of an epoch before `complete`, nor changes before the history.
     fn compact(&mut self, complete: Epoch) {
-        let installed = &mut self.installed;
+        let (installed, history) = (&mut self.installed, self.history);
         self.uncompacted.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let last = installed.shown.saturating_sub(1);
-            installed.allow_compaction(complete.min(last));
+            installed.allow_compaction(complete.min(last), history);
             complete < last
         });
     }

@@ -53,7 +53,7 @@ fn csv(rng: &mut fastrand::Rng, size: usize, longest: usize) -> (&'static str, V
 
 fn json(rng: &mut fastrand::Rng, size: usize, longest: usize) -> (&'static str, Vec<u8>) {
     let row = |item: &str| repeated(item, size, longest);
-    let text = match rng.u32(..14) {
+    let text = match rng.u32(..16) {
         0 => row("["),
         1 => [row("["), row("]")].concat(),
         2 => row("{\"a\":"),
@@ -67,6 +67,13 @@ fn json(rng: &mut fastrand::Rng, size: usize, longest: usize) -> (&'static str, 
         9 => row("{\"a\":1,\"b\":\"x\"}\n"),
         10 => row("{\"a\":\"no number\"}\n"),
         11 => row("{}"),
+        13 => [
+            b"{\"a\":[".to_vec(),
+            row(["1,", "[],", "{},", "\"\","][rng.usize(..4)]),
+            b"1]}".to_vec(),
+        ]
+        .concat(),
+        14 => [b"{\"a\":1,\"b\":[".to_vec(), row("{\"c\":[1]},"), b"{}]}".to_vec()].concat(),
         12 => [b"[".to_vec(), row("{\"a\":1},"), b"{\"a\":2}]".to_vec()].concat(),
         _ => [b"{\"b\":\"".to_vec(), row("\\u0000\\ud83d"), b"\"}".to_vec()].concat(),
     };

@@ -1,0 +1,176 @@
+//! Dataflows that come and go between epochs.
+
+use std::sync::Arc;
+
+use alluvium_sql::catalog::KEEPING;
+use alluvium_sql::physical::Table;
+use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
+use alluvium_storage::Position;
+use alluvium_trace::Epoch;
+
+use super::clock::RunningClock;
+use super::state::{Kept, State};
+use super::{Sequencer, Stream};
+use crate::clock::Moment;
+use crate::durable::checkpoint::{DataflowKey, DataflowName};
+use crate::durable::record::{Record, Recorded};
+use crate::error::{Error, Result};
+use crate::worker::{Command, Dataflow, DataflowId, Shard};
+
+/// What a dataflow is for.
+pub(crate) enum Role {
+    /// It keeps state, which is part of checkpoints.
+    Kept(DataflowKey),
+    /// A subscription: to one that has had all changes of a relation up to an epoch, it goes on behind that if it can.
+    Subscription { behind: Option<(DataflowId, Epoch)> },
+}
+
+/// Where a dataflow starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// The epoch that it is built as of.
+    pub(crate) as_of: Epoch,
+    /// Whether only changes behind that are of use.
+    pub(crate) goes_on: bool,
+}
+
+impl Sequencer {
+    /// Makes the time of the epoch a relation, [`CLOCK`], unless it is one already. It begins in an epoch of
+    /// its own, at the time of the last one or, if there is none, at `now`.
+    pub(crate) fn start_clock(&self, now: Moment) -> Result<()> {
+        let id = {
+            let mut state = self.state.lock();
+            if state.clock.is_some() {
+                return Ok(());
+            }
+            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
+            let role = Role::Kept(DataflowKey::relation(CLOCK, table.fingerprint()));
+            let restored = state.restored.as_ref();
+            let restored = restored.and_then(|restored| restored.checkpoint.clock);
+            let id = self.install_now(&mut state, &[], role, |_, _, _| Dataflow::Table {
+                name: CLOCK.to_owned(),
+                table: table.clone(),
+            })?;
+            state.define(CLOCK, Record::Clock { now });
+            if let Some(time) = restored {
+                state.clock = Some(RunningClock { id, time });
+                return Ok(());
+            }
+            let time = state.time.unwrap_or(now);
+            let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
+            shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
+            let before = state.time;
+            let record = self.durable.append(&Record::Clock { now })?;
+            let epoch = self.make_epoch(&mut state, &[id], shares, time);
+            // A transaction with a time of its own is not bound by the clock's.
+            state.time = before;
+            state.clock = Some(RunningClock { id, time });
+            drop(state);
+            self.durable.sync_epoch(epoch, record)?;
+            id
+        };
+        self.progress.wait_ready(id)
+    }
+
+    /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
+    /// `dataflow` makes each worker's part. `definition` is recorded in its place among the epochs.
+    ///
+    /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
+    /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
+    pub(crate) fn install(
+        &self,
+        streams: &[Stream],
+        definition: Option<&Recorded>,
+        role: Role,
+        dataflow: impl FnMut(usize, DataflowId, Start) -> Dataflow,
+    ) -> Result<DataflowId> {
+        let id = {
+            let mut state = self.state.lock();
+            let id = self.install_now(&mut state, streams, role, dataflow)?;
+            if let Some(Recorded { name, definition, .. }) = definition {
+                self.durable.append(definition)?;
+                state.define(name, definition.clone());
+            }
+            id
+        };
+        // It is of no use to a caller that no longer waits for it.
+        self.progress.wait_ready(id).inspect_err(|_| {
+            self.remove(id);
+            // If this fails the engine has stopped.
+            let _ = definition.map(|recorded| self.record_drop(&recorded.undo, [&*recorded.name]));
+        })?;
+        Ok(id)
+    }
+
+    fn install_now(
+        &self,
+        state: &mut State,
+        streams: &[Stream],
+        role: Role,
+        mut dataflow: impl FnMut(usize, DataflowId, Start) -> Dataflow,
+    ) -> Result<DataflowId> {
+        let saved = match &role {
+            Role::Kept(key) => state.saved(key),
+            Role::Subscription { .. } => None,
+        };
+        if saved.is_none()
+            && let Some(Stream { name, .. }) =
+                streams.iter().find(|stream| state.has_passed(stream))
+        {
+            return Err(Error::sql(format!(
+                "rows have passed through \"{name}\" already and are not kept, so nothing new can \
+                 read it: {KEEPING}"
+            )));
+        }
+        let last = self.last();
+        if !self.progress.is_durable(last) {
+            self.durable.sync_epoch(last, self.durable.end().0.checked_sub(1).map(Position))?;
+        }
+        self.progress.wait(last)?;
+        let id = DataflowId(state.next_dataflow);
+        state.next_dataflow += 1;
+        let mut start = Start { as_of: last, goes_on: false };
+        let mut shards = match role {
+            Role::Kept(key) => {
+                let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
+                state.kept.insert(id, Kept { key, since });
+                saved.map(|saved| saved.shards)
+            }
+            Role::Subscription { behind: Some((relation, epoch)) }
+                if self.has_changes(state, relation, epoch) =>
+            {
+                start = Start { as_of: epoch, goes_on: true };
+                Some(vec![Shard::default(); self.workers()])
+            }
+            Role::Subscription { .. } => None,
+        };
+        self.pool.broadcast(|worker| Command::Install {
+            id,
+            as_of: start.as_of,
+            dataflow: dataflow(worker, id, start),
+            saved: shards.as_mut().map(|shards| std::mem::take(&mut shards[worker])),
+        });
+        Ok(id)
+    }
+
+    /// Whether all changes of a relation behind an epoch are kept.
+    fn has_changes(&self, state: &State, relation: DataflowId, epoch: Epoch) -> bool {
+        let last = self.last();
+        let kept = last.saturating_sub(self.history)..=last;
+        kept.contains(&epoch) && state.kept.get(&relation).is_some_and(|kept| kept.since <= epoch)
+    }
+
+    /// Removes a dataflow. Snapshots that readers have pinned stay readable.
+    pub(crate) fn remove(&self, id: DataflowId) {
+        if self.poison.is_spread() {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.changed.remove(&id);
+        if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)
+        {
+            state.positions.retain(|input, _| input.table != name);
+        }
+        self.pool.broadcast(|_| Command::Remove(id));
+    }
+}

@@ -1,0 +1,183 @@
+//! Subscribers that go on where they were.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+
+use alluvium::{Builder, Engine, Subscription};
+use tempfile::TempDir;
+
+use crate::support::{batch_lines, query};
+
+const DEFINITIONS: &str = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+    CREATE TABLE u (v BIGINT);
+    CREATE MATERIALIZED VIEW m AS SELECT v % 3 AS g, SUM(k) AS s, COUNT(*) AS c FROM t GROUP BY v % 3;
+    CREATE MATERIALIZED VIEW j AS SELECT t.k, u.v FROM t JOIN u ON t.v = u.v;";
+
+const RELATIONS: [&str; 4] = ["t", "u", "m", "j"];
+
+/// A copy of a relation that only changes tell what is in it.
+#[derive(Clone, Default)]
+struct Replica {
+    rows: BTreeMap<String, i64>,
+    /// It has all changes up to this epoch.
+    epoch: u64,
+}
+
+impl Replica {
+    /// Takes all changes that are there.
+    fn take(&mut self, subscription: &mut Subscription) {
+        while let Some(change) = subscription.try_next().unwrap() {
+            assert!(change.epoch > self.epoch || !subscription.goes_on(), "no change comes twice");
+            self.epoch = change.epoch;
+            for (row, weight) in batch_lines(&change.rows).into_iter().zip(change.weights.iter()) {
+                *self.rows.entry(row).or_default() += weight;
+            }
+            self.rows.retain(|_, weight| *weight != 0);
+        }
+    }
+
+    /// Goes on in an engine, or begins anew; says whether it goes on.
+    fn resume(&mut self, engine: &Engine, name: &str) -> bool {
+        let mut subscription = engine.subscribe_from(name, self.epoch).unwrap();
+        if !subscription.goes_on() {
+            *self = Self::default();
+        }
+        engine.wait(engine.progress().committed).unwrap();
+        self.take(&mut subscription);
+        self.epoch = engine.progress().committed;
+        subscription.goes_on()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let copies = |(row, weight): (&String, &i64)| vec![row.clone(); *weight as usize];
+        self.rows.iter().flat_map(copies).collect()
+    }
+}
+
+/// Changes rows in a way that depends on the number.
+fn change(engine: &Engine, number: u64) {
+    let sql = match number % 5 {
+        0 => format!("DELETE FROM t WHERE k % 7 = {}; DELETE FROM u WHERE v = 1", number % 7),
+        1 => "UPDATE t SET v = v + 1".to_owned(),
+        2 => format!("INSERT INTO u VALUES ({}), (1), (2)", number % 4),
+        _ => format!("INSERT INTO t VALUES ({number}, {}), ({}, 2)", number % 6, 1000 + number),
+    };
+    engine.execute(&sql).unwrap();
+}
+
+fn assert_goes_on(engine: &Engine, replica: &Replica, name: &str, goes_on: bool) {
+    let mut resumed = replica.clone();
+    let (epoch, last) = (replica.epoch, engine.progress().committed);
+    assert_eq!(resumed.resume(engine, name), goes_on, "{name} from {epoch}, now {last}");
+    assert_eq!(
+        resumed.lines(),
+        query(engine, &format!("SELECT * FROM {name}")),
+        "{name} from {epoch}"
+    );
+}
+
+#[test]
+fn a_subscriber_goes_on_as_far_back_as_changes_are_kept() {
+    for (workers, history) in [(1, 6), (2, 0), (3, 9)] {
+        for memory in [usize::MAX, 1 << 20] {
+            let builder = Engine::builder().workers(workers).history(history).memory(memory);
+            let engine = builder.open_in_memory().unwrap();
+            engine.execute(DEFINITIONS).unwrap();
+            change(&engine, 3);
+            let mut before = Vec::new();
+            for number in 4..40 {
+                for name in RELATIONS {
+                    let mut replica = Replica::default();
+                    assert!(!replica.resume(&engine, name), "nobody has had epoch 0");
+                    before.push((name, replica));
+                }
+                change(&engine, number);
+                let last = engine.progress().committed;
+                before.retain(|(_, replica)| replica.epoch + history + 3 >= last);
+                for (name, replica) in &before {
+                    let is_kept = replica.epoch + history >= last;
+                    assert_goes_on(&engine, replica, name, is_kept);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_subscriber_goes_on_after_a_restart_with_the_same_workers() {
+    let directory = TempDir::new().unwrap();
+    let state = format!("file:{}", directory.path().display());
+    let open =
+        |workers| Engine::builder().workers(workers).history(8).state(&state).open().unwrap();
+    let mut engine = open(2);
+    engine.execute(DEFINITIONS).unwrap();
+    let mut replicas: BTreeMap<_, _> =
+        RELATIONS.iter().map(|name| (*name, Replica::default())).collect();
+    for number in 3..9 {
+        change(&engine, number);
+    }
+    for (name, replica) in &mut replicas {
+        replica.resume(&engine, name);
+    }
+    let old = replicas.clone();
+    let mut workers = 2;
+    for round in 0..6 {
+        // With a checkpoint the journal has nothing of what the subscriber missed.
+        change(&engine, 10 + 2 * round);
+        if round % 2 == 0 {
+            engine.execute("CHECKPOINT").unwrap();
+        }
+        change(&engine, 11 + 2 * round);
+        drop(engine);
+        let before = workers;
+        // What another number of workers replays from the journal can be gone on with; this is behind a checkpoint.
+        workers = if round == 4 { 1 } else { workers };
+        engine = open(workers);
+        for (name, replica) in &mut replicas {
+            assert_goes_on(&engine, replica, name, before == workers);
+            replica.resume(&engine, name);
+        }
+    }
+    for (name, replica) in &old {
+        assert_goes_on(&engine, replica, name, false);
+    }
+}
+
+#[test]
+fn a_subscriber_of_a_relation_that_was_made_again_begins_anew() {
+    let directory = TempDir::new().unwrap();
+    let builder = || -> Builder {
+        let state = format!("file:{}", directory.path().display());
+        Engine::builder().workers(1).history(100).state(state)
+    };
+    let engine = builder().open().unwrap();
+    engine.execute(DEFINITIONS).unwrap();
+    change(&engine, 3);
+    change(&engine, 4);
+    let mut replica = Replica::default();
+    replica.resume(&engine, "m");
+    // It is made again in the epoch that the subscriber has had, also if that is a checkpoint's.
+    engine
+        .execute(
+            "CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT v % 3 AS g, SUM(k) AS s, COUNT(*) AS c
+        FROM t WHERE k < 1000 GROUP BY v % 3",
+        )
+        .unwrap();
+    assert_goes_on(&engine, &replica, "m", false);
+    engine.execute("CHECKPOINT").unwrap();
+    drop(engine);
+    let engine = builder().open().unwrap();
+    assert_goes_on(&engine, &replica, "m", false);
+    change(&engine, 6);
+    assert_goes_on(&engine, &replica, "m", false);
+    replica.resume(&engine, "m");
+    change(&engine, 7);
+    assert_goes_on(&engine, &replica, "m", true);
+    // Nobody keeps the changes of a plain view, and nobody has had an epoch that has not been.
+    engine.execute("CREATE VIEW p AS SELECT * FROM t").unwrap();
+    let last = engine.progress().committed;
+    assert!(!engine.subscribe_from("p", last).unwrap().goes_on());
+    assert!(!engine.subscribe_from("m", last + 1).unwrap().goes_on());
+    assert!(engine.subscribe_from("absent", 1).is_err());
+}
