@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
 use alluvium::{
-    Error, MOST_COLUMNS, MOST_NAME_BYTES, Portion, Result, SourcePosition, SourceReader,
+    Error, Live, MOST_COLUMNS, MOST_NAME_BYTES, Portion, Result, SourcePosition, SourceReader,
     SourceRequest,
 };
 use flate2::bufread::MultiGzDecoder;
 
+use crate::live::LiveText;
 use crate::options::Compression;
 
 /// How much is read from the system, or decompressed, at a time.
@@ -26,10 +27,60 @@ pub const SAMPLE_BYTES: usize = 8 << 20;
 
 /// The bytes of a file, and how many of them, as they are stored, have been read.
 pub struct Input {
-    pub bytes: Box<dyn BufRead + Send>,
+    pub bytes: Text,
     pub counter: Counter,
     /// Whether it can be opened and read again, as a pipe cannot.
     pub lasts: bool,
+}
+
+/// The text of a file.
+pub enum Text {
+    /// All of it is there.
+    Whole(Box<dyn BufRead + Send>),
+    /// It may come while it is read.
+    Live(LiveText),
+}
+
+impl Text {
+    /// A portion begins.
+    pub fn begin_portion(&mut self) {
+        if let Self::Live(live) = self {
+            live.begin_portion();
+        }
+    }
+
+    /// Whether the next line belongs to the portion, too; false if its rows would have to wait too long for it.
+    pub fn goes_on(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Whole(_) => Ok(true),
+            Self::Live(live) => live.goes_on(),
+        }
+    }
+}
+
+impl Read for Text {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Whole(text) => text.read(to),
+            Self::Live(text) => text.read(to),
+        }
+    }
+}
+
+impl BufRead for Text {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::Whole(text) => text.fill_buf(),
+            Self::Live(text) => text.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, length: usize) {
+        match self {
+            Self::Whole(text) => text.consume(length),
+            Self::Live(text) => text.consume(length),
+        }
+    }
 }
 
 /// Counts bytes as they are read.
@@ -41,6 +92,10 @@ impl Counter {
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }
+
+    pub fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 struct Counted<R> {
@@ -51,22 +106,74 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        self.counter.0.fetch_add(read as u64, Ordering::Relaxed);
+        self.counter.add(read);
         Ok(read)
     }
 }
 
-/// Opens a file to read. If nothing else is said, what begins as gzip does is decompressed, whatever the
-/// file's name.
-pub fn open(path: &Path, compression: Option<Compression>) -> io::Result<Input> {
-    open_at(path, compression, 0)
+/// What a file begins with that is compressed with gzip.
+const GZIP: &[u8] = &[0x1F, 0x8B];
+
+/// Opens a file to read what is there of it, or a pipe, whose rows may come while it is read. If nothing else is said, what
+/// begins as gzip does is decompressed, whatever the file's name.
+pub fn open(
+    path: &Path,
+    compression: Option<Compression>,
+    live: Option<&Live>,
+) -> io::Result<Input> {
+    let file = File::open(path)?;
+    match live.filter(|_| file.metadata().is_ok_and(|metadata| !metadata.is_file())) {
+        Some(live) => open_live(file, compression, 0, live),
+        None => open_whole(file, compression, 0),
+    }
 }
 
-/// As [`open`], behind the first `offset` bytes of the text. What is compressed has to be read up to there.
-pub fn open_at(path: &Path, compression: Option<Compression>, offset: u64) -> io::Result<Input> {
-    const GZIP: &[u8] = &[0x1F, 0x8B];
-    let counter = Counter::default();
+/// As [`open`], behind the first `offset` bytes of the text of a file, which may grow. What is compressed has to be read up
+/// to there.
+pub fn open_at(
+    path: &Path,
+    compression: Option<Compression>,
+    offset: u64,
+    live: Option<&Live>,
+) -> io::Result<Input> {
     let file = File::open(path)?;
+    match live.filter(|live| live.follow) {
+        Some(live) => open_live(file, compression, offset, live),
+        None => open_whole(file, compression, offset),
+    }
+}
+
+fn open_live(
+    mut file: File,
+    compression: Option<Compression>,
+    offset: u64,
+    live: &Live,
+) -> io::Result<Input> {
+    let counter = Counter::default();
+    let lasts = file.metadata()?.is_file();
+    let mut start = Vec::new();
+    if lasts && compression.is_none() {
+        (&mut file).take(GZIP.len() as u64).read_to_end(&mut start)?;
+        file.rewind()?;
+    }
+    let mut text = LiveText::new(file, live.clone(), counter.clone(), offset)?;
+    let gzip = match compression {
+        Some(compression) => compression == Compression::Gzip,
+        None if lasts => start == GZIP,
+        None => text.fill_buf()?.starts_with(GZIP),
+    };
+    let bytes = match gzip {
+        true if live.follow => {
+            return Err(io::Error::other("it is compressed, so that \"follow\" cannot read it"));
+        }
+        true => Text::Whole(Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(text)))),
+        false => Text::Live(text),
+    };
+    Ok(Input { bytes, counter, lasts })
+}
+
+fn open_whole(file: File, compression: Option<Compression>, offset: u64) -> io::Result<Input> {
+    let counter = Counter::default();
     let lasts = file.metadata()?.is_file();
     let file = Counted { input: file, counter: counter.clone() };
     let mut bytes = BufReader::with_capacity(BUFFER, file);
@@ -90,7 +197,7 @@ pub fn open_at(path: &Path, compression: Option<Compression>, offset: u64) -> io
         }
         false => Box::new(bytes),
     };
-    Ok(Input { bytes, counter, lasts })
+    Ok(Input { bytes: Text::Whole(bytes), counter, lasts })
 }
 
 /// Fails if a file is not as long as what was read of it before.
@@ -142,6 +249,11 @@ impl Files {
         open: impl Fn(&Path, &SourceRequest) -> Result<Box<dyn SourceReader>> + Send + 'static,
     ) -> Result<Self> {
         let mut paths = paths(&request.path)?;
+        if request.live.as_ref().is_some_and(|live| live.follow) && paths.len() > 1 {
+            let (path, files) = (request.path.display(), paths.len());
+            let message = format!("\"{path}\" matches {files} files, and \"follow\" reads one");
+            return Err(Error::source(message));
+        }
         if let Some(start) = &request.start {
             let Some(read) = paths.iter().position(|path| *path == start.file) else {
                 return Err(Error::source(format!(

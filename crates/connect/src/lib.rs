@@ -16,6 +16,7 @@ mod csv;
 mod fit;
 mod input;
 mod json;
+mod live;
 mod options;
 mod parquet;
 mod parts;

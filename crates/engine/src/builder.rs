@@ -42,6 +42,7 @@ pub struct Builder {
     store: Option<Store>,
     checkpoint_interval: Duration,
     checkpoint_bytes: u64,
+    retained: u32,
     durability: Durability,
     history: u64,
     compaction: Option<Arc<dyn Compaction>>,
@@ -52,6 +53,9 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How many bytes are recorded between checkpoints at most, by default.
 const CHECKPOINT_BYTES: u64 = 256 << 20;
+
+/// How many checkpoints are kept at least: the last one may be damaged.
+const RETAINED: u32 = 2;
 
 /// How many rows a transaction of an input has by default.
 const BATCH_ROWS: usize = 40_000;
@@ -74,6 +78,7 @@ impl Builder {
             store: None,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             checkpoint_bytes: CHECKPOINT_BYTES,
+            retained: RETAINED,
             durability: Durability::default(),
             history: 0,
             compaction: None,
@@ -196,6 +201,13 @@ impl Builder {
         self
     }
 
+    /// How many checkpoints of a [state directory](Builder::state) are kept, at least two and by default two. The journal is kept
+    /// since the oldest one, so an engine can be taken back to each of them and all that was committed behind it.
+    pub fn retain_checkpoints(mut self, count: u32) -> Self {
+        self.retained = count.max(RETAINED);
+        self
+    }
+
     /// When commits are on the disk, if there is a [state directory](Builder::state); by default before they return.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -222,8 +234,7 @@ impl Builder {
     /// a time.
     ///
     /// A commit returns once it is on the disk, and is visible to nobody before. [Checkpoints](Builder::checkpoints) are taken
-    /// beside the work. Resuming begins with the last one, and commits again what was committed since. The last two are
-    /// kept.
+    /// beside the work. Resuming begins with the last one, and commits again what was committed since.
     ///
     /// Inputs go on where they were, and outputs of changes have every change once: see the guide to operations for the
     /// formats that can.
@@ -247,7 +258,7 @@ impl Builder {
             return self.open_in_memory();
         };
         self.storage.get_or_insert(blobs.clone());
-        let durability = self.durability;
+        let (durability, retained) = (self.durability, self.retained);
         let (interval, bytes) = (self.checkpoint_interval, self.checkpoint_bytes);
         let (workers, context) = (self.worker_count()?, self.context()?);
         let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
@@ -255,7 +266,7 @@ impl Builder {
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
         let flusher = definitions.attach(journal.clone(), durability)?;
-        let checkpointer = definitions.checkpointer(manifests, blobs, connectors, last);
+        let checkpointer = definitions.checkpointer(manifests, blobs, connectors, retained, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
         // These are set once.
         let _ = engine.instance.flusher.set(flusher);

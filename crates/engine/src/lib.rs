@@ -87,7 +87,7 @@ pub use crate::interrupt::Interrupt;
 pub use crate::session::{Outcome, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{
-    Absent, Inferred, Portion, Progress, Refusal, Source, SourcePosition, SourceProgress,
+    Absent, Inferred, Live, Portion, Progress, Refusal, Source, SourcePosition, SourceProgress,
     SourceReader, SourceRequest, SourceState,
 };
 pub use crate::state::State;

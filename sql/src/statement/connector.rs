@@ -52,7 +52,7 @@ pub(super) struct Options {
 }
 
 /// The transport of the flat options `connector` and `path`; all other flat options belong to the format.
-const FLAT_CONFIG: &[&str] = &["path", "mode"];
+const FLAT_CONFIG: &[&str] = &["path", "mode", "follow", "linger_ms"];
 
 impl Options {
     /// Reads options of which `own` are the relation's; names are in lower case from here on.

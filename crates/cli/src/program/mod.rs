@@ -1,14 +1,17 @@
 //! Programs: text that is split into statements as it is read.
 
 mod lexer;
+mod lines;
 mod normalized;
 mod variables;
 
 use std::fs;
-use std::io::{self, BufRead, Cursor};
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
 use lexer::{Lexer, Place};
+pub(crate) use lines::Idle;
+use lines::Lines;
 pub(crate) use normalized::normalized;
 pub(crate) use variables::{Filled, Variables, is_name};
 
@@ -18,7 +21,7 @@ pub(crate) struct Program {
     pub(crate) name: String,
     /// The folder that its paths are relative to.
     pub(crate) base: PathBuf,
-    lines: Box<dyn BufRead>,
+    lines: Lines,
     /// The text read so far, from the line on which the last piece begins.
     text: String,
     /// The number of the first line in `text`, counted from one.
@@ -59,39 +62,40 @@ impl Program {
         if let Err(error) = std::str::from_utf8(&bytes) {
             return Err(not_text(1, &bytes[..error.valid_up_to()]));
         }
-        Ok(Self { base, ..Self::new(path.display().to_string(), Cursor::new(bytes)) })
+        Ok(Self { base, ..Self::of_text(path.display().to_string(), bytes) })
     }
 
     /// An argument; paths are relative to the working directory, as for standard input.
     pub(crate) fn from_argument(text: String) -> Self {
-        Self::new("<command>".into(), Cursor::new(text))
+        Self::of_text("<command>".into(), text)
     }
 
     /// Standard input, which is read only as needed.
-    pub(crate) fn from_stdin() -> Self {
-        Self::new("<stdin>".into(), io::stdin().lock())
+    pub(crate) fn from_stdin() -> io::Result<Self> {
+        Ok(Self::new("<stdin>".into(), Lines::stdin()?))
     }
 
     /// Text typed at a prompt.
     pub(crate) fn from_prompt(text: String) -> Self {
-        Self::new("<stdin>".into(), Cursor::new(text))
+        Self::of_text("<stdin>".into(), text)
     }
 
-    fn new(name: String, lines: impl BufRead + 'static) -> Self {
+    fn of_text(name: String, text: impl Into<Vec<u8>>) -> Self {
+        Self::new(name, Lines::Text(Cursor::new(text.into())))
+    }
+
+    fn new(name: String, lines: Lines) -> Self {
         let base = PathBuf::new();
-        Self {
-            name,
-            base,
-            lines: Box::new(lines),
-            text: String::new(),
-            line: 1,
-            started: 0,
-            taken: 0,
-        }
+        Self { name, base, lines, text: String::new(), line: 1, started: 0, taken: 0 }
     }
 
     /// The next piece; waits only for the line on which it ends. `None` at the end of the text.
     pub(crate) fn next(&mut self) -> io::Result<Option<Piece>> {
+        self.next_while(None)
+    }
+
+    /// As [`Program::next`]. While standard input is waited for, does something else again and again.
+    pub(crate) fn next_while(&mut self, mut idle: Option<Idle<'_>>) -> io::Result<Option<Piece>> {
         self.drop_lines();
         let mut lexer = Lexer::default();
         let mut at = self.taken;
@@ -112,7 +116,7 @@ impl Program {
                     return Ok(Some(self.statement(PieceKind::Statement, at)));
                 }
             }
-            if !self.read_line()? {
+            if !self.read_line(&mut idle)? {
                 let nothing = is_blank && !lexer.is_open();
                 return Ok((!nothing).then(|| self.statement(PieceKind::Unfinished, at)));
             }
@@ -146,9 +150,9 @@ impl Program {
     }
 
     /// Reads one more line; `false` at the end.
-    fn read_line(&mut self) -> io::Result<bool> {
+    fn read_line(&mut self, idle: &mut Option<Idle<'_>>) -> io::Result<bool> {
         let mut bytes = Vec::new();
-        if self.lines.read_until(b'\n', &mut bytes)? == 0 {
+        if self.lines.read(&mut bytes, idle)? == 0 {
             return Ok(false);
         }
         let line = String::from_utf8(bytes).map_err(|error| {
@@ -271,7 +275,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_utf8_are_reported_with_their_line() {
-        let mut program = Program::new("x".into(), Cursor::new(b"a;\nb;\n\xFF;".to_vec()));
+        let mut program = Program::of_text("x".into(), b"a;\nb;\n\xFF;".to_vec());
         assert!(program.next().unwrap().is_some());
         assert!(program.next().unwrap().is_some());
         assert_eq!(program.next().unwrap_err().to_string(), "line 3 is not UTF-8");

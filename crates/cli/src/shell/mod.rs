@@ -22,6 +22,7 @@ use alluvium::{Builder, Engine, Error, Outcome, Session, SourceState, Statement}
 pub(crate) use command::COMMANDS;
 
 use errors::ErrorRows;
+use subscription::Followed;
 
 use crate::allocator;
 use crate::args::{Origin, ShellArgs};
@@ -143,6 +144,10 @@ pub(crate) struct Shell<W> {
     variables: Option<Variables>,
     /// Whether this is a prompt, which confirms each statement, and where a subscription lasts until interrupted.
     is_prompt: bool,
+    /// Whether another program may write statements while it reads the changes of subscriptions.
+    is_driven: bool,
+    /// The subscriptions whose changes are printed between statements.
+    followed: Vec<Followed>,
     /// Whether to print how long each statement took.
     timer: bool,
 }
@@ -165,6 +170,8 @@ impl<W: Write> Shell<W> {
             line: ProgressLine::hidden(),
             variables: None,
             is_prompt: false,
+            is_driven: false,
+            followed: Vec::new(),
             timer: false,
         })
     }
@@ -204,7 +211,10 @@ impl<W: Write> Shell<W> {
             self.session.set_awaits_sources(false);
             return Prompt::new(self)?.run();
         }
-        self.run_program(&mut Program::from_stdin())
+        let mut program = Program::from_stdin().map_err(|error| failed(Some(&"<stdin>"), error))?;
+        self.is_driven = true;
+        self.run_program(&mut program)?;
+        self.follow_to_the_end()
     }
 
     /// Runs a program up to its first error, and writes its results.
@@ -219,10 +229,7 @@ impl<W: Write> Shell<W> {
         around: &mut dyn Around,
     ) -> Result<(), Stop> {
         let interrupt = self.interrupt.clone();
-        while let Some(piece) = interrupt
-            .while_idle(|| program.next())
-            .map_err(|error| failed(Some(&program.name), error))?
-        {
+        while let Some(piece) = self.next_piece(program, &interrupt)? {
             match piece.kind {
                 PieceKind::Command if self.variables.is_none() => {
                     self.command(&piece.text).map_err(|stop| match stop {
@@ -237,6 +244,31 @@ impl<W: Write> Shell<W> {
             }
         }
         Ok(())
+    }
+
+    /// The next piece of a program. While it is waited for, changes of subscriptions are printed.
+    fn next_piece(
+        &mut self,
+        program: &mut Program,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Piece>, Stop> {
+        if self.followed.is_empty() {
+            let next = interrupt.while_idle(|| program.next());
+            return next.map_err(|error| failed(Some(&program.name), error));
+        }
+        self.deliver()?;
+        let mut stopped = None;
+        let mut idle = || {
+            self.deliver().map_err(|stop| {
+                stopped = Some(stop);
+                io::Error::other("changes cannot be delivered")
+            })
+        };
+        let next = interrupt.while_idle(|| program.next_while(Some(&mut idle)));
+        match stopped {
+            Some(stop) => Err(stop),
+            None => next.map_err(|error| failed(Some(&program.name), error)),
+        }
     }
 
     fn run_statement(

@@ -15,19 +15,31 @@ use super::{Shell, Stop, failed, stopped, unwritten};
 /// The polling interval.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// A subscription whose changes are printed between statements.
+pub(super) struct Followed {
+    changes: Subscription,
+    schema: SchemaRef,
+}
+
 impl<W: Write> Shell<W> {
     /// Writes changes as they are made: at a prompt until interrupted, in a program until its finite sources are
-    /// exhausted.
+    /// exhausted. Statements on standard input go on behind the first change.
     pub(super) fn follow(&mut self, mut changes: Subscription) -> Result<(), Stop> {
         let schema = changes_schema(changes.schema());
         // The first change is a snapshot of the view.
         let mut next = changes.next().transpose().map_err(stopped)?;
         let mut first = true;
+        if self.is_driven {
+            if let Some(change) = next {
+                self.print(&schema, &change, true)?;
+            }
+            self.followed.push(Followed { changes, schema });
+            return Ok(());
+        }
         loop {
             let all = !self.is_prompt && self.is_all_read();
             while let Some(change) = next {
-                let rows = change_rows(&schema, &change).map_err(|error| failed(None, error))?;
-                self.output.part(&schema, &rows, first).map_err(unwritten)?;
+                self.print(&schema, &change, first)?;
                 first = false;
                 if self.interrupt.is_asked() {
                     break;
@@ -40,6 +52,37 @@ impl<W: Write> Shell<W> {
             thread::sleep(PAUSE);
             next = changes.try_next().map_err(stopped)?;
         }
+    }
+
+    fn print(&mut self, schema: &SchemaRef, change: &Change, first: bool) -> Result<(), Stop> {
+        let rows = change_rows(schema, change).map_err(|error| failed(None, error))?;
+        self.output.part(schema, &rows, first).map_err(unwritten)
+    }
+
+    /// Writes the changes of subscriptions that are there.
+    pub(super) fn deliver(&mut self) -> Result<(), Stop> {
+        let mut followed = std::mem::take(&mut self.followed);
+        for Followed { changes, schema } in &mut followed {
+            while let Some(change) = changes.try_next().map_err(stopped)? {
+                self.print(schema, &change, false)?;
+            }
+        }
+        self.followed = followed;
+        Ok(())
+    }
+
+    /// Writes the changes of subscriptions until the finite sources are exhausted.
+    pub(super) fn follow_to_the_end(&mut self) -> Result<(), Stop> {
+        while !self.followed.is_empty() {
+            let all = self.is_all_read();
+            self.engine.wait(self.engine.progress().committed).map_err(stopped)?;
+            self.deliver()?;
+            if all || self.interrupt.is_asked() {
+                return Ok(());
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -166,6 +169,44 @@ fn a_subscription_in_a_program_prints_a_snapshot() {
         r#"{"n":3}"#,
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_program_follows_a_view_through_pipes_while_it_writes_statements() {
+    let mut child = Command::new(binary())
+        .args(["--format", "jsonl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let (sender, lines) = mpsc::channel();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|l| sender.send(l)));
+    let next = || lines.recv_timeout(Duration::from_secs(60)).unwrap();
+    to.write_all(
+        b"CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(a) AS s FROM t;
+        INSERT INTO t VALUES (1); SUBSCRIBE v;\n",
+    )
+    .unwrap();
+    assert_eq!(next(), r#"{"epoch":1,"weight":1,"s":1}"#);
+    for number in 2..=20 {
+        // Also before the statement behind it is whole.
+        to.write_all(b"INSERT INTO t VALUES (1);\nSELECT").unwrap();
+        let mut changes = [next(), next()];
+        changes.sort();
+        let change =
+            |weight, sum| format!("{{\"epoch\":{number},\"weight\":{weight},\"s\":{sum}}}");
+        assert_eq!(changes, [change(-1, number - 1), change(1, number)]);
+        to.write_all(b" 'answer' AS a;\n").unwrap();
+        assert_eq!(next(), r#"{"a":"answer"}"#);
+    }
+    // Of what was committed last nothing is missing at the end.
+    to.write_all(b"DELETE FROM t; INSERT INTO t VALUES (7)").unwrap();
+    drop(to);
+    let rest: Vec<String> = lines.iter().collect();
+    assert!(rest.contains(&r#"{"epoch":22,"weight":1,"s":7}"#.to_owned()), "{rest:?}");
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

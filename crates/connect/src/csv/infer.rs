@@ -22,7 +22,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let path = &input::paths(path)?.remove(0);
     let failed = |error| failed("open", path, &error);
     let mut records =
-        Records::new(input::open(path, read.compression).map_err(failed)?.bytes, &read)
+        Records::new(input::open(path, read.compression, None).map_err(failed)?.bytes, &read)
             .map_err(failed)?;
     let mut record = Record::default();
     let mut names: Option<Vec<String>> = None;

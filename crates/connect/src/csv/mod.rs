@@ -23,7 +23,7 @@ mod record;
 mod text;
 mod write;
 
-use std::io::{self, BufRead};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use alluvium::{
@@ -31,7 +31,7 @@ use alluvium::{
     SourcePosition, SourceReader, SourceRequest,
 };
 
-use crate::input::{self, Counter, Files, failed};
+use crate::input::{self, Counter, Files, Text, failed};
 use crate::options::Compression;
 use crate::target::Target;
 use columns::Columns;
@@ -60,6 +60,10 @@ impl Source for Csv {
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
         Options::default().set(option, value)
+    }
+
+    fn follows(&self) -> bool {
+        true
     }
 
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
@@ -102,7 +106,7 @@ impl Sink for Csv {
 /// Reads the rows of one file.
 struct CsvReader {
     path: PathBuf,
-    records: Records<Box<dyn BufRead + Send>>,
+    records: Records<Text>,
     counter: Counter,
     lasts: bool,
     record: Record,
@@ -119,8 +123,10 @@ struct CsvReader {
 impl CsvReader {
     fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
         let failed = |error| failed("open", path, &error);
-        let mut input = input::open(path, options.compression).map_err(failed)?;
+        let live = request.live.as_ref();
+        let mut input = input::open(path, options.compression, live).map_err(failed)?;
         let mut records = Records::new(input.bytes, options).map_err(failed)?;
+        let mut behind_header = records.place();
         let mut record = Record::default();
         let mut width = request.schema.fields().len();
         let mut fields: Vec<Option<usize>> = (0..width).map(Some).collect();
@@ -136,6 +142,7 @@ impl CsvReader {
                 Ok(names) => {
                     fields = header::check(request, path, names)?;
                     width = record.len();
+                    behind_header = records.place();
                 }
                 Err(problem) if options.headers == Some(true) => {
                     return Err(Error::source(format!("{}:1: {problem}", path.display())));
@@ -143,9 +150,11 @@ impl CsvReader {
                 Err(_) => first_record = Some(first),
             }
         }
-        if let Some(SourcePosition { offset, lines, .. }) = request.start {
-            input = input::open_at(path, options.compression, offset).map_err(failed)?;
-            records.go_on(input.bytes, (offset, lines));
+        let start = request.start.as_ref().map(|start| (start.offset, start.lines));
+        let follows = input.lasts && live.is_some_and(|live| live.follow);
+        if let Some(start) = start.or(follows.then_some(behind_header)) {
+            input = input::open_at(path, options.compression, start.0, live).map_err(failed)?;
+            records.go_on(input.bytes, start);
             first_record = None;
         }
         Ok(Self {
@@ -167,13 +176,15 @@ impl SourceReader for CsvReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         let mut refused = Vec::new();
         let (mut count, mut bytes) = (0, 0);
+        self.records.input().begin_portion();
         while count == 0 || count < self.batch_rows && bytes < self.batch_bytes {
+            let failed = |error| failed("read", &self.path, &error);
+            if count > 0 && !self.records.input().goes_on().map_err(failed)? {
+                break;
+            }
             let reading = match self.first.take() {
                 Some(reading) => reading,
-                None => self
-                    .records
-                    .read(&mut self.record)
-                    .map_err(|error| failed("read", &self.path, &error))?,
+                None => self.records.read(&mut self.record).map_err(failed)?,
             };
             let message = match reading {
                 Reading::End if count == 0 => return Ok(None),

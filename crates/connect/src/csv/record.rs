@@ -103,6 +103,11 @@ impl<R: BufRead> Records<R> {
         Ok(Self { input, delimiter, quote, lines: 0, offset, raw: Vec::new(), text: Vec::new() })
     }
 
+    /// What is read.
+    pub fn input(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     /// How many bytes and lines come before the next record.
     pub fn place(&self) -> (u64, u64) {
         (self.offset, self.lines)

@@ -23,7 +23,8 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let path = &input::paths(path)?.remove(0);
     let failed = |error| failed("open", path, &error);
     let mut records =
-        Records::new(input::open(path, read.compression).map_err(failed)?.bytes).map_err(failed)?;
+        Records::new(input::open(path, read.compression, None).map_err(failed)?.bytes)
+            .map_err(failed)?;
     let objects = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)?;
     let objects = objects.map(|(objects, _)| objects).unwrap_or_default();
     let texts = (0..objects.len()).map(|object| objects.text(object..object + 1));

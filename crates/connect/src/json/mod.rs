@@ -77,6 +77,10 @@ impl Source for Json {
         Options::default().set(option, value)
     }
 
+    fn follows(&self) -> bool {
+        true
+    }
+
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
         infer::infer(path, options)
     }
@@ -139,20 +143,24 @@ impl JsonReader {
 
     fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
         let failed = |error| failed("open", path, &error);
-        let mut input = input::open(path, options.compression).map_err(failed)?;
+        let live = request.live.as_ref();
+        let mut input = input::open(path, options.compression, live).map_err(failed)?;
         let mut records = Records::new(input.bytes).map_err(failed)?;
         let mut decoder = None;
         if input.lasts {
             // Wherever reading begins, names are spelt as at the start of the file.
             // What is wrong there is found again by whoever reads it.
             let first = records.read(SAMPLE, SAMPLE_BYTES, path).ok().flatten();
+            let is_blank = first.is_none();
             let first = first.map(|(objects, _)| Decoder::new(request, &objects)).transpose();
             decoder = first.map_err(|error| failed(io::Error::other(error)))?;
             let start = request.start.as_ref();
             let (offset, lines) = start.map_or((0, 0), |start| (start.offset, start.lines));
-            input = input::open_at(path, options.compression, offset).map_err(failed)?;
+            input = input::open_at(path, options.compression, offset, live).map_err(failed)?;
             records = match start {
                 Some(_) => records.behind(input.bytes, (offset, lines)),
+                // Rows that come later are on lines. Nobody waits for them here.
+                None if is_blank => records.behind(input.bytes, records.place()),
                 None => Records::new(input.bytes).map_err(failed)?,
             };
         }

@@ -10,6 +10,8 @@ use std::path::Path;
 
 use alluvium::Refusal;
 
+use crate::input::Text;
+
 /// The longest object that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
@@ -57,7 +59,7 @@ impl Batch {
 
 /// The objects of a file.
 pub struct Records {
-    input: Box<dyn BufRead + Send>,
+    input: Text,
     /// Whether they stand in an array, and where in it reading is.
     array: Option<Place>,
     /// The current line: its number, its text, and how much of it has been read.
@@ -85,7 +87,7 @@ enum Place {
 
 impl Records {
     /// Reads from the start of a file, past its byte order mark if it has one.
-    pub fn new(mut input: Box<dyn BufRead + Send>) -> io::Result<Self> {
+    pub fn new(mut input: Text) -> io::Result<Self> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         let mut passed = 0;
         if input.fill_buf()?.starts_with(MARK) {
@@ -107,7 +109,7 @@ impl Records {
     }
 
     /// The objects of the same file in `input`, before which so many bytes and whole lines come, and the last one of them.
-    pub fn behind(&self, input: Box<dyn BufRead + Send>, (offset, lines): (u64, u64)) -> Self {
+    pub fn behind(&self, input: Text, (offset, lines): (u64, u64)) -> Self {
         Self {
             input,
             array: self.array.map(|_| Place::Separator),
@@ -130,7 +132,12 @@ impl Records {
         let mut batch = Batch::default();
         let mut refused = Vec::new();
         let mut count = 0;
+        self.input.begin_portion();
         while count == 0 || count < most && batch.text.len() < bytes {
+            // Another object may be on the same line.
+            if count > 0 && self.at == self.raw.len() && !self.input.goes_on()? {
+                break;
+            }
             count += 1;
             let more = match self.array {
                 None => self.read_line_object(&mut batch)?,
@@ -319,7 +326,7 @@ mod tests {
 
     /// The objects of a text and the problems, with their lines.
     fn read(text: &'static str) -> Vec<(u64, String)> {
-        let mut records = Records::new(Box::new(text.as_bytes())).unwrap();
+        let mut records = Records::new(Text::Whole(Box::new(text.as_bytes()))).unwrap();
         let mut all = Vec::new();
         loop {
             match records.read(2, usize::MAX, Path::new("f")) {

@@ -89,6 +89,7 @@ impl File {
             has_default,
             batch_rows,
             batch_bytes,
+            live: None,
             start: None,
         })
     }

@@ -52,8 +52,16 @@ fn read(source: &dyn Source, bytes: &[u8], batch_rows: usize) -> Result<(usize, 
     // It may fail here, but it must not panic either.
     let _ = source.infer(&path, &[]);
     let (options, batch_bytes) = (Vec::new(), 1 << 20);
-    let request =
-        SourceRequest { path, options, schema, has_default, batch_rows, batch_bytes, start: None };
+    let request = SourceRequest {
+        path,
+        options,
+        schema,
+        has_default,
+        batch_rows,
+        batch_bytes,
+        live: None,
+        start: None,
+    };
     let mut reader = source.open(&request)?;
     let (mut rows, mut refused) = (0, 0);
     while let Some(portion) = reader.next()? {

@@ -26,6 +26,7 @@ fn portions(source: &dyn Source, path: &Path, batch_bytes: usize) -> Vec<usize> 
         has_default: vec![false; 2],
         batch_rows: 1000,
         batch_bytes,
+        live: None,
         start: None,
     };
     let mut reader = source.open(&request).unwrap();

@@ -65,6 +65,7 @@ fn what_is_written_is_read_back() {
             has_default: vec![false; schema.fields().len()],
             batch_rows: 2,
             batch_bytes: 1 << 20,
+            live: None,
             start: None,
         };
         let mut reader = source.open(&request).unwrap();

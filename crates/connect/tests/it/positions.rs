@@ -40,6 +40,7 @@ fn read(
         has_default: vec![false; 2],
         batch_rows,
         batch_bytes: usize::MAX,
+        live: None,
         start: start.cloned(),
     };
     let mut reader = source.open(&request).unwrap();
@@ -163,6 +164,7 @@ fn a_file_that_was_read_and_is_gone_or_shorter_is_an_error() {
             has_default: vec![false; 2],
             batch_rows: 10,
             batch_bytes: usize::MAX,
+            live: None,
             start: Some(start.clone()),
         };
         Csv.open(&request).err().unwrap().to_string()

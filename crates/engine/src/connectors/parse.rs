@@ -4,12 +4,13 @@
 //! sinks. An error names the choices there are.
 
 use std::path::Path;
+use std::time::Duration;
 
 use alluvium_sql::statement::{ConnectorDefinition, Setting};
 
 use crate::error::{Error, Result};
 use crate::sink::{Output, OutputMode};
-use crate::source::{Input, Registry};
+use crate::source::{Input, Liveness, Registry};
 
 /// An option of a format: its name in upper case, and its value.
 pub(crate) type FormatOption = (String, String);
@@ -18,6 +19,8 @@ pub(crate) type FormatOption = (String, String);
 struct File<'a> {
     path: &'a Setting,
     mode: Option<&'a Setting>,
+    follow: Option<&'a Setting>,
+    linger: Option<&'a Setting>,
 }
 
 /// Options as sources and sinks take them, each checked by `check`.
@@ -50,7 +53,9 @@ impl Registry {
         base: &Path,
     ) -> Result<Input> {
         let make = || {
-            let File { path, mode } = file(connector, "file_input")?;
+            let file = file(connector, "file_input")?;
+            let liveness = liveness(&file)?;
+            let File { path, mode, follow, .. } = file;
             if let Some(mode) = mode {
                 return Err(Error::sql("a file_input has no \"mode\"").at(mode.position));
             }
@@ -58,9 +63,13 @@ impl Registry {
             let path = base.join(&path.value);
             let format = connector.format.as_ref().map(|format| format.value.as_str());
             let source = self.source(format, &path).map_err(|error| error.at(position))?;
+            if let Some(follow) = follow.filter(|_| liveness.follow && !source.follows()) {
+                let message = format!("the format {} cannot \"follow\" a file", source.name());
+                return Err(Error::sql(message).at(follow.position));
+            }
             let options = checked(&connector.options, |name, value| source.check(name, value))?;
             let name = connector.name.clone().unwrap_or_else(|| source.name().to_owned());
-            Ok(Input::new(table.to_owned(), number, name, path, source, options))
+            Ok(Input::new(table.to_owned(), number, name, path, source, options, liveness))
         };
         make()
             .map_err(|error: Error| error.of(&format!("table \"{table}\"")).at(connector.position))
@@ -74,7 +83,11 @@ impl Registry {
         base: &Path,
     ) -> Result<Output> {
         let make = || {
-            let File { path, mode } = file(connector, "file_output")?;
+            let File { path, mode, follow, linger } = file(connector, "file_output")?;
+            if let Some(setting) = follow.or(linger) {
+                let message = format!("a file_output has no \"{}\"", setting.name);
+                return Err(Error::sql(message).at(setting.position));
+            }
             let mode = match mode.map(|mode| (mode, mode.value.to_ascii_lowercase())) {
                 None => None,
                 Some((_, mode)) if mode == "changes" => Some(OutputMode::Changes),
@@ -98,6 +111,29 @@ impl Registry {
     }
 }
 
+/// How an input waits for rows.
+fn liveness(file: &File<'_>) -> Result<Liveness> {
+    let mut liveness = Liveness::default();
+    if let Some(Setting { value, position, .. }) = file.follow {
+        liveness.follow = match value.to_ascii_lowercase().as_str() {
+            "true" => true,
+            "false" => false,
+            _ => {
+                let message = format!("\"follow\" is true or false, not \"{value}\"");
+                return Err(Error::sql(message).at(*position));
+            }
+        };
+    }
+    if let Some(Setting { value, position, .. }) = file.linger {
+        let milliseconds: Result<u32> = value.parse().map_err(|_| {
+            let message = format!("\"linger_ms\" is a number of milliseconds, not \"{value}\"");
+            Error::sql(message).at(*position)
+        });
+        liveness.linger = Duration::from_millis(milliseconds?.into());
+    }
+    Ok(liveness)
+}
+
 /// The transport options of a connector; fails if its transport is not files.
 fn file<'a>(connector: &'a ConnectorDefinition, transport: &str) -> Result<File<'a>> {
     let asked = &connector.transport;
@@ -108,11 +144,13 @@ fn file<'a>(connector: &'a ConnectorDefinition, transport: &str) -> Result<File<
         );
         return Err(Error::sql(message).at(asked.position));
     }
-    let (mut path, mut mode) = (None, None);
+    let (mut path, mut mode, mut follow, mut linger) = (None, None, None, None);
     for setting in &connector.config {
         match setting.name.as_str() {
             "path" => path = Some(setting),
             "mode" => mode = Some(setting),
+            "follow" => follow = Some(setting),
+            "linger_ms" => linger = Some(setting),
             other => {
                 let message =
                     format!("the transport \"{}\" has no option \"{other}\"", asked.value);
@@ -121,7 +159,7 @@ fn file<'a>(connector: &'a ConnectorDefinition, transport: &str) -> Result<File<
         }
     }
     match path {
-        Some(path) => Ok(File { path, mode }),
+        Some(path) => Ok(File { path, mode, follow, linger }),
         None => {
             let message = format!("the transport \"{}\" needs a \"path\"", asked.value);
             Err(Error::sql(message).at(asked.position))

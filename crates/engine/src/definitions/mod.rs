@@ -81,6 +81,7 @@ impl Definitions {
         manifests: Arc<dyn Manifests>,
         blobs: Arc<ClaimedStorage>,
         connectors: &Connectors,
+        retained: u32,
         last: Last,
     ) -> Checkpointer {
         let engine = Pinned {
@@ -89,7 +90,7 @@ impl Definitions {
             outputs: connectors.outputs.clone(),
             refusals: connectors.refusals.clone(),
         };
-        Checkpointer::new(engine, manifests, blobs, self.context.clone(), last)
+        Checkpointer::new(engine, manifests, blobs, self.context.clone(), retained, last)
     }
 
     /// Records an output of a relation.

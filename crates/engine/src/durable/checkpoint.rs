@@ -27,6 +27,8 @@ pub(crate) struct Checkpoint {
     pub(crate) clock: Option<Moment>,
     /// How many workers the state is dealt out to.
     pub(crate) workers: u32,
+    /// How many checkpoints are kept, with this one.
+    pub(crate) retained: u32,
     /// The position in the journal of the first record that is not part of it.
     pub(crate) end: u64,
     /// Where to begin to replay: parts of an epoch that is not part of it may come before `end`.
@@ -190,6 +192,7 @@ mod tests {
             time: Some(-1),
             clock: None,
             workers: 1,
+            retained: 3,
             end: 100,
             replay: 99,
             definitions: vec![("t".to_owned(), definition)],
@@ -207,7 +210,7 @@ mod tests {
         };
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 13_293_199_531_595_437_954);
+        assert_eq!(xxh3_64(&bytes), 17_449_983_559_602_305_258);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

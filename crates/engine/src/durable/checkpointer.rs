@@ -7,8 +7,8 @@
 //!    before, are there already.
 //! 3. When all changes up to the mark are durable in each output, the new blobs are made durable, and a manifest is published
 //!    that names all.
-//! 4. Older checkpoints but one are given up, with the blobs that only they name, and the journal up to where replaying
-//!    from the older one begins.
+//! 4. Checkpoints are given up but for the last ones, with the blobs that only they name, and the journal up to where
+//!    replaying from the oldest one begins.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Display;
@@ -32,15 +32,14 @@ use crate::sink::{Marks, Outputs};
 use crate::source::{KeptRefusals, Refusals};
 use crate::worker::{DataflowId, Shard};
 
-/// How many checkpoints are kept.
-pub(crate) const RETAINED: usize = 2;
-
 /// Takes the checkpoints of an engine, one at a time.
 pub(crate) struct Checkpointer {
     engine: Pinned,
     manifests: Arc<dyn Manifests>,
     blobs: Arc<ClaimedStorage>,
     context: StateContext,
+    /// How many are kept.
+    retained: u32,
     /// Whether the engine ends.
     is_ending: Arc<AtomicBool>,
     last: Mutex<Last>,
@@ -83,11 +82,12 @@ impl Checkpointer {
         manifests: Arc<dyn Manifests>,
         blobs: Arc<ClaimedStorage>,
         context: StateContext,
+        retained: u32,
         last: Last,
     ) -> Self {
         let is_ending = Arc::default();
         let (context, last) = (context.for_job(&is_ending), Mutex::new(last));
-        Self { engine, manifests, blobs, context, is_ending, last }
+        Self { engine, manifests, blobs, context, retained, is_ending, last }
     }
 
     /// Ends the one that is being taken, if it has not been published.
@@ -123,6 +123,7 @@ impl Checkpointer {
         self.durable().sync_all()?;
         // Outputs wait for epochs to be durable, and nobody else may make them so.
         self.engine.sequencer.sync(pin.checkpoint.epoch)?;
+        pin.checkpoint.retained = self.retained;
         pin.checkpoint.outputs = self.lengths(outputs, pin.checkpoint.epoch)?;
         let refused = refused.iter().map(SavedRefusals::new).collect::<Result<_>>();
         pin.checkpoint.refused = refused?;
@@ -234,7 +235,7 @@ impl Checkpointer {
 
     /// Gives up old checkpoints.
     fn release(&self, last: &mut Last) -> alluvium_storage::Result<()> {
-        self.manifests.retain(RETAINED)?;
+        self.manifests.retain(self.retained as usize)?;
         let retained = self.manifests.list()?;
         let Some(oldest) = retained.first() else { return Ok(()) };
         last.replays = last.replays.split_off(oldest);

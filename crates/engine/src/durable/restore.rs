@@ -14,7 +14,7 @@ use alluvium_trace::{Batch, BlobRange, Epoch};
 use timely::progress::Antichain;
 
 use super::checkpoint::{Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedShard};
-use super::checkpointer::{Last, RETAINED};
+use super::checkpointer::Last;
 use super::damage;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -98,12 +98,19 @@ pub(crate) fn restore(
 ) -> Result<(Option<Restored>, Last)> {
     let mut last = Last { number: 0, end: 0, replays: Default::default(), blobs: HashSet::new() };
     let mut current = None;
-    // One that was to be deleted when the last engine ended may have lost blobs.
-    manifests.retain(RETAINED).map_err(|error| failed(&damage::of_storage(&error)))?;
-    for number in manifests.list().map_err(|error| failed(&damage::of_storage(&error)))? {
+    let read = |number: u64| {
         let bytes = manifests.read(number).map_err(|error| failed(&damage::of_storage(&error)))?;
-        let checkpoint = Checkpoint::decode(&bytes)
-            .map_err(|what| failed(&format_args!("{}: {what}", manifests.place(number))))?;
+        Checkpoint::decode(&bytes)
+            .map_err(|what| failed(&format_args!("{}: {what}", manifests.place(number))))
+    };
+    let list = || manifests.list().map_err(|error| failed(&damage::of_storage(&error)));
+    if let Some(number) = list()?.last() {
+        // One that was to be deleted when the last engine ended may have lost blobs.
+        let retained = read(*number)?.retained as usize;
+        manifests.retain(retained).map_err(|error| failed(&damage::of_storage(&error)))?;
+    }
+    for number in list()? {
+        let checkpoint = read(number)?;
         blobs.claim(number, checkpoint.blobs.iter().cloned());
         last.replays.insert(number, checkpoint.replay);
         current = Some((number, checkpoint));

@@ -201,7 +201,7 @@ impl Replay<'_> {
             before.filter(|(of, rows, _)| Arc::ptr_eq(of, input) && *rows == recorded.len());
         let mut reader = match before {
             Some((_, _, reader)) => reader,
-            None => self.engine.instance.open_input(input, (recorded.len(), usize::MAX))?,
+            None => self.engine.instance.open_input(input, (recorded.len(), usize::MAX), None)?,
         };
         let (portion, end) = (reader.next()?, reader.position()?);
         let (Some(portion), Some(end)) = (portion, end) else {

@@ -51,6 +51,7 @@ impl File {
             has_default,
             batch_rows,
             batch_bytes,
+            live: None,
             start: None,
         };
         Self { source, request }

@@ -254,6 +254,7 @@ impl Sequencer {
             time: state.time,
             clock: state.clock.as_ref().map(|clock| clock.time),
             workers: self.workers() as u32,
+            retained: 0,
             end: end.0,
             replay: parts.unwrap_or(end).min(end).0,
             definitions: state.definitions.clone(),

@@ -130,6 +130,7 @@ impl Session {
                 has_default: columns.iter().map(|&column| exist[column]).collect(),
                 batch_rows: instance.settings.batch_rows,
                 batch_bytes: instance.settings.batch_bytes,
+                live: None,
                 start: None,
             };
             let Some(transaction) = transaction else { return Ok(0) };

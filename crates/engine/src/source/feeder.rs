@@ -12,7 +12,7 @@ use std::thread;
 use alluvium_sql::stack;
 
 use super::inputs::Input;
-use super::{InputReader, Portion, Refusing, SourceRequest};
+use super::{InputReader, Live, Portion, Refusing, SourceRequest};
 use crate::durable::portion::ReadPortion;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -38,7 +38,8 @@ impl Instance {
         for input in all_inputs.waiting() {
             let views = self.writer.catalog.dependents(&input.table).len();
             let bytes = self.context.budget().policy().portion_for(views);
-            let reader = self.open_input(&input, (self.settings.batch_rows, bytes))?;
+            let live = self.live(&input);
+            let reader = self.open_input(&input, (self.settings.batch_rows, bytes), Some(live))?;
             match tables.iter_mut().find(|(table, _)| *table == input.table) {
                 Some((_, inputs)) => inputs.push((input, reader)),
                 None => tables.push((input.table.clone(), vec![(input, reader)])),
@@ -61,11 +62,19 @@ impl Instance {
         Ok(())
     }
 
+    /// How an input is read until it ends, its table is dropped, or the engine ends.
+    fn live(self: &Arc<Self>, input: &Arc<Input>) -> Live {
+        let (instance, of) = (Arc::downgrade(self), input.clone());
+        let is_over = move || of.is_stopped() || instance.strong_count() == 0;
+        Live::new(input.liveness.linger, input.liveness.follow, is_over)
+    }
+
     /// Opens an input where it was read up to, in portions of so many rows and bytes.
     pub(crate) fn open_input(
         &self,
         input: &Input,
         (batch_rows, batch_bytes): (usize, usize),
+        live: Option<Live>,
     ) -> Result<InputReader> {
         let entry = self.writer.catalog.get(&input.table)?;
         let request = SourceRequest {
@@ -75,6 +84,7 @@ impl Instance {
             has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
             batch_rows,
             batch_bytes,
+            live,
             start: self.writer.position(&input.id()),
         };
         let opened = self.connectors.formats.open(&*input.source, &request);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Condvar, Mutex};
 
 use super::progress::Counters;
-use super::{Refusal, Source, SourceProgress, SourceState};
+use super::{Liveness, Refusal, Source, SourceProgress, SourceState};
 use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -25,6 +25,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) options: Vec<(String, String)>,
+    pub(super) liveness: Liveness,
     counters: Counters,
     /// Whether its table is gone; changes while its table's writers wait.
     stopped: AtomicBool,
@@ -39,6 +40,7 @@ impl Input {
         path: PathBuf,
         source: Arc<dyn Source>,
         options: Vec<(String, String)>,
+        liveness: Liveness,
     ) -> Self {
         Self {
             table,
@@ -47,6 +49,7 @@ impl Input {
             path,
             source,
             options,
+            liveness,
             counters: Counters::default(),
             stopped: AtomicBool::new(false),
             messages: Mutex::default(),

@@ -13,6 +13,7 @@
 
 mod feeder;
 mod inputs;
+mod live;
 mod progress;
 mod refusals;
 mod registry;
@@ -26,6 +27,8 @@ use arrow::datatypes::SchemaRef;
 
 pub(crate) use feeder::named;
 pub(crate) use inputs::{Input, Inputs};
+pub use live::Live;
+pub(crate) use live::Liveness;
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{InputReader, OutputWriter, Registry};
@@ -58,6 +61,11 @@ pub trait Source: Send + Sync {
         )))
     }
 
+    /// Whether it can read on where a path grows ([`Live::follow`]).
+    fn follows(&self) -> bool {
+        false
+    }
+
     /// Begins to read. Fails, naming the path or the option, if the path cannot be opened or an option
     /// is not known; nothing has been read then.
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>>;
@@ -88,6 +96,8 @@ pub struct SourceRequest {
     pub batch_rows: usize,
     /// How many bytes the rows of a portion should have at most, give or take one row.
     pub batch_bytes: usize,
+    /// How rows are read that have not been written yet; `None` if those that are there are asked for.
+    pub live: Option<Live>,
     /// Where reading begins, if not at the start: a position that a reader of the same path had with the same options.
     pub start: Option<SourcePosition>,
 }

@@ -5,13 +5,12 @@ use std::fmt::{self, Display, Formatter};
 use std::fs;
 
 use alluvium_storage::{
-    ClaimedStorage, Disk, JournalSurvey, LocalStorage, ManifestFiles, survey_journal,
+    ClaimedStorage, Disk, JournalSurvey, LocalStorage, ManifestFiles, ReadOnlyDisk, survey_journal,
 };
 
 use super::blobs::{NamedBatches, ReadBlobs};
 use super::{Finding, Severity, StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
-use crate::durable::checkpointer::RETAINED;
 use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS, share};
 use crate::durable::known_end;
 use crate::durable::record::Record;
@@ -123,6 +122,15 @@ pub(super) fn check(directory: &StateDirectory) -> Result<Check> {
     Ok(check)
 }
 
+/// How many of these checkpoints are kept: the last one that can be read says so.
+fn retained(disk: &ReadOnlyDisk, numbers: &[u64]) -> usize {
+    let read = |number: &u64| {
+        let bytes = ManifestFiles::read(disk, *number).ok()?;
+        Some(Checkpoint::decode(&bytes).ok()?.retained as usize)
+    };
+    numbers.iter().rev().find_map(read).unwrap_or(numbers.len())
+}
+
 /// Reads the checkpoints that are kept. False if there are others that cannot be read.
 fn read_checkpoints(directory: &StateDirectory, check: &mut Check) -> Result<(Checkpoints, bool)> {
     let disk = directory.disk(MANIFESTS);
@@ -133,7 +141,7 @@ fn read_checkpoints(directory: &StateDirectory, check: &mut Check) -> Result<(Ch
     }
     let published = |number: &&u64| check.current.is_none_or(|current| **number <= current);
     let kept: Vec<u64> = files.numbers.iter().filter(published).copied().collect();
-    let given_up = kept.len().saturating_sub(RETAINED);
+    let given_up = kept.len().saturating_sub(retained(&disk, &kept));
     let unpublished = files.numbers[kept.len()..].iter();
     for number in kept[..given_up].iter().chain(unpublished) {
         let what = format!("it is no checkpoint any more, or was never one: {DELETED}");

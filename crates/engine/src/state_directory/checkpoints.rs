@@ -10,7 +10,6 @@ use arrow::temporal_conversions::timestamp_us_to_datetime;
 use super::{StateDirectory, failed};
 use crate::clock::Moment;
 use crate::durable::checkpoint::{Checkpoint, DataflowName, OutputName, SavedDataflow};
-use crate::durable::checkpointer::RETAINED;
 use crate::durable::damage;
 use crate::durable::directory::MANIFESTS;
 use crate::durable::record::Record;
@@ -108,16 +107,20 @@ fn list_once(directory: &StateDirectory) -> alluvium_storage::Result<Vec<Checkpo
     let current = files.current(&disk)?;
     let mut numbers = files.numbers;
     numbers.retain(|number| *number <= current);
-    let retained = numbers.split_off(numbers.len().saturating_sub(RETAINED));
     let read = |number: u64| {
         let bytes = ManifestFiles::read(&disk, number)?;
-        let checkpoint = Checkpoint::decode(&bytes).map_err(|what| {
+        Checkpoint::decode(&bytes).map_err(|what| {
             let place = ManifestFiles::place(&disk, number);
             alluvium_storage::Error::Corrupt { place, offset: 0, what }
-        })?;
-        Ok(CheckpointInfo::new(number, number == current, checkpoint))
+        })
     };
-    retained.into_iter().map(read).collect()
+    let retained = match numbers.last() {
+        Some(number) => read(*number)?.retained as usize,
+        None => 0,
+    };
+    let retained = numbers.split_off(numbers.len().saturating_sub(retained));
+    let info = |number| Ok(CheckpointInfo::new(number, number == current, read(number)?));
+    retained.into_iter().map(info).collect()
 }
 
 impl CheckpointInfo {
