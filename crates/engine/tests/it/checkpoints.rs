@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use alluvium::{Builder, Engine, Error, Result};
+use alluvium::{Builder, Engine, Error, Result, StateDirectory};
 use alluvium_storage::{
     ClaimedStorage, Disk, DiskStorage, FileJournal, FileJournalOptions, FileManifests,
     SimulatedDisk,
 };
 
-use crate::bank;
 use crate::support::query;
+use crate::{bank, state_directory};
 
 /// Relations of every kind, and operators of every kind.
 const DEFINITIONS: &str = "
@@ -360,4 +360,44 @@ fn after_a_crash_or_failure_at_any_call_checkpoints_and_the_journal_fit_together
         drop(on(&disk).unwrap());
         assert_eq!(blobs(&disk), left, "call {call}");
     }
+}
+
+#[test]
+fn as_many_checkpoints_are_kept_as_the_engine_is_told_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |count| {
+        let builder = Engine::builder().workers(1).checkpoints(Duration::MAX, u64::MAX);
+        let state = format!("file:{}", directory.path().display());
+        builder.retain_checkpoints(count).state(state).open().unwrap()
+    };
+    let state = || StateDirectory::open(directory.path()).unwrap();
+    let kept = || {
+        let listed = state().checkpoints().unwrap();
+        listed.iter().map(|checkpoint| checkpoint.number).collect::<Vec<_>>()
+    };
+    let engine = open(4);
+    engine.execute("CREATE TABLE t (n INT)").unwrap();
+    for number in 1..=6 {
+        engine.execute(&format!("INSERT INTO t VALUES ({number}); CHECKPOINT")).unwrap();
+    }
+    assert_eq!(kept(), [3, 4, 5, 6]);
+    engine.execute("INSERT INTO t VALUES (7)").unwrap();
+    drop(engine);
+    // What was committed behind an old checkpoint is still there.
+    let copies = tempfile::tempdir().unwrap();
+    for number in 3..=6 {
+        let copy = copies.path().join(number.to_string());
+        state().backup_from(number, &copy).unwrap();
+        let rows = query(&state_directory::open(&copy).unwrap(), "SELECT SUM(n) FROM t");
+        assert_eq!(rows, ["28"]);
+    }
+    // At least two are kept. The others are given up with the next one, and not before.
+    let engine = open(0);
+    assert_eq!(kept(), [3, 4, 5, 6]);
+    engine.execute("INSERT INTO t VALUES (8); CHECKPOINT").unwrap();
+    assert_eq!(kept(), [6, 7]);
+    drop(engine);
+    assert_eq!(state_directory::damage(directory.path()), [""; 0]);
+    drop(open(2));
+    assert_eq!(state().check().unwrap().findings, []);
 }

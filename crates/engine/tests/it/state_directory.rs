@@ -29,7 +29,7 @@ fn open_with(directory: &Path, memory: Option<usize>) -> Result<Engine> {
         .open()
 }
 
-fn open(directory: &Path) -> Result<Engine> {
+pub fn open(directory: &Path) -> Result<Engine> {
     open_with(directory, None)
 }
 
@@ -106,7 +106,7 @@ fn name(path: &Path) -> &str {
 }
 
 /// The checked findings that are damage, as text.
-fn damage(directory: &Path) -> Vec<String> {
+pub fn damage(directory: &Path) -> Vec<String> {
     let check = StateDirectory::open(directory).unwrap().check().unwrap();
     let damage = check.findings.iter().filter(|finding| finding.severity == Severity::Damage);
     let damage: Vec<_> = damage.map(ToString::to_string).collect();
@@ -384,46 +384,6 @@ fn files_of_a_newer_version_are_refused_with_what_to_do() {
         let manifests = FileManifests::open(path.parent().unwrap()).unwrap();
         assert_eq!(manifests.publish(3, b"a checkpoint\xFF").unwrap(), Published::Done);
     });
-}
-
-#[test]
-fn as_many_checkpoints_are_kept_as_the_engine_is_told_to() {
-    let directory = tempfile::tempdir().unwrap();
-    let open = |count| {
-        let builder = Engine::builder().workers(1).checkpoints(Duration::MAX, u64::MAX);
-        let state = format!("file:{}", directory.path().display());
-        builder.retain_checkpoints(count).state(state).open().unwrap()
-    };
-    let state = || StateDirectory::open(directory.path()).unwrap();
-    let kept = || {
-        let listed = state().checkpoints().unwrap();
-        listed.iter().map(|checkpoint| checkpoint.number).collect::<Vec<_>>()
-    };
-    let engine = open(4);
-    engine.execute("CREATE TABLE t (n INT)").unwrap();
-    for number in 1..=6 {
-        engine.execute(&format!("INSERT INTO t VALUES ({number}); CHECKPOINT")).unwrap();
-    }
-    assert_eq!(kept(), [3, 4, 5, 6]);
-    engine.execute("INSERT INTO t VALUES (7)").unwrap();
-    drop(engine);
-    // What was committed behind an old checkpoint is still there.
-    let copies = tempfile::tempdir().unwrap();
-    for number in 3..=6 {
-        let copy = copies.path().join(number.to_string());
-        state().backup_from(number, &copy).unwrap();
-        let rows = query(&super::state_directory::open(&copy).unwrap(), "SELECT SUM(n) FROM t");
-        assert_eq!(rows, ["28"]);
-    }
-    // At least two are kept. The others are given up with the next one, and not before.
-    let engine = open(0);
-    assert_eq!(kept(), [3, 4, 5, 6]);
-    engine.execute("INSERT INTO t VALUES (8); CHECKPOINT").unwrap();
-    assert_eq!(kept(), [6, 7]);
-    drop(engine);
-    assert_eq!(damage(directory.path()), [""; 0]);
-    drop(open(2));
-    assert_eq!(state().check().unwrap().findings, []);
 }
 
 #[test]
