@@ -86,6 +86,11 @@ fn read(engine: &Engine, rows: u64) -> Result<()> {
 
 fn write(engine: &Engine, rows: u64) -> Result<()> {
     let mut session = engine.session();
+    let insert = "INSERT INTO events VALUES ($1, $2, 'note')";
+    measure("INSERT of a row", 2_000, 1 << 40, |id| {
+        let id = id + rows as i64;
+        session.execute_with(insert, &[id.into(), (id % 1000).into()]).map(|_| 1)
+    })?;
     let update = "UPDATE events SET account = account + 1 WHERE id = $1";
     measure("UPDATE by key", 2_000, rows, |id| {
         session.execute_with(update, &[id.into()]).map(|_| 1)
@@ -99,6 +104,26 @@ fn write(engine: &Engine, rows: u64) -> Result<()> {
         session.execute_with(update, &[id.into()]).map(|_| 1)
     })?;
     session.execute("COMMIT").map(drop)
+}
+
+/// How long the first transactions after the load take, each until its result can be read.
+fn after_load(engine: &Engine, rows: u64) -> Result<()> {
+    let events = engine.view("accounts")?;
+    let mut took = Vec::new();
+    for number in 0..200 {
+        let start = Instant::now();
+        let id = rows + (1 << 41) + number;
+        engine.execute(&format!("INSERT INTO events VALUES ({id}, {number}, 'first')"))?;
+        events.get(&[(number as i64).into()])?;
+        took.push(start.elapsed());
+    }
+    let (first, second) = (took[0], took[1]);
+    took.sort_unstable();
+    let (median, longest) = (took[100], took[199]);
+    println!(
+        "after the load: first {first:.1?}, second {second:.1?}, longest {longest:.1?}, median {median:.1?}"
+    );
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -118,6 +143,7 @@ fn main() -> Result<()> {
             state.memory_bytes >> 20,
             state.disk_bytes >> 20
         );
+        after_load(&engine, rows)?;
         read(&engine, rows)?;
         write(&engine, rows)?;
     }
