@@ -162,8 +162,8 @@ impl<T: PageTime> RowBuffer<T> {
         (self.arena.len(), size_of_val(&*self.updates))
     }
 
-    /// Releases allocations, except for what the policy retains of the bytes that were `used` this time and the time before:
-    /// what a single load has filled is released with it, not when the next transaction waits for it.
+    /// Releases allocations, except for what the policy retains of the bytes that were `used` this time and the time
+    /// before: what a single load has filled is released with it, not when the next transaction waits for it.
     fn shrink(&mut self, used: (usize, usize)) {
         let budget = self.context.budget();
         let before = std::mem::replace(&mut self.used_before, used);

@@ -1,8 +1,8 @@
 //! Ad-hoc queries: DataFusion over the relations as of one epoch.
 //!
 //! A planned query scans relations by name. The [`Reader`] pins them all as of one epoch ([`providers`]), replaces each
-//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan on
-//! the caller's thread. Arithmetic is checked as in views ([`checked`]). `NOW()` is the time of the epoch that is read or,
+//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan
+//! on the caller's thread. Arithmetic is checked as in views ([`checked`]). `NOW()` is the time of the epoch that is read or,
 //! inside a transaction, the transaction's. The plans of statements by key are [kept](mod@prepared).
 
 mod arrangements;
