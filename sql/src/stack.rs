@@ -22,10 +22,15 @@ const SHALLOW: usize = 200;
 /// What planning needs per level of a syntax tree, which may become several levels of a plan.
 const LEVEL: usize = 64 << 10;
 
+/// Whether trees of `depth` levels need no more stack than any thread has.
+pub fn is_shallow(depth: usize) -> bool {
+    depth <= SHALLOW
+}
+
 /// Runs on a stack that has room for planning trees of `depth` levels: on this one if it is large enough, and else on one
 /// that lasts until `run` returns.
 pub fn with_room<R>(depth: usize, run: impl FnOnce() -> R) -> R {
-    let deep = if depth > SHALLOW { depth.min(DEEPEST + DEEPEST_PLAN) } else { 0 };
+    let deep = if is_shallow(depth) { 0 } else { depth.min(DEEPEST + DEEPEST_PLAN) };
     with_bytes(BASE + deep * LEVEL, run)
 }
 

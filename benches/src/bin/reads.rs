@@ -41,7 +41,8 @@ fn measure(
     }
     took.sort_unstable();
     let at = |share: f64| -> Duration { took[(took.len() as f64 * share) as usize] };
-    println!("{what}: median {:.1?}, 99 % {:.1?}", at(0.5), at(0.99));
+    let longest = took.last().copied().unwrap_or_default();
+    println!("{what}: median {:.1?}, 99 % {:.1?}, longest {longest:.1?}", at(0.5), at(0.99));
     Ok(())
 }
 
@@ -80,12 +81,22 @@ fn read(engine: &Engine, rows: u64) -> Result<()> {
     measure("view, SQL", 2_000, rows / 10, |account| count(engine, sql, &[account.into()]))?;
     let sql = "SELECT * FROM events WHERE id >= $1 ORDER BY id LIMIT 10";
     measure("table, first 10 from a key", 2_000, rows, |id| count(engine, sql, &[id.into()]))?;
+    measure("table, SQL with a literal", 2_000, rows, |id| {
+        count(engine, &format!("SELECT * FROM events WHERE id = {id}"), &[])
+    })?;
+    let sql = "SELECT SUM(account) FROM events";
+    measure("table, sum of a column", 8, 1, |_| count(engine, sql, &[]))?;
     let sql = "SELECT * FROM events WHERE note = 'x'";
     measure("table, a scan", 8, 1, |_| Ok(1 + count(engine, sql, &[])?))
 }
 
 fn write(engine: &Engine, rows: u64) -> Result<()> {
     let mut session = engine.session();
+    let insert = "INSERT INTO events VALUES ($1, $2, 'note')";
+    measure("INSERT of a row", 2_000, 1 << 40, |id| {
+        let id = id + rows as i64;
+        session.execute_with(insert, &[id.into(), (id % 1000).into()]).map(|_| 1)
+    })?;
     let update = "UPDATE events SET account = account + 1 WHERE id = $1";
     measure("UPDATE by key", 2_000, rows, |id| {
         session.execute_with(update, &[id.into()]).map(|_| 1)
@@ -101,16 +112,68 @@ fn write(engine: &Engine, rows: u64) -> Result<()> {
     session.execute("COMMIT").map(drop)
 }
 
+const LOADED: &str = "
+    CREATE TABLE sales (id BIGINT PRIMARY KEY, shop BIGINT, amount BIGINT);
+    CREATE TABLE shops (id BIGINT PRIMARY KEY, name VARCHAR);
+    CREATE TABLE visits (shop BIGINT, day BIGINT);
+    INSERT INTO shops SELECT n, 'shop ' || n FROM (SELECT UNNEST(range(0, 100000)) AS n);
+    CREATE MATERIALIZED VIEW totals AS SELECT shop, SUM(amount) AS total FROM sales GROUP BY shop;
+    CREATE MATERIALIZED VIEW least AS SELECT shop, MIN(amount) AS least FROM sales GROUP BY shop;
+    CREATE MATERIALIZED VIEW named AS
+        SELECT sales.id, name, amount FROM sales JOIN shops ON shops.id = sales.shop;
+    CREATE MATERIALIZED VIEW days AS SELECT DISTINCT shop, day FROM visits";
+
+/// How long the first transactions take after a load in one transaction, each until its result can be read.
+fn after_load(engine: &Engine, rows: u64) -> Result<()> {
+    engine.execute(LOADED)?;
+    let start = Instant::now();
+    engine.execute(&format!(
+        "BEGIN;
+         INSERT INTO sales SELECT n, n * 7919 % 100000, n % 1000
+         FROM (SELECT UNNEST(range(0, {rows})) AS n);
+         INSERT INTO visits SELECT n * 7919 % 100000, n % 30
+         FROM (SELECT UNNEST(range(0, {rows})) AS n);
+         COMMIT"
+    ))?;
+    let shops = engine.view("totals")?;
+    shops.get(&[1_i64.into()])?;
+    println!("load of {rows} rows into two tables: {:.1?}", start.elapsed());
+    let mut took = Vec::new();
+    let mut session = engine.session();
+    for number in 0..500_i64 {
+        let start = Instant::now();
+        session.execute("BEGIN")?;
+        let values = [(rows as i64 + number).into(), number.into()];
+        session.execute_with("INSERT INTO sales VALUES ($1, $2, 5)", &values)?;
+        session.execute_with("INSERT INTO visits VALUES ($1, 31)", &values[1..])?;
+        session.execute("COMMIT")?;
+        shops.get(&[number.into()])?;
+        took.push((start.elapsed(), number));
+    }
+    let first = took[..4].iter().map(|(took, _)| *took).collect::<Vec<_>>();
+    took.sort_unstable();
+    println!(
+        "transactions after it: {first:.1?}, longest {:.1?}, median {:.1?}",
+        &took[took.len() - 4..],
+        took[took.len() / 2].0
+    );
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut arguments = env::args().skip(1);
     let mut number = || arguments.next().and_then(|number| number.parse::<u64>().ok());
     let (millions, memory) = (number().unwrap_or(1), number());
     let rows = millions * 1_000_000;
     for workers in [1, 2] {
-        let memory = memory.map(|mib| (mib << 20) as usize);
-        let builder = Engine::builder().workers(workers);
-        let builder = if memory.is_some() { builder.memory(memory) } else { builder };
-        let engine = builder.open_in_memory()?;
+        let open = || {
+            let builder = Engine::builder().workers(workers);
+            match memory {
+                Some(mib) => builder.memory(Some((mib << 20) as usize)).open_in_memory(),
+                None => builder.open_in_memory(),
+            }
+        };
+        let engine = open()?;
         load(&engine, rows)?;
         let state = engine.state();
         println!(
@@ -120,6 +183,8 @@ fn main() -> Result<()> {
         );
         read(&engine, rows)?;
         write(&engine, rows)?;
+        drop(engine);
+        after_load(&open()?, rows)?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ use crate::durable::flusher::Flusher;
 use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
 use crate::poison::Poison;
-use crate::query::{QueryEngine, Reader};
+use crate::query::{Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
 use crate::settings::Settings;
 use crate::sink::Sink;
@@ -106,6 +106,7 @@ impl Instance {
                 catalog: catalog.clone(),
                 planner,
                 query: query.clone(),
+                plans: Plans::default(),
                 sequencer: sequencer.clone(),
             },
             writer: Writer::new(clock, sequencer, catalog, query, context.clone(), poison.clone()),

@@ -27,6 +27,8 @@ const LEAST_RUN_PAGES: usize = 4;
 pub struct RowBuffer<T> {
     arena: Vec<u8>,
     updates: Vec<Update<T>>,
+    /// What was used of both when the buffer was emptied before.
+    used_before: (usize, usize),
     /// The updates that are sorted already.
     runs: Vec<Run<T>>,
     limits: PageLimits,
@@ -78,7 +80,7 @@ impl<T: PageTime> RowBuffer<T> {
         let charge = context.budget().buffer();
         let context = context.clone();
         let (arena, updates, runs) = (Vec::new(), Vec::new(), Vec::new());
-        RowBuffer { arena, updates, runs, limits, context, charge }
+        RowBuffer { arena, updates, used_before: (0, 0), runs, limits, context, charge }
     }
 
     /// Adds an update.
@@ -160,11 +162,13 @@ impl<T: PageTime> RowBuffer<T> {
         (self.arena.len(), size_of_val(&*self.updates))
     }
 
-    /// Releases allocations, except for what the policy retains of the `used` bytes.
+    /// Releases allocations, except for what the policy retains of the bytes that were `used` this time and the time
+    /// before: what a single load has filled is released with it, not when the next transaction waits for it.
     fn shrink(&mut self, used: (usize, usize)) {
         let budget = self.context.budget();
-        self.arena.shrink_to(budget.retained(used.0));
-        self.updates.shrink_to(budget.retained(used.1) / size_of::<Update<T>>());
+        let before = std::mem::replace(&mut self.used_before, used);
+        self.arena.shrink_to(budget.retained(used.0.min(before.0)));
+        self.updates.shrink_to(budget.retained(used.1.min(before.1)) / size_of::<Update<T>>());
         self.count();
     }
 

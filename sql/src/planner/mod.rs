@@ -73,7 +73,7 @@ pub use self::microseconds::Microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub use self::one_nan::OneNan;
-pub use self::parameters::{bind, check_parameters};
+pub use self::parameters::{bind, check_parameters, typed};
 pub use self::relation::RelationSource;
 pub use self::series::SeriesSource;
 pub use self::simplify::{BoundedSimplifier, check_copies};

@@ -1,8 +1,9 @@
 //! Parameters: `$1`, `$2`, …
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DataFusionError, ScalarValue};
 use datafusion_expr::expr::Placeholder;
@@ -66,6 +67,30 @@ fn place(name: &str) -> Option<usize> {
 ///
 /// The statement has passed [`check_parameters`].
 pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
+    replace(plan, values, value)
+}
+
+/// The plan with open parameters that have types: those that the context asks for, else those of the values. Each may be
+/// NULL.
+///
+/// The statement has passed [`check_parameters`].
+pub fn typed(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
+    replace(plan, values, |parameter, values| {
+        let field = match &parameter.field {
+            Some(field) => field.as_ref().clone().with_nullable(true),
+            None => Field::new("", given(parameter, values)?.data_type(), true),
+        };
+        let id = parameter.id.clone();
+        Ok(Expr::Placeholder(Placeholder::new_with_field(id, Some(Arc::new(field)))))
+    })
+}
+
+/// The plan with other expressions in place of its parameters.
+fn replace(
+    plan: LogicalPlan,
+    values: &[ScalarValue],
+    replacement: impl Fn(&Placeholder, &[ScalarValue]) -> datafusion_common::Result<Expr>,
+) -> Result<LogicalPlan> {
     if values.is_empty() {
         return Ok(plan);
     }
@@ -74,7 +99,9 @@ pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
         let node = node.map_expressions(|expression| {
             let name = names.save(&expression);
             let bound = expression.transform_up(|part| match part {
-                Expr::Placeholder(parameter) => value(&parameter, values).map(Transformed::yes),
+                Expr::Placeholder(parameter) => {
+                    replacement(&parameter, values).map(Transformed::yes)
+                }
                 part => Ok(Transformed::no(part)),
             })?;
             Ok(bound.update_data(|expression| name.restore(expression)))
@@ -87,11 +114,22 @@ pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
     bound.map(|bound| bound.data).map_err(|error| Error::from_datafusion(&error))
 }
 
+fn wrong(message: String) -> DataFusionError {
+    DataFusionError::External(Box::new(Error::new(message, None)))
+}
+
+/// The value that is given for a parameter.
+fn given<'a>(
+    parameter: &Placeholder,
+    values: &'a [ScalarValue],
+) -> datafusion_common::Result<&'a ScalarValue> {
+    let value = place(&parameter.id).and_then(|place| values.get(place));
+    value.ok_or_else(|| wrong(format!("there is no value for parameter {}", parameter.id)))
+}
+
+/// The value in place of a parameter.
 fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::Result<Expr> {
-    let wrong = |message: String| DataFusionError::External(Box::new(Error::new(message, None)));
-    let Some(value) = place(&parameter.id).and_then(|place| values.get(place)) else {
-        return Err(wrong(format!("there is no value for parameter {}", parameter.id)));
-    };
+    let value = given(parameter, values)?;
     let value = match &parameter.field {
         Some(field) if *field.data_type() != value.data_type() => fitted(value, field.data_type())
             .ok_or_else(|| {

@@ -35,7 +35,7 @@ use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
 use super::key_order::KeyOrder;
 use super::sequence::Sequences;
-use super::{Answer, batch_size, simple};
+use super::{Answer, Plan, batch_size, simple};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::transaction::bytes_of;
@@ -71,19 +71,19 @@ impl QueryEngine {
     }
 
     /// Runs a plan. Its result counts among the rows that queries hold, until it is returned.
-    pub(crate) fn run(&self, plan: LogicalPlan) -> Result<Answer> {
+    pub(crate) fn run(&self, plan: Plan) -> Result<Answer> {
         let held = MemoryConsumer::new("result").register(&self.memory);
         self.collect(plan, |rows| Ok(held.try_grow(bytes_of(rows))?))
     }
 
     /// Runs a plan whose result the engine itself needs, however large.
-    pub(crate) fn run_all(&self, plan: LogicalPlan) -> Result<Answer> {
+    pub(crate) fn run_all(&self, plan: Plan) -> Result<Answer> {
         self.collect(plan, |_| Ok(()))
     }
 
     fn collect(
         &self,
-        plan: LogicalPlan,
+        plan: Plan,
         mut hold: impl FnMut(&RecordBatch) -> Result<()> + Send,
     ) -> Result<Answer> {
         let (mut batches, mut combined) = (Vec::new(), Combined::default());
@@ -100,12 +100,16 @@ impl QueryEngine {
     /// Passes the result of a plan to `take`, batch by batch; ends at its first error. Returns the columns of the result.
     pub(super) fn run_each(
         &self,
-        plan: LogicalPlan,
+        plan: Plan,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<SchemaRef> {
-        let Planning { state, task } = &*self.planning(&plan)?;
+        let Planning { state, task } = &*self.planning(&plan.logical)?;
         block_on(async {
-            let plan = interruptible(state.create_physical_plan(&plan).await?)?;
+            let planned = match plan.is_optimized {
+                true => state.query_planner().create_physical_plan(&plan.logical, state).await,
+                false => state.create_physical_plan(&plan.logical).await,
+            };
+            let plan = interruptible(planned?)?;
             let schema = plan.schema();
             let mut batches = execute_stream(plan, Arc::clone(task))?;
             while let Some(rows) = batches.next().await {
@@ -115,6 +119,14 @@ impl QueryEngine {
             }
             Ok(Ok(schema))
         })?
+    }
+
+    /// The optimised plan, if the plan is [simple](simple::is_simple).
+    pub(super) fn optimize_simple(&self, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
+        match simple::is_simple(&plan)? {
+            true => Ok(Some(self.simple().state.optimize(&plan)?)),
+            false => Ok(None),
+        }
     }
 
     pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {
@@ -128,7 +140,7 @@ impl QueryEngine {
     /// The rules, functions and options for a plan.
     fn planning(&self, plan: &LogicalPlan) -> Result<Cow<'_, Planning>> {
         let planning = match simple::is_simple(plan)? {
-            true => self.simple.get_or_init(|| Planning::new(simple::state(&self.usual().state))),
+            true => self.simple(),
             false => self.usual(),
         };
         let rows = batch_size::of(plan)?;
@@ -138,6 +150,10 @@ impl QueryEngine {
         let config = planning.state.config().clone().with_batch_size(rows);
         let state = SessionStateBuilder::new_from_existing(planning.state.clone());
         Ok(Cow::Owned(Planning::new(state.with_config(config).build())))
+    }
+
+    fn simple(&self) -> &Planning {
+        self.simple.get_or_init(|| Planning::new(simple::state(&self.usual().state)))
     }
 
     fn usual(&self) -> &Planning {

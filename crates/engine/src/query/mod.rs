@@ -1,8 +1,9 @@
 //! Ad-hoc queries: DataFusion over the relations as of one epoch.
 //!
 //! A planned query scans relations by name. The [`Reader`] pins them all as of one epoch ([`providers`]), replaces each
-//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan on the caller's thread. Arithmetic is checked as in
-//! views ([`checked`]). `NOW()` is the time of the epoch that is read or, inside a transaction, the transaction's.
+//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan
+//! on the caller's thread. Arithmetic is checked as in views ([`checked`]). `NOW()` is the time of the epoch that is read or,
+//! inside a transaction, the transaction's. The plans of statements by key are [kept](mod@prepared).
 
 mod arrangements;
 mod batch_size;
@@ -18,6 +19,8 @@ mod file;
 mod grouping_sets;
 mod interruptible;
 mod key_order;
+mod plans;
+mod prepared;
 mod providers;
 mod reader;
 mod scan;
@@ -31,5 +34,6 @@ mod values;
 
 pub(crate) use engine::QueryEngine;
 pub(crate) use file::{File, Files};
+pub(crate) use plans::Plans;
+pub(crate) use prepared::Plan;
 pub(crate) use reader::{Answer, Reader, Reading, relations};
-pub(crate) use values::allow_nulls;

@@ -12,7 +12,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
-use super::{Files, QueryEngine, series};
+use super::{Files, Plan, Plans, QueryEngine, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     /// The relations that existed when it was planned.
-    pub(crate) entries: &'a Entries,
+    pub(crate) entries: &'a Arc<Entries>,
     /// The files it reads.
     pub(crate) files: &'a Files,
     /// The epoch that must be complete.
@@ -49,23 +49,24 @@ pub(crate) struct Reader {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) planner: Arc<Planner>,
     pub(crate) query: Arc<QueryEngine>,
+    pub(crate) plans: Plans,
     pub(crate) sequencer: Arc<Sequencer>,
 }
 
 impl Reader {
     /// Runs a planned query.
-    pub(crate) fn evaluate(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<Answer> {
-        self.query.run(self.attach(plan, reading)?)
+    pub(crate) fn evaluate(&self, plan: Plan, reading: Reading<'_>) -> Result<Answer> {
+        self.query.run(self.pinned(plan, reading)?)
     }
 
     /// Runs a planned query, and passes its result to `take`, batch by batch. Ends at the first error of either.
     pub(crate) fn evaluate_each(
         &self,
-        plan: LogicalPlan,
+        plan: Plan,
         reading: Reading<'_>,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<()> {
-        self.query.run_each(self.attach(plan, reading)?, take).map(drop)
+        self.query.run_each(self.pinned(plan, reading)?, take).map(drop)
     }
 
     /// The physical plan of a planned query, as text.
@@ -89,7 +90,7 @@ impl Reader {
         let files = Files::new();
         let at_least = self.last();
         let reading = Reading { entries: &entries, files: &files, at_least, transaction: None };
-        self.query.run_all(self.attach(plan, reading)?)
+        self.query.run_all(self.attach(plan, reading)?.into())
     }
 
     /// The last committed epoch: a query that begins now sees it, on every handle.
@@ -143,8 +144,12 @@ impl Reader {
         Ok(parts.filter_map(|part| part.errors).map(|errors| errors.updates() as u64).sum())
     }
 
+    fn pinned(&self, plan: Plan, reading: Reading<'_>) -> Result<Plan> {
+        Ok(Plan { logical: self.attach(plan.logical, reading)?, ..plan })
+    }
+
     /// The plan with its relations pinned.
-    fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
+    pub(super) fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
         let names = relations(&plan)?;
         let (providers, time) = self.providers(&names, reading)?;
         let plan = at(plan, time)?;

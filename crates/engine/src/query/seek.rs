@@ -9,7 +9,7 @@ use alluvium_dataflow::key_ranges::{KeyBound, KeyCondition, KeyEncoder, KeyRange
 use alluvium_dataflow::layout::Layout;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{InList, Placeholder};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
@@ -112,6 +112,11 @@ impl Values {
     }
 }
 
+/// Whether a filter compares a column with constants, so that it can be part of a seek.
+pub(super) fn is_seekable(filter: &Expr, schema: &SchemaRef) -> bool {
+    values(filter, schema).is_some()
+}
+
 /// Whether a filter restricts the keys of rows that are sorted by the columns `key`.
 pub(super) fn is_on_key(filter: &Expr, schema: &SchemaRef, key: &[usize]) -> bool {
     !key.is_empty()
@@ -149,6 +154,12 @@ fn values(filter: &Expr, schema: &SchemaRef) -> Option<(usize, Values)> {
     let constant = |column: usize, expr: &Expr| match expr {
         Expr::Literal(value, _) if value.data_type() == *schema.field(column).data_type() => {
             Some(value.clone())
+        }
+        // A constant, whose value is there before rows are sought.
+        Expr::Placeholder(Placeholder { field: Some(field), .. })
+            if field.data_type() == schema.field(column).data_type() =>
+        {
+            ScalarValue::try_from(field.data_type()).ok()
         }
         _ => None,
     };

@@ -1,7 +1,7 @@
 //! Planning point reads in less time than it takes to find the row.
 //!
 //! Most of DataFusion's rules look for joins, aggregates, sorts and partitions. A plan of projections and filters over one
-//! relation has none of these, and the few rules that can change it are enough.
+//! relation, or over VALUES, has none of these, and the few rules that can change it are enough.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -16,7 +16,7 @@ use super::table::RelationTable;
 const RULES: [&str; 4] =
     ["simplify_expressions", "push_down_filter", "optimize_projections", "conditions_in_turn"];
 
-/// Whether a plan consists of projections and filters over one relation, without subqueries.
+/// Whether a plan consists of projections and filters over one relation or over constants, without subqueries.
 pub(super) fn is_simple(plan: &LogicalPlan) -> Result<bool> {
     let mut node = plan;
     loop {
@@ -32,6 +32,7 @@ pub(super) fn is_simple(plan: &LogicalPlan) -> Result<bool> {
             LogicalPlan::Projection(projection) => &projection.input,
             LogicalPlan::Filter(filter) => &filter.input,
             LogicalPlan::SubqueryAlias(alias) => &alias.input,
+            LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => return Ok(true),
             LogicalPlan::TableScan(scan) => {
                 let provider = source_as_provider(&scan.source);
                 return Ok(provider.is_ok_and(|provider| provider.is::<RelationTable>()));

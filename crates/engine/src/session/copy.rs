@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alluvium_sql::error::Position;
-use alluvium_sql::statement::{IfTaken, Setting, TableDefinition};
+use alluvium_sql::statement::{IfTaken, Setting, Statement, TableDefinition};
 use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
@@ -74,6 +74,7 @@ impl Session {
     /// Writes the result of a query to a file.
     pub(super) fn copy_to(
         &mut self,
+        statement: &Statement,
         query: &ast::Query,
         path: &str,
         options: &[Setting],
@@ -87,7 +88,7 @@ impl Session {
             .sink(format.map(|format| format.value.as_str()), &path)
             .map_err(|error| at(error, format))?;
         let options = connectors::checked(&options, |name, value| sink.check(name, value))?;
-        let answer = self.answer(query, &[])?;
+        let answer = self.answer(statement, query, &[])?;
         let visibility = Visibility::WhenFinished;
         let request = SinkRequest { path, options, schema: answer.schema, visibility, start: None };
         let mut writer = self.instance().connectors.formats.create(&*sink, &request)?;

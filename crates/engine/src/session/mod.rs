@@ -9,6 +9,7 @@ mod outcome;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use alluvium_sql::planner::{bind, check_parameters};
 use alluvium_sql::stack;
@@ -133,7 +134,7 @@ impl Session {
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
                 check_parameters(&statement.kind, parameters.len())?;
-                let outcome = self.dispatch(&statement.kind, parameters)?;
+                let outcome = self.dispatch(statement, parameters)?;
                 if checks_views {
                     self.instance().reader.check_views()?;
                 }
@@ -148,14 +149,10 @@ impl Session {
         })
     }
 
-    fn dispatch(
-        &mut self,
-        statement: &StatementKind,
-        parameters: &[ScalarValue],
-    ) -> Result<Outcome> {
+    fn dispatch(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
         let engine = self.engine.clone();
         let Instance { definitions, writer, connectors, .. } = &*engine.instance;
-        match statement {
+        match &statement.kind {
             StatementKind::CreateTable(table) => {
                 self.outside("CREATE TABLE")?;
                 let base = self.instance().recorded_path(&self.base)?;
@@ -180,15 +177,15 @@ impl Session {
             StatementKind::Insert(insert) => {
                 // Its own table is one of them.
                 self.before_reading(statement::relations(&**insert).len() > 1)?;
-                self.insert(insert, parameters)
+                self.insert(statement, insert, parameters)
             }
             StatementKind::Update(update) => {
                 self.before_reading(true)?;
-                self.update(update, parameters)
+                self.update(statement, update, parameters)
             }
             StatementKind::Delete(delete) => {
                 self.before_reading(true)?;
-                self.delete(delete, parameters)
+                self.delete(statement, delete, parameters)
             }
             StatementKind::CreateTableFrom { name, position, path, options } => {
                 self.outside("CREATE TABLE")?;
@@ -199,7 +196,7 @@ impl Session {
                 self.copy(table, columns, path, options).map_err(|error| error.at(*position))
             }
             StatementKind::CopyTo { query, position, path, options } => {
-                self.copy_to(query, path, options).map_err(|error| error.at(*position))
+                self.copy_to(statement, query, path, options).map_err(|error| error.at(*position))
             }
             StatementKind::Start => {
                 self.outside("START")?;
@@ -214,7 +211,7 @@ impl Session {
             StatementKind::Commit => self.commit(),
             StatementKind::Rollback => self.rollback(),
             StatementKind::Query(query) => {
-                let Answer { schema, batches } = self.answer(query, parameters)?;
+                let Answer { schema, batches } = self.answer(statement, query, parameters)?;
                 Ok(Outcome::Rows { schema, batches })
             }
             StatementKind::Subscribe { name, position } => {
@@ -283,20 +280,38 @@ impl Session {
     }
 
     /// The result of a query, once inputs have started or, if the session awaits them, come to their ends.
-    fn answer(&self, query: &ast::Query, parameters: &[ScalarValue]) -> Result<Answer> {
-        let files = self.files(query)?;
-        let Definitions { catalog, planner, .. } = &self.instance().definitions;
+    fn answer(
+        &self,
+        statement: &Statement,
+        query: &ast::Query,
+        parameters: &[ScalarValue],
+    ) -> Result<Answer> {
+        let Instance { definitions: Definitions { catalog, planner, .. }, reader, .. } =
+            self.instance();
         let entries = catalog.entries();
+        if let Some(prepared) = reader.plans.get(statement, parameters, &entries) {
+            self.before_reading(prepared.reads())?;
+            let files = Files::new();
+            let reading = self.reading_of_query(&entries, &files);
+            return reader.evaluate(prepared.bind(parameters)?, reading);
+        }
+        let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
         let plan = planner.query(query, &scope)?;
-        let plan = bind(plan, parameters)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
-        let mut reading = self.reading(&entries, &files);
+        let reading = self.reading_of_query(&entries, &files);
+        let plan = reader.plan(statement, plan, None, parameters, reading)?;
+        reader.evaluate(plan, reading)
+    }
+
+    /// As [`Session::reading`], for a query, which may read an older epoch.
+    fn reading_of_query<'a>(&'a self, entries: &'a Arc<Entries>, files: &'a Files) -> Reading<'a> {
+        let mut reading = self.reading(entries, files);
         if self.reads_stale && self.transaction.is_none() {
             reading.at_least = 0;
         }
-        self.instance().reader.evaluate(plan, reading)
+        reading
     }
 
     /// The files that a part of a statement reads, with their columns.
@@ -324,7 +339,7 @@ impl Session {
         }
     }
 
-    fn reading<'a>(&'a self, entries: &'a Entries, files: &'a Files) -> Reading<'a> {
+    fn reading<'a>(&'a self, entries: &'a Arc<Entries>, files: &'a Files) -> Reading<'a> {
         // Strictly serializable: whatever anyone committed before this read began is in it.
         let at_least = self.instance().reader.last();
         Reading { entries, files, at_least, transaction: self.transaction.as_ref() }

@@ -1,6 +1,7 @@
 //! INSERT, UPDATE and DELETE.
 
-use alluvium_sql::planner::{PlannedWrite, bind};
+use alluvium_sql::planner::PlannedWrite;
+use alluvium_sql::statement::Statement;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use datafusion::scalar::ScalarValue;
@@ -9,52 +10,50 @@ use datafusion::sql::sqlparser::ast;
 use super::{Outcome, Session};
 use crate::catalog::{Entries, FileScope, Scope};
 use crate::error::Result;
-use crate::query::{Files, allow_nulls};
+use crate::query::Files;
 use crate::transaction::{Staging, Transaction};
 
 impl Session {
     pub(super) fn insert(
         &mut self,
+        statement: &Statement,
         insert: &ast::Insert,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
             let files = session.files(insert)?;
             let scope = FileScope { entries, files: &files };
-            let mut planned = session.instance().definitions.planner.insert(insert, &scope)?;
-            planned.plan = allow_nulls(bind(planned.plan, parameters)?)?;
+            let planned = session.instance().definitions.planner.insert(insert, &scope)?;
             Ok((planned, files))
         };
-        self.change(plan, |staging, rows| staging.insert(rows.columns()))
+        self.change(statement, parameters, plan, |staging, rows| staging.insert(rows.columns()))
     }
 
     pub(super) fn delete(
         &mut self,
+        statement: &Statement,
         delete: &ast::Delete,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
-            let mut planned =
-                session.instance().definitions.planner.delete(delete, &Scope(entries))?;
-            planned.plan = bind(planned.plan, parameters)?;
+            let planned = session.instance().definitions.planner.delete(delete, &Scope(entries))?;
             Ok((planned, Files::new()))
         };
-        self.change(plan, |staging, rows| staging.delete(rows.columns()))
+        self.change(statement, parameters, plan, |staging, rows| staging.delete(rows.columns()))
     }
 
     /// All old rows are deleted before any new row is inserted, because a row may take another row's old key.
     pub(super) fn update(
         &mut self,
+        statement: &Statement,
         update: &ast::Update,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
-            let mut planned =
-                session.instance().definitions.planner.update(update, &Scope(entries))?;
-            planned.plan = bind(planned.plan, parameters)?;
+            let planned = session.instance().definitions.planner.update(update, &Scope(entries))?;
             Ok((planned, Files::new()))
         };
-        let outcome = self.change(plan, |staging, rows| {
+        let outcome = self.change(statement, parameters, plan, |staging, rows| {
             let width = rows.num_columns() / 2;
             let (old, new) = rows.columns().split_at(width);
             staging.delete(old)?;
@@ -71,22 +70,32 @@ impl Session {
     /// `stage`, batch by batch. On an error nothing is staged.
     fn change(
         &mut self,
+        statement: &Statement,
+        parameters: &[ScalarValue],
         plan: impl FnOnce(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
         mut stage: impl FnMut(&mut Staging<'_>, RecordBatch) -> Result<()> + Send,
     ) -> Result<Outcome> {
         let (rows, epoch) = self.in_one_transaction(|session| {
             let entries = session.instance().definitions.catalog.entries();
-            let (planned, files) = plan(session, &entries)?;
-            let table = entries.get(&planned.table);
-            let (Some(table), Some(transaction)) = (table, &session.transaction) else {
+            let reader = &session.instance().reader;
+            let prepared = reader.plans.get(statement, parameters, &entries);
+            let prepared = prepared.and_then(|plan| Some((plan.target()?.to_owned(), plan)));
+            let (target, plan, files) = match prepared {
+                Some((target, plan)) => (target, plan.bind(parameters)?, Files::new()),
+                None => {
+                    let (PlannedWrite { table, plan }, files) = plan(session, &entries)?;
+                    let reading = session.reading(&entries, &files);
+                    let plan = reader.plan(statement, plan, Some(&table), parameters, reading)?;
+                    (table, plan, files)
+                }
+            };
+            let (Some(table), Some(transaction)) = (entries.get(&target), &session.transaction)
+            else {
                 return Ok(0);
             };
             let mut staging = transaction.begin_staging(table);
-            session.instance().reader.evaluate_each(
-                planned.plan,
-                session.reading(&entries, &files),
-                &mut |rows| stage(&mut staging, rows),
-            )?;
+            let reading = session.reading(&entries, &files);
+            reader.evaluate_each(plan, reading, &mut |rows| stage(&mut staging, rows))?;
             session.finish_staging(staging)
         })?;
         Ok(Outcome::Changed { rows, epoch })

@@ -73,7 +73,7 @@ impl Defaults<'_> {
         });
         let values = values.collect::<Result<Vec<_>>>()?;
         let plan = LogicalPlanBuilder::empty(true).project(values)?.build()?;
-        let answer = self.query.run_all(at(plan, self.time)?)?;
+        let answer = self.query.run_all(at(plan, self.time)?.into())?;
         Ok(concat_batches(&answer.schema, &answer.batches)?)
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::RowBuffer;
-use alluvium_trace::memory::StateContext;
+use alluvium_trace::memory::{MemoryBudget, StateContext};
 use differential_dataflow::trace::Description;
 use proptest::prelude::*;
 use timely::order::Product;
@@ -92,4 +92,25 @@ fn far_more_rows_than_memory_are_sorted_within_the_budget() {
     let expected = (0..rows).map(|row| ((row.to_be_bytes().to_vec(), vec![7; 200], 0), 2));
     assert!(contents(&batch).into_iter().eq(expected));
     assert!(context.budget().written() as usize > 20 * MEMORY);
+}
+
+/// A single load fills large buffers. They were kept for the next seal once, which released them: the first small
+/// transaction after a load of a million rows took forty times as long as the others.
+#[test]
+fn a_load_releases_what_it_filled_and_a_stream_of_loads_keeps_it() {
+    const ROWS: u64 = 100_000;
+    let context = StateContext::new(MemoryBudget::new(1 << 30), None);
+    let used = || context.budget().used();
+    let mut buffer = RowBuffer::new(&context);
+    let mut load = |rows: u64| {
+        (0..rows).for_each(|row| buffer.push(&row.to_be_bytes(), &[7; 92], &0u64, 1));
+        drop(buffer.seal(all_times()));
+        used()
+    };
+    let bytes = 100 * ROWS as usize;
+    assert!(load(ROWS) < bytes, "{}", used());
+    let kept = load(ROWS);
+    assert!(kept >= bytes, "{kept}");
+    assert_eq!(load(ROWS), kept);
+    assert!(load(1) < bytes, "{}", used());
 }

@@ -5,10 +5,10 @@ use alluvium::{Engine, Outcome, Session};
 use crate::support::{batch_lines, engine, engine_with};
 
 /// A generator of numbers that are the same in every run (splitmix64).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ impl Random {
         (z ^ (z >> 31)) % end
     }
 
-    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+    pub(super) fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len() as u64) as usize]
     }
 }
@@ -41,7 +41,7 @@ const TEXTS: [&str; 6] = ["''", "'a'", "'ab'", "'b'", "'ba'", "'z'"];
 const COMPARISONS: [&str; 6] = ["=", "=", "<", "<=", ">", ">="];
 
 /// A condition on the columns `n` and `t`, which are a key, and `v`, which is not.
-fn condition(random: &mut Random, depth: u32) -> String {
+pub(super) fn condition(random: &mut Random, depth: u32) -> String {
     let (column, values) = match random.below(5) {
         0 | 1 => ("n", NUMBERS),
         2 | 3 => ("t", TEXTS),
@@ -66,7 +66,7 @@ fn condition(random: &mut Random, depth: u32) -> String {
 }
 
 /// The tables `keyed` and, with the same rows and without a key, `copied`, and views with and without a unique key.
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
     CREATE TABLE keyed (n BIGINT, t VARCHAR, v BIGINT, PRIMARY KEY (n, t));
     CREATE TABLE copied (n BIGINT, t VARCHAR, v BIGINT);
     CREATE MATERIALIZED VIEW groups AS

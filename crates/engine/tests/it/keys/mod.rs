@@ -2,4 +2,5 @@
 
 mod answers;
 mod plans;
+mod prepared;
 mod views;
