@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::arrow::array::{ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch};
+use alluvium::arrow::buffer::OffsetBuffer;
 use alluvium::{Durability, Engine, View};
 
 use crate::Result;
@@ -34,8 +35,9 @@ impl Alluvium {
     }
 
     fn insert(&self, keys: Vec<i64>, values: &[&[u8]]) -> Result<()> {
-        let columns: Vec<ArrayRef> =
-            vec![Arc::new(Int64Array::from(keys)), Arc::new(BinaryArray::from_iter_values(values))];
+        let lengths = OffsetBuffer::from_lengths(values.iter().map(|value| value.len()));
+        let values = BinaryArray::try_new(lengths, values.concat().into(), None)?;
+        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(keys)), Arc::new(values)];
         let rows = RecordBatch::try_new(self.rows.schema().clone(), columns)?;
         let mut transaction = self.engine.begin()?;
         transaction.insert("rows", rows)?;

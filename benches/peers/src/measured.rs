@@ -1,6 +1,7 @@
 //! What several rounds of a store have shown, and the table of several stores.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 
 use crate::round::Round;
 
@@ -39,18 +40,20 @@ pub struct Measured {
     pub name: &'static str,
     rates: Vec<f64>,
     latencies: Vec<u32>,
+    processor: Duration,
 }
 
 impl Measured {
     /// A store that was not measured yet.
     pub fn new(name: &'static str) -> Self {
-        Self { name, rates: Vec::new(), latencies: Vec::new() }
+        Self { name, rates: Vec::new(), latencies: Vec::new(), processor: Duration::ZERO }
     }
 
     /// Adds a round.
     pub fn add(&mut self, round: Round) {
         self.rates.push(round.rate);
         self.latencies.extend(round.latencies);
+        self.processor += round.processor;
     }
 
     /// Its rates, in times a second.
@@ -61,6 +64,11 @@ impl Measured {
     /// Its rate divided by that of another store in the same round.
     pub fn ratio(&self, other: &Self) -> Option<Spread> {
         Spread::of(self.rates.iter().zip(&other.rates).map(|(own, other)| own / other))
+    }
+
+    /// The processor time of a step, in microseconds, with what the store does in the background meanwhile.
+    pub fn processor(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.latencies.len().max(1) as f64
     }
 
     /// The time, in microseconds, that this share of all steps took at most.
@@ -79,14 +87,18 @@ pub fn print(measured: &mut [Measured], what: &str) {
     let first = measured.first().map_or("", |first| first.name);
     let per_second = format!("{what}/s");
     let ratio = format!("{first} is … times as fast");
-    println!("{:10} {per_second:>28} {:>10} {:>10}   {ratio}", "", "p50 µs", "p99 µs");
+    println!(
+        "{:10} {per_second:>28} {:>10} {:>10} {:>8}   {ratio}",
+        "", "p50 µs", "p99 µs", "CPU µs"
+    );
     for number in 0..measured.len() {
         let (p50, p99) = (measured[number].at(0.5), measured[number].at(0.99));
         let one = &measured[number];
         let show = |spread: Option<Spread>| spread.map(|it| it.to_string()).unwrap_or_default();
         let ratio = if number > 0 { measured[0].ratio(one) } else { None };
         let (rate, ratio) = (show(one.rate()), show(ratio));
-        println!("{:10} {rate:>28} {p50:10.1} {p99:10.1}   {ratio}", one.name);
+        let processor = one.processor();
+        println!("{:10} {rate:>28} {p50:10.1} {p99:10.1} {processor:8.1}   {ratio}", one.name);
     }
     println!();
 }
@@ -99,7 +111,13 @@ mod tests {
     fn ratios_are_of_the_same_round() {
         let measured = |rates: [f64; 3]| {
             let mut measured = Measured::new("");
-            rates.map(|rate| measured.add(Round { latencies: vec![rate as u32], rate }));
+            rates.map(|rate| {
+                measured.add(Round {
+                    latencies: vec![rate as u32],
+                    rate,
+                    processor: Duration::ZERO,
+                })
+            });
             measured
         };
         let (own, other) = (measured([2.0, 40.0, 600.0]), measured([1.0, 10.0, 100.0]));
@@ -112,7 +130,7 @@ mod tests {
         let mut measured = Measured::new("");
         for round in 0..4 {
             let latencies = (0..250).map(|step| (round + 4 * step) * 1000).collect();
-            measured.add(Round { latencies, rate: 1.0 });
+            measured.add(Round { latencies, rate: 1.0, processor: Duration::ZERO });
         }
         assert_eq!((measured.at(0.5), measured.at(0.99), measured.at(1.0)), (500.0, 990.0, 999.0));
     }

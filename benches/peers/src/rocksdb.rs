@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ::rocksdb::{
-    BlockBasedOptions, Cache, DB, Direction, IteratorMode, Options, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, WriteBatch,
+    WriteOptions,
 };
 
 use crate::Result;
@@ -24,6 +25,7 @@ impl RocksDb {
         blocks.set_bloom_filter(10.0, false);
         let mut options = Options::default();
         options.create_if_missing(true);
+        options.set_compression_type(DBCompressionType::None);
         options.set_block_based_table_factory(&blocks);
         let mut write = WriteOptions::default();
         // With `fdatasync`, by default.
@@ -48,10 +50,10 @@ impl Table for RocksDb {
         for (key, value) in rows {
             batch.put(key.to_be_bytes(), value);
             if batch.len() == LOADED {
-                self.database.write_opt(&std::mem::take(&mut batch), &self.write)?;
+                self.database.write_opt(std::mem::take(&mut batch), &self.write)?;
             }
         }
-        Ok(self.database.write_opt(&batch, &self.write)?)
+        Ok(self.database.write_opt(batch, &self.write)?)
     }
 
     fn get(&self, key: u64, value: &mut Vec<u8>) -> Result<bool> {

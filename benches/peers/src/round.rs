@@ -1,5 +1,6 @@
 //! A round: threads do something over and over, for a while.
 
+use std::error::Error;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,8 @@ pub struct Round {
     pub latencies: Vec<u32>,
     /// How many times a second.
     pub rate: f64,
+    /// The processor time of the process meanwhile, on all cores.
+    pub processor: Duration,
 }
 
 /// Has so many threads take steps for so long, each those that `steps` makes for it.
@@ -36,7 +39,8 @@ pub fn run<S: FnMut() -> Result<()>>(
         let rate = latencies.len() as f64 / (last - start).as_secs_f64();
         Ok((latencies, rate))
     };
-    std::thread::scope(|scope| {
+    let before = processor_time()?;
+    let round = std::thread::scope(|scope| {
         let started: Vec<_> = (0..threads)
             .map(|thread| {
                 scope.spawn({
@@ -51,6 +55,16 @@ pub fn run<S: FnMut() -> Result<()>>(
             round.latencies.extend(latencies);
             round.rate += rate;
         }
-        Ok(round)
-    })
+        Ok::<_, Box<dyn Error + Send + Sync>>(round)
+    })?;
+    Ok(Round { processor: processor_time()?.saturating_sub(before), ..round })
+}
+
+/// The processor time of the process, in steps of ten milliseconds.
+fn processor_time() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // Behind the name, which may contain anything: the 12th and 13th field are ticks of user and system time.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+    Ok(Duration::from_millis(10 * ticks.sum::<std::result::Result<u64, _>>()?))
 }
