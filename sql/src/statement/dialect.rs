@@ -143,6 +143,10 @@ impl Dialect for Alluvium {
         true
     }
 
+    fn supports_lambda_functions(&self) -> bool {
+        true
+    }
+
     fn supports_in_empty_list(&self) -> bool {
         true
     }

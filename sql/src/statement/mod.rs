@@ -21,6 +21,7 @@ mod view;
 
 use sqlparser::ast;
 
+pub(crate) use self::dialect::Alluvium;
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};

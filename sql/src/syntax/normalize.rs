@@ -9,6 +9,7 @@ use sqlparser::ast::{
     WindowSpec, WindowType,
 };
 
+use super::calls;
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
@@ -20,6 +21,7 @@ use crate::statement::fold;
 ///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - long chains of OR, AND and UNION to trees of little depth;
+/// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
 /// # Errors
@@ -94,7 +96,10 @@ impl VisitorMut for Normalize {
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         self.shape.leave_expr(expression);
-        ControlFlow::Continue(())
+        match calls::expand(expression) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {

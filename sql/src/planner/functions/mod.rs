@@ -3,12 +3,14 @@
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
 //! - `sum` does not wrap around; `percentile` interpolates exactly.
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out.
-//! - `similar_to` has the patterns of the standard.
+//! - `similar_to` has the patterns of the standard;
+//! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 
 mod arg_extremes;
 mod date_bin;
 mod date_part;
 mod date_trunc;
+pub(super) mod duckdb;
 mod extremes;
 pub(super) mod now;
 mod percentile;
@@ -25,6 +27,7 @@ use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 use super::growth;
 use super::named_casts::NamedCasts;
 use super::operators::Operators;
+use crate::syntax::{OTHER_NAMES, defined_names};
 
 pub(super) use self::similar_to::as_regular_expression;
 
@@ -49,10 +52,15 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             date_bin::function(),
             date_trunc::function(),
             date_part::function(),
-        ]),
+        ]).chain(duckdb::scalar()),
         |function| function.name(),
         |function| function.aliases(),
     );
+    for (other, name) in OTHER_NAMES {
+        if let Some(function) = scalar.get(*name).cloned() {
+            scalar.insert((*other).to_owned(), function);
+        }
+    }
     growth::bound(&mut scalar);
     Functions {
         scalar,
@@ -66,7 +74,8 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
                 .into_iter()
                 .chain(arg_extremes::functions())
                 .chain(extremes::functions())
-                .chain([sum::function(), percentile::function()]),
+                .chain([sum::function(), percentile::function()])
+                .chain(duckdb::aggregate()),
             |function| function.name(),
             |function| function.aliases(),
         ),
@@ -120,7 +129,8 @@ pub(crate) fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind>
 
 /// The names of all functions that can be called without OVER.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys()).map(String::as_str)
+    let registered = FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys());
+    registered.map(String::as_str).chain(defined_names())
 }
 
 /// The own name of the scalar function that has this name, which may be an alias.

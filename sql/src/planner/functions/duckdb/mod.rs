@@ -1,0 +1,43 @@
+//! Functions in the names and with the meaning of DuckDB, where neither DataFusion nor a definition in SQL has them.
+//!
+//! - `plain` is a function of columns; all others are made of it, except `by_type`, which chooses among DataFusion's;
+//! - `text`, `pattern` and `hashes`: of texts and bytes, `format`: `format` and `printf`;
+//! - `time`: parts, differences and buckets of times, `time_format`: `strftime` and `strptime`;
+//! - `number`: bits and lengths of time, `type_name`: `typeof`;
+//! - `collected`: aggregates of all values of a group.
+mod by_type;
+mod collected;
+mod format;
+mod hashes;
+mod number;
+mod pattern;
+mod plain;
+mod text;
+mod time;
+mod time_format;
+mod type_name;
+
+use std::sync::Arc;
+
+use datafusion_expr::{AggregateUDF, ScalarUDF};
+
+pub(in crate::planner) use self::number::TIMES;
+
+/// The scalar functions.
+pub(super) fn scalar() -> impl Iterator<Item = Arc<ScalarUDF>> {
+    text::functions()
+        .into_iter()
+        .chain(pattern::functions())
+        .chain(hashes::functions())
+        .chain(format::functions())
+        .chain(number::functions())
+        .chain(time::functions())
+        .chain(time_format::functions())
+        .chain([type_name::function()])
+        .chain(by_type::functions())
+}
+
+/// The aggregates.
+pub(super) fn aggregate() -> impl Iterator<Item = Arc<AggregateUDF>> {
+    collected::functions().into_iter()
+}

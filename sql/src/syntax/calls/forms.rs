@@ -1,0 +1,165 @@
+//! Forms of syntax that stand for other expressions.
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArguments, Ident, Interval, ObjectName, Spanned, UnaryOperator, Value,
+};
+use sqlparser::tokenizer::Span;
+
+use super::name_of;
+use crate::error::{Error, Position, Result};
+
+/// The names of functions among them.
+pub(super) const NAMES: &[&str] = &["struct_pack", "list_aggregate", "array_aggregate"];
+
+/// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
+/// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
+/// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
+/// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
+pub(super) fn expand(expression: &mut Expr) -> Result<()> {
+    match expression {
+        Expr::Function(function) => match name_of(function).as_deref() {
+            Some("struct_pack") => struct_pack(function),
+            Some("list_aggregate" | "array_aggregate") => list_aggregate(function),
+            _ => Ok(()),
+        },
+        Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+            escape(pattern, escape_char);
+            Ok(())
+        }
+        Expr::Interval(interval) if !is_constant(&interval.value) => {
+            *expression = times(interval);
+            Ok(())
+        }
+        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => {
+            let number = std::mem::replace(expr.as_mut(), null());
+            *expression = Expr::BinaryOp {
+                left: Box::new(number),
+                op: BinaryOperator::PGBitwiseXor,
+                right: Box::new(Expr::UnaryOp {
+                    op: UnaryOperator::Minus,
+                    expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),
+                }),
+            };
+            Ok(())
+        }
+        Expr::BinaryOp { op, .. } if *op == BinaryOperator::DuckIntegerDivide => {
+            *op = BinaryOperator::Divide;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn null() -> Expr {
+    Expr::value(Value::Null)
+}
+
+fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+fn unnamed(argument: Expr) -> FunctionArg {
+    FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))
+}
+
+fn rename(function: &mut Function, name: &str, span: Span) {
+    let mut name = Ident::new(name);
+    name.span = span;
+    function.name = ObjectName::from(vec![name]);
+}
+
+fn struct_pack(function: &mut Function) -> Result<()> {
+    let span = function.name.span();
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let mut arguments = Vec::with_capacity(2 * list.args.len());
+    for argument in list.args.drain(..) {
+        match argument {
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
+            } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
+                arguments.extend([
+                    unnamed(text(&name.value)),
+                    unnamed(Expr::Identifier(name)),
+                ]);
+            }
+            _ => {
+                let message = "the fields of struct_pack() are written struct_pack(name := value)";
+                return Err(Error::new(message, Position::of_span(span)));
+            }
+        }
+    }
+    list.args = arguments;
+    rename(function, "named_struct", span);
+    Ok(())
+}
+
+fn list_aggregate(function: &mut Function) -> Result<()> {
+    let span = function.name.span();
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let name = match list.args.get(1) {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(name)))) => {
+            name.value.clone().into_string()
+        }
+        _ => None,
+    };
+    let Some(name) = name else {
+        let message = "the second argument of list_aggregate() is the name of an aggregate, \
+                       as in list_aggregate(list, 'sum')";
+        return Err(Error::new(message, Position::of_span(span)));
+    };
+    list.args.remove(1);
+    rename(function, &format!("list_{}", name.to_lowercase()), span);
+    Ok(())
+}
+
+/// Replaces the escape character of a pattern by a backslash.
+fn escape(pattern: &mut Expr, escape_char: &mut Option<sqlparser::ast::ValueWithSpan>) {
+    let is_backslash = |value: &Value| value.clone().into_string().as_deref() == Some("\\");
+    let Some(character) = escape_char.take_if(|character| !is_backslash(&character.value)) else {
+        return;
+    };
+    let written = std::mem::replace(pattern, null());
+    let arguments = vec![unnamed(written), unnamed(Expr::Value(character))];
+    *pattern = call("like_pattern", arguments);
+}
+
+fn call(name: &str, arguments: Vec<FunctionArg>) -> Expr {
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(sqlparser::ast::FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments,
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::Value(_) => true,
+        Expr::UnaryOp { expr, .. } => is_constant(expr),
+        // Numbers that are added to texts, which is what `INTERVAL '1' DAY + …` may parse to, are DataFusion's to read.
+        Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
+        _ => false,
+    }
+}
+
+/// As many units as an interval counts.
+fn times(interval: &mut Interval) -> Expr {
+    let number = std::mem::replace(interval.value.as_mut(), text("1"));
+    Expr::BinaryOp {
+        left: Box::new(Expr::Interval(interval.clone())),
+        op: BinaryOperator::Multiply,
+        right: Box::new(number),
+    }
+}
