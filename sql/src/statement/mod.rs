@@ -21,8 +21,8 @@ mod view;
 
 use sqlparser::ast;
 
-pub(crate) use self::dialect::Alluvium;
 pub use self::connector::{ConnectorDefinition, Setting};
+pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::statements::{Statements, parse};

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 };
 
 use super::calls;
+use super::column_names::name_columns;
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
@@ -21,13 +22,15 @@ use crate::statement::fold;
 ///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - long chains of OR, AND and UNION to trees of little depth;
+/// - columns that are computed and have no alias to columns that have one;
 /// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
 /// # Errors
 /// If a window that is named is not defined, or if the tree is too deep.
 pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
-    match part.visit(&mut Normalize { shape: Shape::default(), windows: Vec::new() }) {
+    match part.visit(&mut Normalize { shape: Shape::default(), windows: Vec::new(), subqueries: 0 })
+    {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -37,6 +40,8 @@ struct Normalize {
     shape: Shape,
     /// The windows of each query and SELECT around an expression, by name.
     windows: Vec<HashMap<String, WindowSpec>>,
+    /// How many subqueries of expressions are around.
+    subqueries: usize,
 }
 
 impl Normalize {
@@ -76,6 +81,10 @@ impl VisitorMut for Normalize {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.shape.enter_select(select)?;
+        // Nobody can name the columns of a subquery of an expression.
+        if self.subqueries == 0 {
+            name_columns(select);
+        }
         self.enter(Some(select));
         ControlFlow::Continue(())
     }
@@ -96,6 +105,7 @@ impl VisitorMut for Normalize {
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         self.shape.leave_expr(expression);
+        self.subqueries -= usize::from(is_subquery(expression));
         match calls::expand(expression) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
@@ -104,6 +114,7 @@ impl VisitorMut for Normalize {
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         self.shape.enter_expr(expression)?;
+        self.subqueries += usize::from(is_subquery(expression));
         match expression {
             Expr::Function(function) => {
                 if let Some(WindowType::NamedWindow(name)) = &function.over {
@@ -135,6 +146,10 @@ impl VisitorMut for Normalize {
         }
         ControlFlow::Continue(())
     }
+}
+
+fn is_subquery(expression: &Expr) -> bool {
+    matches!(expression, Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. })
 }
 
 fn normalize_frame(frame: &mut WindowFrame) {

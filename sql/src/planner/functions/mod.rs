@@ -48,11 +48,11 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         .chain(datafusion_functions_nested::all_default_nested_functions());
     // A later function replaces an earlier one of the same name.
     let mut scalar = by_name(
-        scalar.chain(now::functions()).chain(to_timestamp::functions()).chain([
-            date_bin::function(),
-            date_trunc::function(),
-            date_part::function(),
-        ]).chain(duckdb::scalar()),
+        scalar
+            .chain(now::functions())
+            .chain(to_timestamp::functions())
+            .chain([date_bin::function(), date_trunc::function(), date_part::function()])
+            .chain(duckdb::scalar()),
         |function| function.name(),
         |function| function.aliases(),
     );

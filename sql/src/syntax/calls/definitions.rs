@@ -12,7 +12,6 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     ("multiply($1, $2)", "$1 * $2"),
     ("divide($1, $2)", "$1 / $2"),
     ("div($1, $2)", "trunc($1 / $2)"),
-    ("xor($1, $2)", "$1 # $2"),
     ("sign($1)", "CAST(nanvl(signum($1), CAST(0 AS DOUBLE)) AS TINYINT)"),
     ("isinf($1)", "abs(CAST($1 AS DOUBLE)) = CAST('Infinity' AS DOUBLE)"),
     ("fdiv($1, $2)", "floor(CAST($1 AS DOUBLE) / $2)"),
@@ -30,7 +29,7 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     ("like_escape($1, $2, $3)", "$1 LIKE like_pattern($2, $3)"),
     ("ilike_escape($1, $2, $3)", "$1 ILIKE like_pattern($2, $3)"),
     // Parts of times.
-    ("era($1)", "CASE WHEN date_part('year', $1) > 0 THEN 1 ELSE 0 END"),
+    ("era($1)", "CAST(date_part('year', $1) > 0 AS BIGINT)"),
     ("year($1)", "date_part('year', $1)"),
     ("isoyear($1)", "date_part('isoyear', $1)"),
     ("quarter($1)", "date_part('quarter', $1)"),
@@ -62,6 +61,7 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
         "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
     ("date_add($1, $2)", "$1 + $2"),
+    ("timezone($1, $2)", "$2 AT TIME ZONE $1"),
     ("age($1)", "age(CAST(current_date() AS TIMESTAMP), $1)"),
     ("to_years($1)", "INTERVAL '1 year' * $1"),
     ("to_months($1)", "INTERVAL '1 month' * $1"),
@@ -77,6 +77,10 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     ("array_sort($1)", "array_sort($1, 'ASC', 'NULLS LAST')"),
     ("list_reverse_sort($1)", "array_sort($1, 'DESC', 'NULLS LAST')"),
     ("array_reverse_sort($1)", "array_sort($1, 'DESC', 'NULLS LAST')"),
+    ("list_unique($1)", "list_count(array_distinct($1))"),
+    ("array_unique($1)", "list_count(array_distinct($1))"),
+    ("list_string_agg($1)", "array_to_string($1, ',')"),
+    ("list_string_agg($1, $2)", "array_to_string($1, $2)"),
     ("list_first($1)", "array_element($1, 1)"),
     ("list_last($1)", "array_element($1, -1)"),
     // Aggregates.
@@ -101,6 +105,7 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     ("group_concat($1)", "string_agg($1, ',')"),
     ("group_concat($1, $2)", "string_agg($1, $2)"),
     ("approx_count_distinct($1)", "approx_distinct($1)"),
+    ("approx_quantile($1, $2)", "approx_percentile_cont($1, $2)"),
 ];
 
 /// Functions that DataFusion has under another name.

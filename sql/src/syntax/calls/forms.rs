@@ -6,11 +6,11 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
-use super::name_of;
+use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
 /// The names of functions among them.
-pub(super) const NAMES: &[&str] = &["struct_pack", "list_aggregate", "array_aggregate"];
+pub(super) const NAMES: &[&str] = &["struct_pack", "list_aggregate", "array_aggregate", "xor"];
 
 /// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
@@ -21,6 +21,12 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
         Expr::Function(function) => match name_of(function).as_deref() {
             Some("struct_pack") => struct_pack(function),
             Some("list_aggregate" | "array_aggregate") => list_aggregate(function),
+            Some("xor") => {
+                if let Some(operator) = exclusive_or(function) {
+                    *expression = operator;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         },
         Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
@@ -80,11 +86,13 @@ fn struct_pack(function: &mut Function) -> Result<()> {
                 arg: FunctionArgExpr::Expr(value),
                 operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
             } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
+            FunctionArg::ExprNamed {
+                name: Expr::Identifier(name),
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
+            } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
             FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
-                arguments.extend([
-                    unnamed(text(&name.value)),
-                    unnamed(Expr::Identifier(name)),
-                ]);
+                arguments.extend([unnamed(text(&name.value)), unnamed(Expr::Identifier(name))]);
             }
             _ => {
                 let message = "the fields of struct_pack() are written struct_pack(name := value)";
@@ -95,6 +103,20 @@ fn struct_pack(function: &mut Function) -> Result<()> {
     list.args = arguments;
     rename(function, "named_struct", span);
     Ok(())
+}
+
+/// `a # b` for `xor(a, b)`.
+fn exclusive_or(function: &mut Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let mut operands = list.args.iter_mut().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(operand)) => Some(operand),
+        _ => None,
+    });
+    let (left, right, None) = (operands.next()??, operands.next()??, operands.next()) else {
+        return None;
+    };
+    let [left, right] = [left, right].map(|operand| Box::new(std::mem::replace(operand, null())));
+    Some(Expr::BinaryOp { left, op: BinaryOperator::PGBitwiseXor, right })
 }
 
 fn list_aggregate(function: &mut Function) -> Result<()> {
@@ -123,25 +145,7 @@ fn escape(pattern: &mut Expr, escape_char: &mut Option<sqlparser::ast::ValueWith
         return;
     };
     let written = std::mem::replace(pattern, null());
-    let arguments = vec![unnamed(written), unnamed(Expr::Value(character))];
-    *pattern = call("like_pattern", arguments);
-}
-
-fn call(name: &str, arguments: Vec<FunctionArg>) -> Expr {
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(sqlparser::ast::FunctionArgumentList {
-            duplicate_treatment: None,
-            args: arguments,
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
+    *pattern = call(Ident::new("like_pattern"), [written, Expr::Value(character)]);
 }
 
 fn is_constant(expression: &Expr) -> bool {

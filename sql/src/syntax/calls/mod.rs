@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    ObjectNamePart, Spanned, Value, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, Spanned, Value, VisitMut, VisitorMut,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Span;
@@ -85,6 +85,26 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     Ok(())
 }
 
+/// A call of a function.
+pub(crate) fn call(name: Ident, arguments: impl IntoIterator<Item = Expr>) -> Expr {
+    let argument = |argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument));
+    let list = FunctionArgumentList {
+        duplicate_treatment: None,
+        args: arguments.into_iter().map(argument).collect(),
+        clauses: Vec::new(),
+    };
+    Expr::Function(Function {
+        name: ObjectName::from(vec![name]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
 /// The folded name of a function that is not in a schema.
 fn name_of(function: &Function) -> Option<String> {
     match function.name.0.as_slice() {
@@ -147,9 +167,8 @@ impl Fill {
 
 /// Whether a call has nothing but arguments.
 fn is_bare(call: &Function) -> bool {
-    let is_plain = |list: &FunctionArgumentList| {
-        list.duplicate_treatment.is_none() && list.clauses.is_empty()
-    };
+    let is_plain =
+        |list: &FunctionArgumentList| list.duplicate_treatment.is_none() && list.clauses.is_empty();
     call.filter.is_none()
         && call.null_treatment.is_none()
         && call.over.is_none()

@@ -1,14 +1,15 @@
 //! Functions of which DataFusion has another one for each type.
 //!
 //! - `length` and `len` of a list are the number of its elements;
-//! - `round` and `trunc` of integers are the integers;
+//! - `trunc` of integers are the integers;
 //! - `isfinite` is true of dates and timestamps.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion_common::Result;
+use datafusion_common::{Result, plan_err};
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{
@@ -25,8 +26,9 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     };
     vec![
         Plain::function(&["length", "len"], text_or_list, |_| DataType::Int64, length),
+        Plain::function(&["octet_length"], text_or_list, |_| DataType::Int64, octet_length),
+        Plain::function(&["list_count", "array_count"], list, |_| DataType::Int64, list_count),
         Plain::function(&["isfinite"], number_or_time, |_| DataType::Boolean, is_finite),
-        whole(math::round()),
         whole(math::trunc()),
     ]
 }
@@ -41,6 +43,28 @@ fn text_or_list(arguments: &[DataType]) -> Result<Vec<DataType>> {
         [_] => Ok(vec![DataType::Utf8]),
         _ => wrong_number(1, 1, arguments.len()),
     }
+}
+
+fn list(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    match text_or_list(arguments)?.as_slice() {
+        [list @ DataType::List(_)] => Ok(vec![list.clone()]),
+        _ => plan_err!("a list is expected"),
+    }
+}
+
+/// The bytes of texts.
+fn octet_length(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    match arguments[0].data_type() {
+        DataType::List(_) => plan_err!("a text or bytes are expected, not a list"),
+        _ => length(&[cast(&arguments[0], &DataType::Binary)?]),
+    }
+}
+
+/// The elements that are not NULL.
+fn list_count(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let lists = arguments[0].as_list::<i32>();
+    let counts = lists.iter().map(|list| list.map(|list| (list.len() - list.null_count()) as i64));
+    Ok(Arc::new(counts.collect::<Int64Array>()))
 }
 
 fn length(arguments: &[ArrayRef]) -> Result<ArrayRef> {

@@ -70,7 +70,8 @@ impl Collected {
         returns: fn(&DataType) -> DataType,
         evaluate: Evaluate,
     ) -> Arc<AggregateUDF> {
-        let (name, aliases) = names.split_first().map_or(("", &[][..]), |(name, rest)| (name, rest));
+        let (name, aliases) =
+            names.split_first().map_or(("", &[][..]), |(name, rest)| (name, rest));
         Arc::new(AggregateUDF::from(Collected {
             name,
             aliases: aliases.iter().map(ToString::to_string).collect(),
@@ -281,7 +282,7 @@ fn entropy(values: &ArrayRef) -> Result<f64> {
             -share * share.log2()
         })
         .sum::<f64>()
-        .max(0.0))
+        .abs())
 }
 
 /// The mean, and the sum of a power of the distances from it.

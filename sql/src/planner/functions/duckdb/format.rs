@@ -260,7 +260,9 @@ impl Field {
                 match (self.kind, self.precision) {
                     (None | Some('s'), Some(most)) => (text.chars().take(most).collect(), false),
                     (None | Some('s'), None) => (text.to_owned(), false),
-                    (Some(kind), _) => return exec_err!("'{kind}' does not write the text \"{text}\""),
+                    (Some(kind), _) => {
+                        return exec_err!("'{kind}' does not write the text \"{text}\"");
+                    }
                 }
             }
         };

@@ -25,6 +25,7 @@ pub(in crate::planner) static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(||
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
         Plain::function(&["bit_count"], integer, |_| DataType::Int8, bit_count),
+        Plain::function(&["fmod"], two_doubles, |_| DataType::Float64, fmod),
         Plain::function(&["even"], double, |_| DataType::Float64, even),
     ]
 }
@@ -72,6 +73,21 @@ fn bit_count(arguments: &[ArrayRef]) -> Result<ArrayRef> {
         DataType::UInt64 => counts::<UInt64Type>(values, u64::count_ones),
         _ => counts::<Int64Type>(values, i64::count_ones),
     }))
+}
+
+fn two_doubles(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    let [left, right] = arguments else { return wrong_number(2, 2, arguments.len()) };
+    double(std::slice::from_ref(left))?;
+    double(std::slice::from_ref(right))?;
+    Ok(vec![DataType::Float64; 2])
+}
+
+/// What remains of a division whose quotient is the next smaller whole number.
+fn fmod(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let [left, right] = [0, 1].map(|place| arguments[place].as_primitive::<Float64Type>());
+    let rest = |left: f64, right: f64| left - (left / right).floor() * right;
+    let rests = left.iter().zip(right).map(|(left, right)| Some(rest(left?, right?)));
+    Ok(Arc::new(rests.collect::<Float64Array>()))
 }
 
 /// The next even number away from zero.

@@ -47,7 +47,8 @@ struct Last {
 
 impl Last {
     fn compile(&mut self, pattern: &str, options: &str) -> Result<&Regex> {
-        let is_same = |(known, with, _): &(String, String, Regex)| known == pattern && with == options;
+        let is_same =
+            |(known, with, _): &(String, String, Regex)| known == pattern && with == options;
         if !self.compiled.as_ref().is_some_and(is_same) {
             let mut builder = RegexBuilder::new(pattern);
             for option in options.chars() {
@@ -84,12 +85,10 @@ fn each(
     let options = options.map(|options| options.as_string::<i32>());
     let mut last = Last::default();
     for (row, (text, pattern)) in texts.iter().zip(patterns).enumerate() {
-        let group = groups.map_or(Some(0), |groups| {
-            groups.is_valid(row).then(|| groups.value(row))
-        });
-        let option = options.map_or(Some(""), |options| {
-            options.is_valid(row).then(|| options.value(row))
-        });
+        let group =
+            groups.map_or(Some(0), |groups| groups.is_valid(row).then(|| groups.value(row)));
+        let option =
+            options.map_or(Some(""), |options| options.is_valid(row).then(|| options.value(row)));
         let (Some(text), Some(pattern), Some(group), Some(option)) = (text, pattern, group, option)
         else {
             visit(None);
@@ -144,4 +143,3 @@ fn split_by(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     })?;
     Ok(Arc::new(parts.finish()))
 }
-

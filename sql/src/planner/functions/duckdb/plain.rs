@@ -47,7 +47,8 @@ impl Plain {
         returns: fn(&[DataType]) -> DataType,
         run: fn(&[ArrayRef]) -> Result<ArrayRef>,
     ) -> Arc<ScalarUDF> {
-        let (name, aliases) = names.split_first().map_or(("", &[][..]), |(name, rest)| (name, rest));
+        let (name, aliases) =
+            names.split_first().map_or(("", &[][..]), |(name, rest)| (name, rest));
         Arc::new(ScalarUDF::from(Plain {
             name,
             aliases: aliases.iter().map(ToString::to_string).collect(),

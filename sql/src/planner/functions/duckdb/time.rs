@@ -28,7 +28,9 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         |types: &[DataType]| if types[0] == DataType::Int64 { TIMESTAMP } else { DataType::Int64 };
     let time = |_: &[DataType]| DataType::Time64(TimeUnit::Nanosecond);
     vec![
-        Plain::function(&["date_diff", "datediff"], part_and_times, big, |of| differences(of, diff)),
+        Plain::function(&["date_diff", "datediff"], part_and_times, big, |of| {
+            differences(of, diff)
+        }),
         Plain::function(&["date_sub", "datesub"], part_and_times, big, |of| differences(of, whole)),
         Plain::function(&["age"], two_times, |_| INTERVAL, age),
         Plain::function(&["time_bucket"], bucketed, bucket, time_bucket),
@@ -67,9 +69,7 @@ fn bucketed(arguments: &[DataType]) -> Result<Vec<DataType>> {
     };
     let time = match time {
         DataType::Date32 => DataType::Date32,
-        DataType::Timestamp(_, zone) => {
-            DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
-        }
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
         other => as_time(other)?,
     };
     let mut types = vec![INTERVAL, time];
@@ -172,10 +172,6 @@ fn diff(unit: Unit, start: i64, end: i64) -> Result<i64> {
         Ok(count(date_time(end)?) - count(date_time(start)?))
     };
     match unit {
-        // Centuries and millennia begin with their year 1.
-        Unit::Years(years @ (100 | 1_000)) => {
-            each(&|time| i64::from((time.year() - 1).div_euclid(years)))
-        }
         Unit::Years(years) => each(&|time| i64::from(time.year().div_euclid(years))),
         Unit::IsoYears => each(&|time| i64::from(time.iso_week().year())),
         Unit::Months(months) => each(&|time| {
@@ -231,8 +227,7 @@ fn age(arguments: &[ArrayRef]) -> Result<ArrayRef> {
 
 fn age_of(end: i64, start: i64) -> Result<IntervalMonthDayNano> {
     let (last, first) = (date_time(end)?, date_time(start)?);
-    let mut months =
-        (last.year() - first.year()) * 12 + last.month() as i32 - first.month() as i32;
+    let mut months = (last.year() - first.year()) * 12 + last.month() as i32 - first.month() as i32;
     let mut days = last.day() as i32 - first.day() as i32;
     let mut microseconds = end.rem_euclid(DAY) - start.rem_euclid(DAY);
     if microseconds < 0 {
@@ -300,11 +295,8 @@ fn buckets(
     let moments = cast(times, &TIMESTAMP)?;
     let starts = match from {
         Some(from) if from.data_type() == &INTERVAL => {
-            let shift = if from.len() == moments.len() {
-                Arc::clone(from)
-            } else {
-                from.slice(0, 1)
-            };
+            let shift =
+                if from.len() == moments.len() { Arc::clone(from) } else { from.slice(0, 1) };
             add(&bins.starts(&sub(&moments, &shift)?, origin)?, &shift)?
         }
         Some(from) => {
@@ -322,9 +314,8 @@ fn buckets(
 
 /// Hours, minutes and seconds in microseconds.
 fn time_of_day(hour: i64, minute: i64, second: f64) -> Result<i64> {
-    let is_time = (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0.0..61.0).contains(&second);
+    let is_time =
+        (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..61.0).contains(&second);
     if !is_time {
         return exec_err!("there is no time {hour}:{minute}:{second}");
     }

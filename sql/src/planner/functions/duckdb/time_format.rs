@@ -107,9 +107,9 @@ fn strptime(arguments: &[ArrayRef], or_null: bool) -> Result<ArrayRef> {
     let times = texts.iter().zip(formats).map(|(text, format)| {
         let (Some(text), Some(format)) = (text, format) else { return Ok(None) };
         match time_of(text, read.items(format)?) {
-            None if !or_null => Err(exec_datafusion_err!(
-                "\"{text}\" is no time in the format \"{format}\""
-            )),
+            None if !or_null => {
+                Err(exec_datafusion_err!("\"{text}\" is no time in the format \"{format}\""))
+            }
             time => Ok(time),
         }
     });
