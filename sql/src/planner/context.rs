@@ -191,6 +191,9 @@ impl TypePlanner for MoreTypes {
                 let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
                 return Ok(Some(Arc::new(Field::new("datetime", timestamp, true))));
             }
+            ast::DataType::JSON => {
+                return Ok(Some(Arc::new(Field::new("json", DataType::Utf8, true))));
+            }
             _ => return Ok(None),
         };
         let key = Field::new("key", data_type(key)?, false);

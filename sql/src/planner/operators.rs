@@ -10,13 +10,14 @@ use datafusion_expr::{Expr, ExprSchemable, lit};
 use sqlparser::ast::BinaryOperator;
 
 use super::functions::FUNCTIONS;
-use super::functions::duckdb::TIMES;
+use super::functions::duckdb::{EXTRACT, EXTRACT_TEXT, TIMES};
 
 /// The operator in front of a number that is DOUBLE: `'1e3' DOUBLE NULL`, as the syntax is rewritten before it is planned.
 /// DataFusion takes all numbers that are not integers for DECIMAL.
 pub(crate) const DOUBLE: &str = "DOUBLE";
 
-/// Plans numbers that are DOUBLE, `^`, which is the power in DOUBLE, and multiples and fractions of intervals.
+/// Plans numbers that are DOUBLE, `^`, which is the power in DOUBLE, `->` and `->>` of JSON, and multiples and fractions of
+/// intervals.
 #[derive(Debug)]
 pub(super) struct Operators;
 
@@ -45,6 +46,13 @@ impl ExprPlanner for Operators {
                 let arguments = vec![double(raw.left), double(raw.right)];
                 let power = ScalarFunction::new_udf(Arc::clone(power), arguments);
                 Ok(PlannerResult::Planned(Expr::ScalarFunction(power)))
+            }
+            (BinaryOperator::Arrow | BinaryOperator::LongArrow, _) => {
+                let is_text = raw.op == BinaryOperator::LongArrow;
+                let extract = if is_text { &EXTRACT_TEXT } else { &EXTRACT };
+                let arguments = vec![raw.left, raw.right];
+                let call = ScalarFunction::new_udf(Arc::clone(extract), arguments);
+                Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
             }
             (BinaryOperator::Multiply | BinaryOperator::Divide, _) => {
                 let is_interval =

@@ -10,6 +10,7 @@
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
 //! - `column_names` names computed columns;
+//! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod balance;
@@ -20,6 +21,7 @@ mod column_names;
 mod data_type;
 mod expression;
 mod function;
+mod lambdas;
 mod limits;
 mod normalize;
 mod query;

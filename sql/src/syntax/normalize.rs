@@ -11,6 +11,7 @@ use sqlparser::ast::{
 
 use super::calls;
 use super::column_names::name_columns;
+use super::lambdas::{self, Lambdas};
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
@@ -29,8 +30,12 @@ use crate::statement::fold;
 /// # Errors
 /// If a window that is named is not defined, or if the tree is too deep.
 pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
-    match part.visit(&mut Normalize { shape: Shape::default(), windows: Vec::new(), subqueries: 0 })
-    {
+    match part.visit(&mut Normalize {
+        shape: Shape::default(),
+        windows: Vec::new(),
+        lambdas: Lambdas::default(),
+        subqueries: 0,
+    }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -40,6 +45,8 @@ struct Normalize {
     shape: Shape,
     /// The windows of each query and SELECT around an expression, by name.
     windows: Vec<HashMap<String, WindowSpec>>,
+    /// The lambdas that are arguments of the functions around.
+    lambdas: Lambdas,
     /// How many subqueries of expressions are around.
     subqueries: usize,
 }
@@ -115,6 +122,7 @@ impl VisitorMut for Normalize {
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         self.shape.enter_expr(expression)?;
         self.subqueries += usize::from(is_subquery(expression));
+        lambdas::separate(expression, &mut self.lambdas);
         match expression {
             Expr::Function(function) => {
                 if let Some(WindowType::NamedWindow(name)) = &function.over {

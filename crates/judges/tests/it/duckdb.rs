@@ -98,6 +98,8 @@ fn is_same(found: &Option<String>, expected: Option<&str>) -> bool {
     let plain = |text: &str| {
         let text = text.replace('\'', "").replace(['=', '"'], ":").replace(": ", ":");
         let text = text.replace(", ", ",").replace("\\n", "\n").to_lowercase();
+        // The time zone is UTC.
+        let text = text.trim_end_matches("+00").trim_end_matches('z').to_owned();
         let text = match text.split_once('t') {
             Some((date, time)) if date.len() == 10 && date.starts_with(char::is_numeric) => {
                 format!("{date} {time}")

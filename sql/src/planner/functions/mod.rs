@@ -62,13 +62,19 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         }
     }
     growth::bound(&mut scalar);
+    let mut higher_order = by_name(
+        datafusion_functions_nested::all_default_higher_order_functions(),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    if let Some(transform) = higher_order.get("array_transform").cloned() {
+        for name in ["list_apply", "array_apply"] {
+            higher_order.insert(name.to_owned(), Arc::clone(&transform));
+        }
+    }
     Functions {
         scalar,
-        higher_order: by_name(
-            datafusion_functions_nested::all_default_higher_order_functions(),
-            |function| function.name(),
-            |function| function.aliases(),
-        ),
+        higher_order,
         aggregate: by_name(
             datafusion_functions_aggregate::all_default_aggregate_functions()
                 .into_iter()
@@ -86,6 +92,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         ),
         planners: vec![
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
+            Arc::new(duckdb::TextSlices),
             Arc::new(datafusion_functions_nested::planner::NestedFunctionPlanner),
             Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
             Arc::new(date_part::Extract),

@@ -114,8 +114,6 @@ pub(crate) const OTHER_NAMES: &[(&str, &str)] = &[
     ("strlen", "octet_length"),
     ("ucase", "upper"),
     ("lcase", "lower"),
-    ("ord", "ascii"),
-    ("unicode", "ascii"),
     ("prefix", "starts_with"),
     ("suffix", "ends_with"),
     ("string_split", "string_to_array"),

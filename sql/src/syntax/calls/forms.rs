@@ -1,8 +1,8 @@
 //! Forms of syntax that stand for other expressions.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArguments, Ident, Interval, ObjectName, Spanned, UnaryOperator, Value,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArguments, Ident, Interval, ObjectName, Spanned, Subscript, UnaryOperator, Value,
 };
 use sqlparser::tokenizer::Span;
 
@@ -10,7 +10,16 @@ use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
 /// The names of functions among them.
-pub(super) const NAMES: &[&str] = &["struct_pack", "list_aggregate", "array_aggregate", "xor"];
+pub(super) const NAMES: &[&str] = &[
+    "struct_pack",
+    "list_aggregate",
+    "array_aggregate",
+    "xor",
+    "array_extract",
+    "list_extract",
+    "array_slice",
+    "list_slice",
+];
 
 /// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
@@ -21,6 +30,12 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
         Expr::Function(function) => match name_of(function).as_deref() {
             Some("struct_pack") => struct_pack(function),
             Some("list_aggregate" | "array_aggregate") => list_aggregate(function),
+            Some("array_extract" | "list_extract" | "array_slice" | "list_slice") => {
+                if let Some(access) = subscript(function) {
+                    *expression = access;
+                }
+                Ok(())
+            }
             Some("xor") => {
                 if let Some(operator) = exclusive_or(function) {
                     *expression = operator;
@@ -103,6 +118,31 @@ fn struct_pack(function: &mut Function) -> Result<()> {
     list.args = arguments;
     rename(function, "named_struct", span);
     Ok(())
+}
+
+/// `x[i]` for `array_extract(x, i)`, and `x[a:b]` for `array_slice(x, a, b)`: of lists and texts.
+fn subscript(function: &mut Function) -> Option<Expr> {
+    let is_slice = name_of(function)?.ends_with("_slice");
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    if list.args.len() != if is_slice { 3 } else { 2 } {
+        return None;
+    }
+    let mut values = Vec::with_capacity(3);
+    for argument in &mut list.args {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = argument else { return None };
+        values.push(value);
+    }
+    let mut values = values.into_iter().map(|value| std::mem::replace(value, null()));
+    let root = Box::new(values.next()?);
+    let first = values.next()?;
+    let subscript = match values.next() {
+        None => Subscript::Index { index: first },
+        Some(last) => {
+            Subscript::Slice { lower_bound: Some(first), upper_bound: Some(last), stride: None }
+        }
+    };
+    let access_chain = vec![AccessExpr::Subscript(subscript)];
+    Some(Expr::CompoundFieldAccess { root, access_chain })
 }
 
 /// `a # b` for `xor(a, b)`.

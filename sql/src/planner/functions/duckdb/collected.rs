@@ -22,7 +22,7 @@ use datafusion_expr::{
 /// Computes a result of sorted values without NULL; the number is the second argument, or zero.
 type Evaluate = fn(&ArrayRef, f64) -> Result<ScalarValue>;
 
-pub(super) fn functions() -> [Arc<AggregateUDF>; 8] {
+pub(super) fn functions() -> [Arc<AggregateUDF>; 9] {
     let same = |kind: &DataType| kind.clone();
     let double = |_: &DataType| DataType::Float64;
     let quantiles = ["percentile_disc", "quantile_disc", "quantile"];
@@ -34,6 +34,7 @@ pub(super) fn functions() -> [Arc<AggregateUDF>; 8] {
         Collected::function(&["entropy"], false, double, |of, _| Ok(entropy(of)?.into())),
         Collected::function(&["skewness"], false, double, |of, _| numbers(of, skewness)),
         Collected::function(&["kurtosis"], false, double, |of, _| numbers(of, kurtosis)),
+        Collected::function(&["sem"], false, double, |of, _| numbers(of, error_of_mean)),
         Collected::function(&["mad"], false, double, |of, _| numbers(of, deviation)),
     ]
 }
@@ -312,6 +313,13 @@ fn kurtosis(values: &[f64]) -> Option<f64> {
     }
     let population = fourth / count / (variance * variance) - 3.0;
     Some((count - 1.0) / ((count - 2.0) * (count - 3.0)) * ((count + 1.0) * population + 6.0))
+}
+
+/// The standard error of the mean.
+fn error_of_mean(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let [second] = moments(values, [2]);
+    Some((second / count).sqrt() / count.sqrt())
 }
 
 fn median(sorted: &[f64]) -> Option<f64> {

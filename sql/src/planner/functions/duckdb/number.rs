@@ -6,7 +6,9 @@ use arrow::array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow::array::{ArrayRef, AsArray, Float64Array, Int8Array, IntervalMonthDayNanoArray};
+use arrow::array::{
+    ArrayRef, AsArray, BooleanArray, Float64Array, Int8Array, IntervalMonthDayNanoArray,
+};
 use arrow::datatypes::{
     DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
 };
@@ -26,6 +28,8 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
         Plain::function(&["bit_count"], integer, |_| DataType::Int8, bit_count),
         Plain::function(&["fmod"], two_doubles, |_| DataType::Float64, fmod),
+        Plain::function(&["nextafter"], two_doubles, |_| DataType::Float64, next_after),
+        Plain::function(&["signbit"], double, |_| DataType::Boolean, sign_bit),
         Plain::function(&["even"], double, |_| DataType::Float64, even),
     ]
 }
@@ -88,6 +92,25 @@ fn fmod(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let rest = |left: f64, right: f64| left - (left / right).floor() * right;
     let rests = left.iter().zip(right).map(|(left, right)| Some(rest(left?, right?)));
     Ok(Arc::new(rests.collect::<Float64Array>()))
+}
+
+/// The next number in the direction of another one.
+fn next_after(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let [from, to] = [0, 1].map(|place| arguments[place].as_primitive::<Float64Type>());
+    let next = |from: f64, to: f64| match from.partial_cmp(&to) {
+        Some(std::cmp::Ordering::Less) => from.next_up(),
+        Some(std::cmp::Ordering::Greater) => from.next_down(),
+        Some(std::cmp::Ordering::Equal) => to,
+        None => f64::NAN,
+    };
+    let numbers = from.iter().zip(to).map(|(from, to)| Some(next(from?, to?)));
+    Ok(Arc::new(numbers.collect::<Float64Array>()))
+}
+
+fn sign_bit(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let values = arguments[0].as_primitive::<Float64Type>().iter();
+    let signs = values.map(|value| value.map(f64::is_sign_negative));
+    Ok(Arc::new(signs.collect::<BooleanArray>()))
 }
 
 /// The next even number away from zero.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BinaryBuilder, StringArray, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, StringArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use datafusion_common::{Result, exec_datafusion_err, exec_err, plan_err};
@@ -16,6 +16,10 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         Plain::function(&["hex", "to_hex"], bytes_or_integer, |_| DataType::Utf8, hex),
         Plain::function(&["unhex", "from_hex"], texts::<1, 1>, |_| DataType::Binary, unhex),
         Plain::function(&["bin", "to_binary"], bytes_or_integer, |_| DataType::Utf8, bin),
+        Plain::function(&["to_base"], number_and_base, |_| DataType::Utf8, to_base),
+        Plain::function(&["url_encode"], texts::<1, 1>, |_| DataType::Utf8, url_encode),
+        Plain::function(&["url_decode"], texts::<1, 1>, |_| DataType::Utf8, url_decode),
+        Plain::function(&["parse_filename"], texts::<1, 1>, |_| DataType::Utf8, file_name),
         Plain::function(&["like_pattern"], texts::<2, 2>, |_| DataType::Utf8, like_pattern),
     ]
 }
@@ -100,6 +104,89 @@ fn unhex(arguments: &[ArrayRef]) -> Result<ArrayRef> {
         bytes.append_value(&value);
     }
     Ok(Arc::new(bytes.finish()))
+}
+
+/// A number, its base, and perhaps how many digits there are at least.
+fn number_and_base(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    match arguments {
+        [_, _] | [_, _, _] => Ok(vec![DataType::Int64; arguments.len()]),
+        _ => wrong_number(2, 3, arguments.len()),
+    }
+}
+
+fn to_base(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let numbers = arguments[0].as_primitive::<Int64Type>();
+    let bases = arguments[1].as_primitive::<Int64Type>();
+    let least = arguments.get(2).map(|least| least.as_primitive::<Int64Type>());
+    let mut written = StringBuilder::new();
+    for (row, (number, base)) in numbers.iter().zip(bases).enumerate() {
+        let least = least.map_or(Some(1), |least| least.is_valid(row).then(|| least.value(row)));
+        let (Some(mut number), Some(base), Some(least)) = (number, base, least) else {
+            written.append_null();
+            continue;
+        };
+        if number < 0 || !(2..=36).contains(&base) || !(0..=64).contains(&least) {
+            return exec_err!(
+                "to_base takes a number that is not negative, a base from 2 to 36 and at most 64 digits"
+            );
+        }
+        let mut digits = Vec::new();
+        while number > 0 || (digits.len() as i64) < least.max(1) {
+            let digit = char::from_digit((number % base) as u32, base as u32).unwrap_or('0');
+            digits.push(digit.to_ascii_uppercase());
+            number /= base;
+        }
+        written.append_value(digits.iter().rev().collect::<String>());
+    }
+    Ok(Arc::new(written.finish()))
+}
+
+fn mapped(texts: &ArrayRef, map: impl Fn(&str) -> Result<String>) -> Result<ArrayRef> {
+    let texts = texts.as_string::<i32>().iter();
+    let mapped = texts.map(|text| text.map(&map).transpose());
+    Ok(Arc::new(mapped.collect::<Result<StringArray>>()?))
+}
+
+fn url_encode(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    mapped(&arguments[0], |text| {
+        let mut encoded = String::with_capacity(text.len() + text.len() / 4);
+        for byte in text.bytes() {
+            match byte {
+                b'~' | b'-' | b'_' | b'.' => encoded.push(byte.into()),
+                _ if byte.is_ascii_alphanumeric() => encoded.push(byte.into()),
+                _ => write!(encoded, "%{byte:02X}")
+                    .map_err(|_| exec_datafusion_err!("out of memory"))?,
+            }
+        }
+        Ok(encoded)
+    })
+}
+
+fn url_decode(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    mapped(&arguments[0], |text| {
+        let mut decoded = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let Some((&first, behind)) = rest.split_first() {
+            let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+            let byte = digits.filter(|_| first == b'%');
+            match byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+                Some(byte) => {
+                    decoded.push(byte);
+                    rest = &behind[2..];
+                }
+                None => {
+                    decoded.push(if first == b'+' { b' ' } else { first });
+                    rest = behind;
+                }
+            }
+        }
+        String::from_utf8(decoded)
+            .map_err(|_| exec_datafusion_err!("\"{text}\" decodes to bytes that are no text"))
+    })
+}
+
+fn file_name(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    mapped(&arguments[0], |path| Ok(path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()))
 }
 
 /// `like_pattern(pattern, escape)`: the pattern with a backslash in place of its escape character.
