@@ -2,7 +2,8 @@
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
 //! - `sum` does not wrap around; `percentile` interpolates exactly.
-//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out.
+//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
+//! - `to_char` and these know the patterns of PostgreSQL, too.
 //! - `similar_to` has the patterns of the standard;
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 
@@ -16,6 +17,7 @@ pub(super) mod now;
 mod percentile;
 mod similar_to;
 mod sum;
+mod to_char;
 mod to_timestamp;
 
 use std::collections::HashMap;
@@ -51,7 +53,12 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         scalar
             .chain(now::functions())
             .chain(to_timestamp::functions())
-            .chain([date_bin::function(), date_trunc::function(), date_part::function()])
+            .chain([
+                date_bin::function(),
+                date_trunc::function(),
+                date_part::function(),
+                to_char::function(),
+            ])
             .chain(duckdb::scalar()),
         |function| function.name(),
         |function| function.aliases(),

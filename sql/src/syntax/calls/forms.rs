@@ -24,6 +24,7 @@ pub(super) const NAMES: &[&str] = &[
 /// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
+/// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and the time zone UTC the one that tables have;
 /// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
@@ -50,6 +51,19 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
         }
         Expr::Interval(interval) if !is_constant(&interval.value) => {
             *expression = times(interval);
+            Ok(())
+        }
+        Expr::CompoundFieldAccess { access_chain, .. } => {
+            access_chain.iter_mut().for_each(complete);
+            Ok(())
+        }
+        Expr::AtTimeZone { time_zone, .. } => {
+            if let Expr::Value(zone) = time_zone.as_mut()
+                && let Value::SingleQuotedString(zone) = &mut zone.value
+                && ["utc", "gmt", "z", "etc/utc"].contains(&zone.to_lowercase().as_str())
+            {
+                *zone = "+00:00".to_owned();
+            }
             Ok(())
         }
         Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => {
@@ -118,6 +132,22 @@ fn struct_pack(function: &mut Function) -> Result<()> {
     list.args = arguments;
     rename(function, "named_struct", span);
     Ok(())
+}
+
+/// Fills in the bounds of a slice, and makes a field a subscript.
+fn complete(access: &mut AccessExpr) {
+    let number = |number: &str| Expr::value(Value::Number(number.to_owned(), false));
+    match access {
+        AccessExpr::Dot(Expr::Identifier(name)) => {
+            *access = AccessExpr::Subscript(Subscript::Index { index: text(&name.value) });
+        }
+        AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+            lower_bound.get_or_insert_with(|| number("1"));
+            let last = || Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number("1")) };
+            upper_bound.get_or_insert_with(last);
+        }
+        AccessExpr::Dot(_) | AccessExpr::Subscript(_) => {}
+    }
 }
 
 /// `x[i]` for `array_extract(x, i)`, and `x[a:b]` for `array_slice(x, a, b)`: of lists and texts.

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Spanned, Value, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Spanned, Value, VisitMut, VisitorMut,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Span;
@@ -82,7 +82,7 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     let span = function.name.span();
     let call = std::mem::replace(function, empty(function));
     *expression = Fill::body(defined, call, span)?;
-    Ok(())
+    forms::expand(expression)
 }
 
 /// A call of a function.
@@ -222,12 +222,21 @@ fn move_clauses(call: Function, to: &mut Function) {
     to.filter = call.filter;
     to.null_treatment = call.null_treatment;
     to.over = call.over;
-    to.within_group = call.within_group;
+    let within_group = call.within_group;
+    let has_groups = name_of(to)
+        .and_then(|name| FUNCTIONS.aggregate.get(name.as_str()))
+        .is_some_and(|aggregate| aggregate.supports_within_group_clause());
     if let (FunctionArguments::List(from), FunctionArguments::List(to)) = (call.args, &mut to.args)
     {
         to.duplicate_treatment = from.duplicate_treatment;
         to.clauses = from.clauses;
+        // `LISTAGG(x, ',') WITHIN GROUP (ORDER BY y)` is `STRING_AGG(x, ',' ORDER BY y)`.
+        if !has_groups && !within_group.is_empty() {
+            to.clauses.push(FunctionArgumentClause::OrderBy(within_group));
+            return;
+        }
     }
+    to.within_group = within_group;
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use datafusion_expr::{AggregateUDF, ScalarUDF};
 pub(in crate::planner) use self::json::{EXTRACT, EXTRACT_TEXT};
 pub(in crate::planner) use self::number::TIMES;
 pub(in crate::planner) use self::text_slice::TextSlices;
+pub(super) use self::time::{TIMESTAMP, date_time};
 
 /// The scalar functions.
 pub(super) fn scalar() -> impl Iterator<Item = Arc<ScalarUDF>> {

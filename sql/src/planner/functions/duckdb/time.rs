@@ -17,7 +17,7 @@ use datafusion_expr::ScalarUDF;
 use super::super::date_bin::Bins;
 use super::plain::{Plain, wrong_number};
 
-pub(super) const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+pub(in super::super) const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const DAY: i64 = 86_400_000_000;
 
@@ -104,7 +104,7 @@ fn time_or_integer(arguments: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// The date and time that a timestamp is.
-pub(super) fn date_time(microseconds: i64) -> Result<NaiveDateTime> {
+pub(in super::super) fn date_time(microseconds: i64) -> Result<NaiveDateTime> {
     DateTime::from_timestamp_micros(microseconds)
         .map(|time| time.naive_utc())
         .ok_or_else(|| exec_datafusion_err!("the timestamp is too far from 1970"))
