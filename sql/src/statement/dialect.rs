@@ -26,6 +26,9 @@ const GENERIC: GenericDialect = GenericDialect;
 /// The precedence of `^`: above `*`, below `::`.
 const POWER: u8 = 45;
 
+/// The precedence of `->` and `->>`: above `=` and `LIKE`, below `+`.
+const ARROW: u8 = 25;
+
 /// How often the parser may begin an expression: at least, and per token. Where one reading of the text fails it tries
 /// another, and nested readings that fail would take exponential time.
 const STEPS: (usize, usize) = (50_000, 4);
@@ -217,12 +220,16 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `^` and `**` are the power: it binds more tightly than `*`, as in Postgres.
+    /// `^` and `**` are the power: it binds more tightly than `*`, as in Postgres. `->` and `->>` of JSON bind more tightly
+    /// than comparisons, as there.
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
-        is_power(parser).then_some(Ok(POWER))
+        match parser.peek_token_ref().token {
+            Token::Arrow | Token::LongArrow => Some(Ok(ARROW)),
+            _ => is_power(parser).then_some(Ok(POWER)),
+        }
     }
 
-    /// `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is `btrim`; and `TABLE bid` is an argument of a function of relations.
+    /// `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
     /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
@@ -314,7 +321,7 @@ fn trim(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
         trimmed(Some(Box::new(first)), parser.parse_expr()?)
     } else if parser.consume_token(&Token::Comma) {
         let characters = parser.parse_expr()?;
-        let name = Ident::with_span(span, "btrim");
+        let name = Ident::with_span(span, "trim");
         call(name, [first, characters])
     } else {
         trimmed(None, first)

@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use std::fmt::{self, Write};
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DuplicateTreatment, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, OrderByExpr, Select,
-    SelectItem, Subscript, UnaryOperator, Value, WindowSpec, WindowType,
+    AccessExpr, BinaryOperator, CastKind, Distinct, DuplicateTreatment, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, OrderBy,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, UnaryOperator, Value,
+    WindowSpec, WindowType,
 };
 
 /// The longest name, in bytes.
@@ -42,6 +43,38 @@ pub(super) fn name_columns(select: &mut Select) {
         }
         let expr = std::mem::replace(expression, Expr::value(Value::Null));
         *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', unique) };
+    }
+}
+
+/// Names the columns of a SELECT DISTINCT, and orders it by those names in place of the same expressions: an order by an
+/// expression is one of columns that are not there any more.
+pub(super) fn name_order(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else {
+        return;
+    };
+    if !matches!(select.distinct, Some(Distinct::Distinct)) {
+        return;
+    }
+    let unnamed: Vec<Option<String>> = select
+        .projection
+        .iter()
+        .map(|item| match item {
+            SelectItem::UnnamedExpr(expression) => Some(expression.to_string()),
+            _ => None,
+        })
+        .collect();
+    name_columns(select);
+    for key in keys {
+        let written = key.expr.to_string();
+        let places = select.projection.iter().zip(&unnamed);
+        let named = places.filter(|(_, expression)| expression.as_ref() == Some(&written));
+        for (item, _) in named {
+            if let SelectItem::ExprWithAlias { alias, .. } = item {
+                key.expr = Expr::Identifier(alias.clone());
+                break;
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use sqlparser::ast::{
 };
 
 use super::calls;
-use super::column_names::name_columns;
+use super::column_names::{name_columns, name_order};
 use super::lambdas::{self, Lambdas};
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
@@ -74,6 +74,9 @@ impl VisitorMut for Normalize {
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.shape.enter_query(query)?;
+        if self.subqueries == 0 {
+            name_order(query);
+        }
         match query.body.as_ref() {
             SetExpr::Select(select) => self.enter(Some(select)),
             _ => self.enter(None),
@@ -120,9 +123,9 @@ impl VisitorMut for Normalize {
     }
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        lambdas::separate(expression, &mut self.lambdas);
         self.shape.enter_expr(expression)?;
         self.subqueries += usize::from(is_subquery(expression));
-        lambdas::separate(expression, &mut self.lambdas);
         match expression {
             Expr::Function(function) => {
                 if let Some(WindowType::NamedWindow(name)) = &function.over {

@@ -4,6 +4,8 @@
 //! `answers.py` fills in. The mark in front of each says what holds here: `=` for the same answers in queries and views,
 //! `q` in queries only, `!` for other answers, `-` for none.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::fmt::Write as _;
 
 use alluvium::Engine;
