@@ -114,6 +114,17 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             StatementKind::Checkpoint
         }
         "EXPLAIN" => explain(&mut parser, start)?,
+        "SHOW" if word(1) == "TABLES" && tokens.len() == 2 => {
+            parser.advance_token();
+            parser.advance_token();
+            StatementKind::ShowTables
+        }
+        "DESCRIBE" | "DESC" if tokens.len() == 2 => {
+            parser.advance_token();
+            let name = parser.parse_object_name(false).map_err(syntax_error)?;
+            let (name, position) = relation_name(&name)?;
+            StatementKind::Describe { name, position }
+        }
         "SUBSCRIBE" => {
             parser.advance_token();
             let name = parser.parse_object_name(false).map_err(syntax_error)?;

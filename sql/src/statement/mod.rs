@@ -132,6 +132,15 @@ pub enum StatementKind {
     },
     /// `SELECT`, `WITH` or `VALUES`
     Query(Box<ast::Query>),
+    /// `SHOW TABLES`
+    ShowTables,
+    /// `DESCRIBE relation`
+    Describe {
+        /// The table or view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
     /// `SUBSCRIBE relation`
     Subscribe {
         /// The view or table.

@@ -3,7 +3,7 @@
 //! - `plain` is a function of columns; all others are made of it, except `by_type`, which chooses among DataFusion's;
 //! - `text`, `text_slice`, `pattern` and `hashes`: of texts and bytes, `format`: `format` and `printf`;
 //! - `time`: parts, differences and buckets of times, `time_format`: `strftime` and `strptime`;
-//! - `number`: bits and lengths of time, `type_name`: `typeof`;
+//! - `number`: bits and lengths of time, `type_names`: `typeof`;
 //! - `json`: functions of JSON, over the trees of `json_value`;
 //! - `collected`: aggregates of all values of a group.
 mod by_type;
@@ -19,7 +19,7 @@ mod text;
 mod text_slice;
 mod time;
 mod time_format;
-mod type_name;
+mod type_names;
 
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ pub(in crate::planner) use self::json::{EXTRACT, EXTRACT_TEXT};
 pub(in crate::planner) use self::number::TIMES;
 pub(in crate::planner) use self::text_slice::TextSlices;
 pub(super) use self::time::{TIMESTAMP, date_time};
+pub use self::type_names::type_name;
 
 /// The scalar functions.
 pub(super) fn scalar() -> impl Iterator<Item = Arc<ScalarUDF>> {
@@ -42,7 +43,7 @@ pub(super) fn scalar() -> impl Iterator<Item = Arc<ScalarUDF>> {
         .chain(number::functions())
         .chain(time::functions())
         .chain(time_format::functions())
-        .chain([type_name::function()])
+        .chain([type_names::function()])
         .chain(by_type::functions())
 }
 

@@ -18,12 +18,12 @@ pub(super) fn function() -> Arc<ScalarUDF> {
 }
 
 fn names(arguments: &[ArrayRef]) -> Result<ArrayRef> {
-    let name = name(arguments[0].data_type());
+    let name = type_name(arguments[0].data_type());
     Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, arguments[0].len()))))
 }
 
 /// A type as DuckDB writes it.
-fn name(data_type: &DataType) -> String {
+pub fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Null => "\"NULL\"".to_owned(),
         DataType::Boolean => "BOOLEAN".to_owned(),
@@ -54,26 +54,26 @@ fn name(data_type: &DataType) -> String {
         DataType::List(element)
         | DataType::LargeList(element)
         | DataType::ListView(element)
-        | DataType::LargeListView(element) => format!("{}[]", name(element.data_type())),
+        | DataType::LargeListView(element) => format!("{}[]", type_name(element.data_type())),
         DataType::FixedSizeList(element, length) => {
-            format!("{}[{length}]", name(element.data_type()))
+            format!("{}[{length}]", type_name(element.data_type()))
         }
         DataType::Struct(fields) => {
             let fields: Vec<String> = fields
                 .iter()
-                .map(|field| format!("{} {}", field.name(), name(field.data_type())))
+                .map(|field| format!("{} {}", field.name(), type_name(field.data_type())))
                 .collect();
             format!("STRUCT({})", fields.join(", "))
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) => {
                 let types: Vec<String> =
-                    fields.iter().map(|field| name(field.data_type())).collect();
+                    fields.iter().map(|field| type_name(field.data_type())).collect();
                 format!("MAP({})", types.join(", "))
             }
-            other => name(other),
+            other => type_name(other),
         },
-        DataType::Dictionary(_, values) => name(values),
+        DataType::Dictionary(_, values) => type_name(values),
         other => other.to_string(),
     }
 }
