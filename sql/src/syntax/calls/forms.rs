@@ -53,8 +53,10 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             *expression = times(interval);
             Ok(())
         }
-        Expr::CompoundFieldAccess { access_chain, .. } => {
-            access_chain.iter_mut().for_each(complete);
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            // Behind a name, the field may be a column: `t.c['a']`.
+            let is_name = matches!(**root, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+            access_chain.iter_mut().for_each(|access| complete(access, is_name));
             Ok(())
         }
         Expr::AtTimeZone { time_zone, .. } => {
@@ -135,10 +137,10 @@ fn struct_pack(function: &mut Function) -> Result<()> {
 }
 
 /// Fills in the bounds of a slice, and makes a field a subscript.
-fn complete(access: &mut AccessExpr) {
+fn complete(access: &mut AccessExpr, behind_name: bool) {
     let number = |number: &str| Expr::value(Value::Number(number.to_owned(), false));
     match access {
-        AccessExpr::Dot(Expr::Identifier(name)) => {
+        AccessExpr::Dot(Expr::Identifier(name)) if !behind_name => {
             *access = AccessExpr::Subscript(Subscript::Index { index: text(&name.value) });
         }
         AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
