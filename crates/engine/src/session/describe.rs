@@ -5,6 +5,8 @@ use std::sync::Arc;
 use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::logical_expr::Expr;
+use datafusion::scalar::ScalarValue;
 
 use super::Outcome;
 use crate::catalog::{Definition, Entries, Entry};
@@ -24,7 +26,7 @@ pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
     };
     let yes_or_no = |yes: bool| Some(if yes { "YES" } else { "NO" }.to_owned());
     let key = |column: usize| keys.contains(&column).then(|| "PRI".to_owned());
-    let default = |column: usize| Some(defaults.get(column)?.as_ref()?.human_display().to_string());
+    let default = |column: usize| Some(written(defaults.get(column)?.as_ref()?));
     rows(vec![
         ("column_name", fields.iter().map(|field| Some(field.name().clone())).collect()),
         ("column_type", fields.iter().map(|field| Some(type_name(field.data_type()))).collect()),
@@ -33,6 +35,16 @@ pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
         ("default", (0..fields.len()).map(default).collect()),
         ("extra", vec![None; fields.len()]),
     ])
+}
+
+/// A default as SQL has it.
+fn written(default: &Expr) -> String {
+    match default {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        other => other.human_display().to_string(),
+    }
 }
 
 /// Columns of texts, by name.
