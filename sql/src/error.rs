@@ -150,7 +150,7 @@ impl Error {
                 if let Some(rest) = message.strip_prefix("Invalid function '")
                     && let Some((name, _)) = rest.split_once('\'')
                 {
-                    let near = did_you_mean(name, function_names());
+                    let near = function_meant(name);
                     return Error::new(format!("no function \"{name}\"{near}"), position);
                 }
                 Error::new(message.trim_end_matches(['.', '\n']), position)
@@ -171,7 +171,18 @@ pub(crate) fn no_column<'a>(
 
 /// `; did you mean "…"?` with the candidate nearest to `name`, or nothing if none is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
-    let near = 1 + name.chars().count() / 3;
+    nearest(name, 1 + name.chars().count() / 3, candidates)
+}
+
+/// As [`did_you_mean`], of functions. There are hundreds, so one that is meant begins with the same letter and is nearer.
+fn function_meant(name: &str) -> String {
+    let first = name.chars().next();
+    let candidates = function_names().filter(|candidate| candidate.chars().next() == first);
+    nearest(name, (1 + name.chars().count()) / 3, candidates)
+}
+
+/// `; did you mean "…"?` with the nearest candidate that is at most so many letters away.
+fn nearest<'a>(name: &str, near: usize, candidates: impl Iterator<Item = &'a str>) -> String {
     candidates
         .filter_map(|candidate| {
             let distance = levenshtein(&name.to_lowercase(), &candidate.to_lowercase());

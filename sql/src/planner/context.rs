@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, DataFusionError, Result, TableReference};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
@@ -108,7 +108,7 @@ impl ContextProvider for Context<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(Maps))
+        Some(Arc::new(MoreTypes))
     }
 
     fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
@@ -176,13 +176,26 @@ impl Catalog for Nothing {
     }
 }
 
-/// The type `MAP<K, V>`, which DataFusion's planner does not know.
+/// The types that DataFusion's planner does not know: `MAP<K, V>`, and DuckDB's names of others.
 #[derive(Debug)]
-struct Maps;
+struct MoreTypes;
 
-impl TypePlanner for Maps {
+impl TypePlanner for MoreTypes {
     fn plan_type_field(&self, sql_type: &ast::DataType) -> Result<Option<FieldRef>> {
-        let ast::DataType::Map(key, value) = sql_type else { return Ok(None) };
+        let (key, value) = match sql_type {
+            ast::DataType::Map(key, value) => (key, value),
+            ast::DataType::Blob(_) => {
+                return Ok(Some(Arc::new(Field::new("blob", DataType::Binary, true))));
+            }
+            ast::DataType::Datetime(None) => {
+                let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
+                return Ok(Some(Arc::new(Field::new("datetime", timestamp, true))));
+            }
+            ast::DataType::JSON => {
+                return Ok(Some(Arc::new(Field::new("json", DataType::Utf8, true))));
+            }
+            _ => return Ok(None),
+        };
         let key = Field::new("key", data_type(key)?, false);
         let value = Field::new("value", data_type(value)?, true);
         let entries = Field::new_struct("entries", vec![key, value], false);

@@ -28,6 +28,7 @@ use sqlparser::ast::{self, VisitMut, VisitorMut};
 
 use super::functions;
 use super::types::type_of;
+use crate::syntax::call;
 
 /// Rewrites the syntax of a query.
 pub(super) fn in_syntax<S: VisitMut>(syntax: &mut S) {
@@ -53,21 +54,7 @@ pub(super) fn in_syntax<S: VisitMut>(syntax: &mut S) {
 /// ones at each level.
 fn or_null(any: &ast::Expr, list: &ast::Expr) -> ast::Expr {
     let value = |value| ast::Expr::Value(ast::Value::with_empty_span(value));
-    let argument = |expr| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr));
-    let position = ast::Expr::Function(ast::Function {
-        name: ast::ObjectName::from(vec![ast::Ident::new("array_position")]),
-        uses_odbc_syntax: false,
-        parameters: ast::FunctionArguments::None,
-        args: ast::FunctionArguments::List(ast::FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![argument(list.clone()), argument(value(ast::Value::Null))],
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    });
+    let position = call(ast::Ident::new("array_position"), [list.clone(), value(ast::Value::Null)]);
     let no_null = ast::CaseWhen {
         condition: ast::Expr::IsNull(Box::new(position)),
         result: value(ast::Value::Boolean(false)),

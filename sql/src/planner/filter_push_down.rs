@@ -106,13 +106,14 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
 }
 
 /// Functions that never fail.
-const SURE: [&str; 15] = [
+const SURE: [&str; 16] = [
     "btrim",
     "character_length",
     "coalesce",
     "concat",
     "date_part",
     "date_trunc",
+    "length",
     "lower",
     "ltrim",
     "nullif",

@@ -66,6 +66,7 @@ pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
+pub use self::functions::duckdb::type_name;
 pub use self::in_lists::DisjointLists;
 pub use self::intervals::IntervalsByLength;
 pub use self::literal_rows::LiteralRows;

@@ -6,16 +6,18 @@ use arrow::datatypes::DataType;
 use datafusion_common::{DFSchema, Result, ScalarValue, plan_datafusion_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion_expr::{Expr, lit};
+use datafusion_expr::{Expr, ExprSchemable, lit};
 use sqlparser::ast::BinaryOperator;
 
 use super::functions::FUNCTIONS;
+use super::functions::duckdb::{EXTRACT, EXTRACT_TEXT, TIMES};
 
 /// The operator in front of a number that is DOUBLE: `'1e3' DOUBLE NULL`, as the syntax is rewritten before it is planned.
 /// DataFusion takes all numbers that are not integers for DECIMAL.
 pub(crate) const DOUBLE: &str = "DOUBLE";
 
-/// Plans numbers that are DOUBLE, and `^`, which is the power in DOUBLE.
+/// Plans numbers that are DOUBLE, `^`, which is the power in DOUBLE, `->` and `->>` of JSON, and multiples and fractions of
+/// intervals.
 #[derive(Debug)]
 pub(super) struct Operators;
 
@@ -23,7 +25,7 @@ impl ExprPlanner for Operators {
     fn plan_binary_op(
         &self,
         raw: RawBinaryExpr,
-        _: &DFSchema,
+        schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         match (&raw.op, &raw.left) {
             (
@@ -44,6 +46,25 @@ impl ExprPlanner for Operators {
                 let arguments = vec![double(raw.left), double(raw.right)];
                 let power = ScalarFunction::new_udf(Arc::clone(power), arguments);
                 Ok(PlannerResult::Planned(Expr::ScalarFunction(power)))
+            }
+            (BinaryOperator::Arrow | BinaryOperator::LongArrow, _) => {
+                let is_text = raw.op == BinaryOperator::LongArrow;
+                let extract = if is_text { &EXTRACT_TEXT } else { &EXTRACT };
+                let arguments = vec![raw.left, raw.right];
+                let call = ScalarFunction::new_udf(Arc::clone(extract), arguments);
+                Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+            }
+            (BinaryOperator::Multiply | BinaryOperator::Divide, _) => {
+                let is_interval =
+                    |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
+                let (interval, number) = match (is_interval(&raw.left), is_interval(&raw.right)) {
+                    (true, false) if raw.op == BinaryOperator::Multiply => (raw.left, raw.right),
+                    (true, false) => (raw.left, lit(1.0) / raw.right),
+                    (false, true) if raw.op == BinaryOperator::Multiply => (raw.right, raw.left),
+                    _ => return Ok(PlannerResult::Original(raw)),
+                };
+                let times = ScalarFunction::new_udf(Arc::clone(&TIMES), vec![interval, number]);
+                Ok(PlannerResult::Planned(Expr::ScalarFunction(times)))
             }
             _ => Ok(PlannerResult::Original(raw)),
         }

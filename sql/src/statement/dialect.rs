@@ -3,13 +3,14 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{BinaryOperator, ColumnOption, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, ColumnOption, Expr, Ident, UnaryOperator};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token};
 
 use crate::error::Position;
+use crate::syntax::call;
 
 /// DataFusion's SQL with Feldera's table definitions, for the parser of one statement.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ const GENERIC: GenericDialect = GenericDialect;
 
 /// The precedence of `^`: above `*`, below `::`.
 const POWER: u8 = 45;
+
+/// The precedence of `->` and `->>`: above `=` and `LIKE`, below `+`.
+const ARROW: u8 = 25;
 
 /// How often the parser may begin an expression: at least, and per token. Where one reading of the text fails it tries
 /// another, and nested readings that fail would take exponential time.
@@ -143,6 +147,14 @@ impl Dialect for Alluvium {
         true
     }
 
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+
+    fn supports_lambda_functions(&self) -> bool {
+        true
+    }
+
     fn supports_in_empty_list(&self) -> bool {
         true
     }
@@ -164,7 +176,7 @@ impl Dialect for Alluvium {
             || GENERIC.is_reserved_for_identifier(keyword)
     }
 
-    /// `^` is the power. `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
+    /// `^` and `**` are the power. `IS [NOT] DISTINCT FROM` binds as tightly as other comparisons; sqlparser would parse a following AND as part of its
     /// right side.
     fn parse_infix(
         &self,
@@ -172,10 +184,13 @@ impl Dialect for Alluvium {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        if parser.peek_token_ref().token == Token::Caret && is_long(left) {
+        if is_power(parser) && is_long(left) {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        if parser.consume_token(&Token::Caret) {
+        if is_power(parser) {
+            if parser.next_token().token == Token::Mul {
+                parser.advance_token();
+            }
             let left = Box::new(left.clone());
             return Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
                 left,
@@ -205,12 +220,16 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `^` is the power: it binds more tightly than `*`, as in Postgres.
+    /// `^` and `**` are the power: it binds more tightly than `*`, as in Postgres. `->` and `->>` of JSON bind more tightly
+    /// than comparisons, as there.
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
-        (parser.peek_token_ref().token == Token::Caret).then_some(Ok(POWER))
+        match parser.peek_token_ref().token {
+            Token::Arrow | Token::LongArrow => Some(Ok(ARROW)),
+            _ => is_power(parser).then_some(Ok(POWER)),
+        }
     }
 
-    /// `-2 ^ 2` is the square of -2, as in Postgres; and `TABLE bid` is an argument of a function of relations.
+    /// `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
     /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
@@ -230,6 +249,9 @@ impl Dialect for Alluvium {
                     .parse_subexpr(POWER)
                     .map(|expr| Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(expr) }),
             );
+        }
+        if is_trim(parser) {
+            return Some(trim(parser));
         }
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         if word.keyword != Keyword::TABLE
@@ -265,6 +287,47 @@ impl Dialect for Alluvium {
         }
         Ok(None)
     }
+}
+
+/// Whether `^` or `**` follows.
+fn is_power(parser: &Parser<'_>) -> bool {
+    let is_star = |token: &Token| *token == Token::Mul;
+    let first = &parser.peek_token_ref().token;
+    *first == Token::Caret || (is_star(first) && is_star(&parser.peek_nth_token_ref(1).token))
+}
+
+/// Whether a call of TRIM follows that is not made of words.
+fn is_trim(parser: &Parser<'_>) -> bool {
+    let token = |number| &parser.peek_nth_token_ref(number).token;
+    let words = [Keyword::BOTH, Keyword::LEADING, Keyword::TRAILING, Keyword::FROM];
+    is_keyword(token(0), Keyword::TRIM)
+        && *token(1) == Token::LParen
+        && !words.iter().any(|word| is_keyword(token(2), *word))
+}
+
+/// `TRIM(text)`, `TRIM(characters FROM text)` or `TRIM(text, characters)`.
+fn trim(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    let span = parser.peek_token_ref().span;
+    parser.advance_token();
+    parser.advance_token();
+    let first = parser.parse_expr()?;
+    let trimmed = |trim_what, expr| Expr::Trim {
+        trim_where: None,
+        trim_what,
+        expr: Box::new(expr),
+        trim_characters: None,
+    };
+    let expression = if parser.parse_keyword(Keyword::FROM) {
+        trimmed(Some(Box::new(first)), parser.parse_expr()?)
+    } else if parser.consume_token(&Token::Comma) {
+        let characters = parser.parse_expr()?;
+        let name = Ident::with_span(span, "trim");
+        call(name, [first, characters])
+    } else {
+        trimmed(None, first)
+    };
+    parser.expect_token(&Token::RParen)?;
+    Ok(expression)
 }
 
 /// Whether an expression is a chain of operators that copy what is before them, and long enough.

@@ -63,12 +63,29 @@ const REFUSED: &[&str] = &[
 
 /// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
-    let tokens = nested_types::respell(tokens);
+    let tokens = as_delete(nested_types::respell(tokens));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
         true => error.at(dialect.reached()),
         false => error,
     })
+}
+
+/// `TRUNCATE [TABLE] t` as `DELETE FROM t`.
+fn as_delete(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is = |token: Option<&TokenWithSpan>, keyword| {
+        token.is_some_and(|token| {
+            matches!(&token.token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
+        })
+    };
+    let is_table = is(tokens.get(1), Keyword::TABLE);
+    if !is(tokens.first(), Keyword::TRUNCATE) || tokens.len() != 2 + usize::from(is_table) {
+        return tokens;
+    }
+    let span = tokens[0].span;
+    let delete = [Token::make_keyword("DELETE"), Token::make_keyword("FROM")];
+    tokens.splice(..1 + usize::from(is_table), delete.map(|token| TokenWithSpan { token, span }));
+    tokens
 }
 
 fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<StatementKind> {
@@ -97,6 +114,17 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             StatementKind::Checkpoint
         }
         "EXPLAIN" => explain(&mut parser, start)?,
+        "SHOW" if word(1) == "TABLES" && tokens.len() == 2 => {
+            parser.advance_token();
+            parser.advance_token();
+            StatementKind::ShowTables
+        }
+        "DESCRIBE" | "DESC" if tokens.len() == 2 => {
+            parser.advance_token();
+            let name = parser.parse_object_name(false).map_err(syntax_error)?;
+            let (name, position) = relation_name(&name)?;
+            StatementKind::Describe { name, position }
+        }
         "SUBSCRIBE" => {
             parser.advance_token();
             let name = parser.parse_object_name(false).map_err(syntax_error)?;

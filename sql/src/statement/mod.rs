@@ -22,6 +22,7 @@ mod view;
 use sqlparser::ast;
 
 pub use self::connector::{ConnectorDefinition, Setting};
+pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::statements::{Statements, parse};
@@ -131,6 +132,15 @@ pub enum StatementKind {
     },
     /// `SELECT`, `WITH` or `VALUES`
     Query(Box<ast::Query>),
+    /// `SHOW TABLES`
+    ShowTables,
+    /// `DESCRIBE relation`
+    Describe {
+        /// The table or view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
     /// `SUBSCRIBE relation`
     Subscribe {
         /// The view or table.

@@ -8,6 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::error::{Error, Position, Result};
 use crate::stack;
 use crate::statement::table::MOST_COLUMNS;
+use crate::syntax::{LEVELS, is_defined};
 
 /// The largest number of tokens one after the other in one element of a list.
 const LONGEST_CHAIN: usize = 250_000;
@@ -94,6 +95,14 @@ fn is_nested_type(before: &Token) -> bool {
     matches!(before, Token::Word(word) if matches!(word.keyword, Keyword::MAP | Keyword::STRUCT | Keyword::ARRAY))
 }
 
+/// The levels that a token has beyond one: those of what a call stands for.
+fn levels(token: &TokenWithSpan) -> usize {
+    match &token.token {
+        Token::Word(word) if is_defined(&word.value.to_ascii_lowercase()) => LEVELS,
+        _ => 0,
+    }
+}
+
 /// A bound of the depth of the syntax tree: the largest number of tokens one after the other, where a bracket counts with
 /// its contents, and of a list only its longest element.
 fn chain(tokens: &[TokenWithSpan]) -> usize {
@@ -114,7 +123,7 @@ fn chain(tokens: &[TokenWithSpan]) -> usize {
     let mut list = List::default();
     let mut before = &Token::EOF;
     for token in tokens {
-        list.element += 1;
+        list.element += 1 + levels(token);
         match token.token {
             Token::LParen | Token::LBracket | Token::LBrace => open.push(mem::take(&mut list)),
             // As nobody may close it, it is a bracket that is not closed: the bound is only larger.

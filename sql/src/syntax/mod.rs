@@ -8,14 +8,20 @@
 //! - `expression`, `function` and `data_type`: what they are made of;
 //! - `clause` refuses what is written and not used;
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
+//! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
+//! - `column_names` names computed columns;
+//! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod balance;
+mod calls;
 mod change;
 mod clause;
+mod column_names;
 mod data_type;
 mod expression;
 mod function;
+mod lambdas;
 mod limits;
 mod normalize;
 mod query;
@@ -30,6 +36,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
+pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
 pub(crate) use self::change::{check_delete, check_insert, check_update};
 pub(crate) use self::normalize::normalize;
 pub(crate) use self::shape::check_type;

@@ -9,6 +9,9 @@ use sqlparser::ast::{
     WindowSpec, WindowType,
 };
 
+use super::calls;
+use super::column_names::{name_columns, name_order};
+use super::lambdas::{self, Lambdas};
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
@@ -20,12 +23,19 @@ use crate::statement::fold;
 ///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - long chains of OR, AND and UNION to trees of little depth;
+/// - columns that are computed and have no alias to columns that have one;
+/// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
 /// # Errors
 /// If a window that is named is not defined, or if the tree is too deep.
 pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
-    match part.visit(&mut Normalize { shape: Shape::default(), windows: Vec::new() }) {
+    match part.visit(&mut Normalize {
+        shape: Shape::default(),
+        windows: Vec::new(),
+        lambdas: Lambdas::default(),
+        subqueries: 0,
+    }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -35,6 +45,10 @@ struct Normalize {
     shape: Shape,
     /// The windows of each query and SELECT around an expression, by name.
     windows: Vec<HashMap<String, WindowSpec>>,
+    /// The lambdas that are arguments of the functions around.
+    lambdas: Lambdas,
+    /// How many subqueries of expressions are around.
+    subqueries: usize,
 }
 
 impl Normalize {
@@ -60,6 +74,9 @@ impl VisitorMut for Normalize {
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.shape.enter_query(query)?;
+        if self.subqueries == 0 {
+            name_order(query);
+        }
         match query.body.as_ref() {
             SetExpr::Select(select) => self.enter(Some(select)),
             _ => self.enter(None),
@@ -74,6 +91,10 @@ impl VisitorMut for Normalize {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.shape.enter_select(select)?;
+        // Nobody can name the columns of a subquery of an expression.
+        if self.subqueries == 0 {
+            name_columns(select);
+        }
         self.enter(Some(select));
         ControlFlow::Continue(())
     }
@@ -94,11 +115,17 @@ impl VisitorMut for Normalize {
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         self.shape.leave_expr(expression);
-        ControlFlow::Continue(())
+        self.subqueries -= usize::from(is_subquery(expression));
+        match calls::expand(expression) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        lambdas::separate(expression, &mut self.lambdas);
         self.shape.enter_expr(expression)?;
+        self.subqueries += usize::from(is_subquery(expression));
         match expression {
             Expr::Function(function) => {
                 if let Some(WindowType::NamedWindow(name)) = &function.over {
@@ -130,6 +157,10 @@ impl VisitorMut for Normalize {
         }
         ControlFlow::Continue(())
     }
+}
+
+fn is_subquery(expression: &Expr) -> bool {
+    matches!(expression, Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. })
 }
 
 fn normalize_frame(frame: &mut WindowFrame) {

@@ -1,10 +1,11 @@
 //! Sessions: a client's SQL, statement by statement.
 //!
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
-//! with outputs through [`definition`]), COPY is in [`copy`], and INSERT, UPDATE and DELETE are in [`write`](mod@write).
+//! with outputs through [`definition`]), COPY is in [`copy`], SHOW TABLES and DESCRIBE in [`describe`], and INSERT, UPDATE and DELETE are in [`write`](mod@write).
 
 mod copy;
 mod definition;
+mod describe;
 mod outcome;
 mod write;
 
@@ -213,6 +214,11 @@ impl Session {
             StatementKind::Query(query) => {
                 let Answer { schema, batches } = self.answer(statement, query, parameters)?;
                 Ok(Outcome::Rows { schema, batches })
+            }
+            StatementKind::ShowTables => describe::show_tables(&definitions.catalog.entries()),
+            StatementKind::Describe { name, position } => {
+                let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
+                describe::describe(&entry)
             }
             StatementKind::Subscribe { name, position } => {
                 let subscription =

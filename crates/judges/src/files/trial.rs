@@ -215,7 +215,9 @@ impl Trial {
             | StatementKind::Subscribe { .. }
             | StatementKind::Query(_)
             | StatementKind::ExplainView { .. }
-            | StatementKind::ExplainSelect(_) => Ok(()),
+            | StatementKind::ExplainSelect(_)
+            | StatementKind::ShowTables
+            | StatementKind::Describe { .. } => Ok(()),
         };
         self.object("SQLite", result);
     }

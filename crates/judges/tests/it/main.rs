@@ -1,5 +1,6 @@
 //! Alluvium's results, compared with other databases.
 
+mod duckdb;
 mod files;
 mod hostile;
 mod random;

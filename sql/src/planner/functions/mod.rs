@@ -2,18 +2,22 @@
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
 //! - `sum` does not wrap around; `percentile` interpolates exactly.
-//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out.
-//! - `similar_to` has the patterns of the standard.
+//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
+//! - `to_char` and these know the patterns of PostgreSQL, too.
+//! - `similar_to` has the patterns of the standard;
+//! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 
 mod arg_extremes;
 mod date_bin;
 mod date_part;
 mod date_trunc;
+pub(super) mod duckdb;
 mod extremes;
 pub(super) mod now;
 mod percentile;
 mod similar_to;
 mod sum;
+mod to_char;
 mod to_timestamp;
 
 use std::collections::HashMap;
@@ -25,6 +29,7 @@ use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 use super::growth;
 use super::named_casts::NamedCasts;
 use super::operators::Operators;
+use crate::syntax::{OTHER_NAMES, defined_names};
 
 pub(super) use self::similar_to::as_regular_expression;
 
@@ -45,28 +50,45 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         .chain(datafusion_functions_nested::all_default_nested_functions());
     // A later function replaces an earlier one of the same name.
     let mut scalar = by_name(
-        scalar.chain(now::functions()).chain(to_timestamp::functions()).chain([
-            date_bin::function(),
-            date_trunc::function(),
-            date_part::function(),
-        ]),
+        scalar
+            .chain(now::functions())
+            .chain(to_timestamp::functions())
+            .chain([
+                date_bin::function(),
+                date_trunc::function(),
+                date_part::function(),
+                to_char::function(),
+            ])
+            .chain(duckdb::scalar()),
         |function| function.name(),
         |function| function.aliases(),
     );
+    for (other, name) in OTHER_NAMES {
+        if let Some(function) = scalar.get(*name).cloned() {
+            scalar.insert((*other).to_owned(), function);
+        }
+    }
     growth::bound(&mut scalar);
+    let mut higher_order = by_name(
+        datafusion_functions_nested::all_default_higher_order_functions(),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    if let Some(transform) = higher_order.get("array_transform").cloned() {
+        for name in ["list_apply", "array_apply"] {
+            higher_order.insert(name.to_owned(), Arc::clone(&transform));
+        }
+    }
     Functions {
         scalar,
-        higher_order: by_name(
-            datafusion_functions_nested::all_default_higher_order_functions(),
-            |function| function.name(),
-            |function| function.aliases(),
-        ),
+        higher_order,
         aggregate: by_name(
             datafusion_functions_aggregate::all_default_aggregate_functions()
                 .into_iter()
                 .chain(arg_extremes::functions())
                 .chain(extremes::functions())
-                .chain([sum::function(), percentile::function()]),
+                .chain([sum::function(), percentile::function()])
+                .chain(duckdb::aggregate()),
             |function| function.name(),
             |function| function.aliases(),
         ),
@@ -77,6 +99,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         ),
         planners: vec![
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
+            Arc::new(duckdb::TextSlices),
             Arc::new(datafusion_functions_nested::planner::NestedFunctionPlanner),
             Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
             Arc::new(date_part::Extract),
@@ -120,7 +143,8 @@ pub(crate) fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind>
 
 /// The names of all functions that can be called without OVER.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys()).map(String::as_str)
+    let registered = FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys());
+    registered.map(String::as_str).chain(defined_names())
 }
 
 /// The own name of the scalar function that has this name, which may be an alias.

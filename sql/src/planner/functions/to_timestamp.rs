@@ -15,6 +15,7 @@ use datafusion_expr::{
 };
 use datafusion_functions::datetime;
 
+use super::to_char::as_format;
 use crate::planner::microseconds::in_microseconds;
 
 /// The functions that take formats.
@@ -95,6 +96,9 @@ impl Completed {
         };
         if arguments.args.len() < 2 || !arguments.args.iter().all(is_text) {
             return function.invoke_with_args(arguments);
+        }
+        for format in &mut arguments.args[1..] {
+            *format = mapped(format.clone(), as_format)?;
         }
         if !arguments.args[1..].iter().any(is_partial) {
             return function.invoke_with_args(arguments);

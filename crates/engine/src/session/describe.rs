@@ -1,0 +1,61 @@
+//! What relations there are, and what columns they have: SHOW TABLES and DESCRIBE, with DuckDB's columns.
+
+use std::sync::Arc;
+
+use alluvium_sql::planner::type_name;
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::logical_expr::Expr;
+use datafusion::scalar::ScalarValue;
+
+use super::Outcome;
+use crate::catalog::{Definition, Entries, Entry};
+use crate::error::{Error, Result};
+
+/// The names of tables and views, in order.
+pub(super) fn show_tables(entries: &Entries) -> Result<Outcome> {
+    rows(vec![("name", entries.keys().map(|name| Some(name.clone())).collect())])
+}
+
+/// The columns of a relation. Those of a view may be NULL as far as is known.
+pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
+    let fields = entry.schema.fields();
+    let (keys, defaults) = match &entry.definition {
+        Definition::Table(table) => (&table.primary_key[..], &table.defaults[..]),
+        Definition::View(_) => (&[][..], &[][..]),
+    };
+    let yes_or_no = |yes: bool| Some(if yes { "YES" } else { "NO" }.to_owned());
+    let key = |column: usize| keys.contains(&column).then(|| "PRI".to_owned());
+    let default = |column: usize| Some(written(defaults.get(column)?.as_ref()?));
+    rows(vec![
+        ("column_name", fields.iter().map(|field| Some(field.name().clone())).collect()),
+        ("column_type", fields.iter().map(|field| Some(type_name(field.data_type()))).collect()),
+        ("null", fields.iter().map(|field| yes_or_no(field.is_nullable())).collect()),
+        ("key", (0..fields.len()).map(key).collect()),
+        ("default", (0..fields.len()).map(default).collect()),
+        ("extra", vec![None; fields.len()]),
+    ])
+}
+
+/// A default as SQL has it.
+fn written(default: &Expr) -> String {
+    match default {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        other => other.human_display().to_string(),
+    }
+}
+
+/// Columns of texts, by name.
+fn rows(columns: Vec<(&str, Vec<Option<String>>)>) -> Result<Outcome> {
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, true)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let columns = columns.into_iter();
+    let columns: Vec<ArrayRef> =
+        columns.map(|(_, texts)| Arc::new(StringArray::from(texts)) as ArrayRef).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
+        .map_err(|error| Error::sql(error.to_string()))?;
+    Ok(Outcome::Rows { schema, batches: vec![batch] })
+}

@@ -1,0 +1,241 @@
+//! Forms of syntax that stand for other expressions.
+
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArguments, Ident, Interval, ObjectName, Spanned, Subscript, UnaryOperator, Value,
+};
+use sqlparser::tokenizer::Span;
+
+use super::{call, name_of};
+use crate::error::{Error, Position, Result};
+
+/// The names of functions among them.
+pub(super) const NAMES: &[&str] = &[
+    "struct_pack",
+    "list_aggregate",
+    "array_aggregate",
+    "xor",
+    "array_extract",
+    "list_extract",
+    "array_slice",
+    "list_slice",
+];
+
+/// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
+/// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
+/// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
+/// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and the time zone UTC the one that tables have;
+/// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
+pub(super) fn expand(expression: &mut Expr) -> Result<()> {
+    match expression {
+        Expr::Function(function) => match name_of(function).as_deref() {
+            Some("struct_pack") => struct_pack(function),
+            Some("list_aggregate" | "array_aggregate") => list_aggregate(function),
+            Some("array_extract" | "list_extract" | "array_slice" | "list_slice") => {
+                if let Some(access) = subscript(function) {
+                    *expression = access;
+                }
+                Ok(())
+            }
+            Some("xor") => {
+                if let Some(operator) = exclusive_or(function) {
+                    *expression = operator;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        },
+        Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+            escape(pattern, escape_char);
+            Ok(())
+        }
+        Expr::Interval(interval) if !is_constant(&interval.value) => {
+            *expression = times(interval);
+            Ok(())
+        }
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            // Behind a name, the field may be a column: `t.c['a']`.
+            let is_name = matches!(**root, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+            access_chain.iter_mut().for_each(|access| complete(access, is_name));
+            Ok(())
+        }
+        Expr::AtTimeZone { time_zone, .. } => {
+            if let Expr::Value(zone) = time_zone.as_mut()
+                && let Value::SingleQuotedString(zone) = &mut zone.value
+                && ["utc", "gmt", "z", "etc/utc"].contains(&zone.to_lowercase().as_str())
+            {
+                *zone = "+00:00".to_owned();
+            }
+            Ok(())
+        }
+        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => {
+            let number = std::mem::replace(expr.as_mut(), null());
+            *expression = Expr::BinaryOp {
+                left: Box::new(number),
+                op: BinaryOperator::PGBitwiseXor,
+                right: Box::new(Expr::UnaryOp {
+                    op: UnaryOperator::Minus,
+                    expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),
+                }),
+            };
+            Ok(())
+        }
+        Expr::BinaryOp { op, .. } if *op == BinaryOperator::DuckIntegerDivide => {
+            *op = BinaryOperator::Divide;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn null() -> Expr {
+    Expr::value(Value::Null)
+}
+
+fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+fn unnamed(argument: Expr) -> FunctionArg {
+    FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))
+}
+
+fn rename(function: &mut Function, name: &str, span: Span) {
+    let mut name = Ident::new(name);
+    name.span = span;
+    function.name = ObjectName::from(vec![name]);
+}
+
+fn struct_pack(function: &mut Function) -> Result<()> {
+    let span = function.name.span();
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let mut arguments = Vec::with_capacity(2 * list.args.len());
+    for argument in list.args.drain(..) {
+        match argument {
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
+            } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
+            FunctionArg::ExprNamed {
+                name: Expr::Identifier(name),
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
+            } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
+                arguments.extend([unnamed(text(&name.value)), unnamed(Expr::Identifier(name))]);
+            }
+            _ => {
+                let message = "the fields of struct_pack() are written struct_pack(name := value)";
+                return Err(Error::new(message, Position::of_span(span)));
+            }
+        }
+    }
+    list.args = arguments;
+    rename(function, "named_struct", span);
+    Ok(())
+}
+
+/// Fills in the bounds of a slice, and makes a field a subscript.
+fn complete(access: &mut AccessExpr, behind_name: bool) {
+    let number = |number: &str| Expr::value(Value::Number(number.to_owned(), false));
+    match access {
+        AccessExpr::Dot(Expr::Identifier(name)) if !behind_name => {
+            *access = AccessExpr::Subscript(Subscript::Index { index: text(&name.value) });
+        }
+        AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+            lower_bound.get_or_insert_with(|| number("1"));
+            let last = || Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number("1")) };
+            upper_bound.get_or_insert_with(last);
+        }
+        AccessExpr::Dot(_) | AccessExpr::Subscript(_) => {}
+    }
+}
+
+/// `x[i]` for `array_extract(x, i)`, and `x[a:b]` for `array_slice(x, a, b)`: of lists and texts.
+fn subscript(function: &mut Function) -> Option<Expr> {
+    let is_slice = name_of(function)?.ends_with("_slice");
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    if list.args.len() != if is_slice { 3 } else { 2 } {
+        return None;
+    }
+    let mut values = Vec::with_capacity(3);
+    for argument in &mut list.args {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = argument else { return None };
+        values.push(value);
+    }
+    let mut values = values.into_iter().map(|value| std::mem::replace(value, null()));
+    let root = Box::new(values.next()?);
+    let first = values.next()?;
+    let subscript = match values.next() {
+        None => Subscript::Index { index: first },
+        Some(last) => {
+            Subscript::Slice { lower_bound: Some(first), upper_bound: Some(last), stride: None }
+        }
+    };
+    let access_chain = vec![AccessExpr::Subscript(subscript)];
+    Some(Expr::CompoundFieldAccess { root, access_chain })
+}
+
+/// `a # b` for `xor(a, b)`.
+fn exclusive_or(function: &mut Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let mut operands = list.args.iter_mut().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(operand)) => Some(operand),
+        _ => None,
+    });
+    let (left, right, None) = (operands.next()??, operands.next()??, operands.next()) else {
+        return None;
+    };
+    let [left, right] = [left, right].map(|operand| Box::new(std::mem::replace(operand, null())));
+    Some(Expr::BinaryOp { left, op: BinaryOperator::PGBitwiseXor, right })
+}
+
+fn list_aggregate(function: &mut Function) -> Result<()> {
+    let span = function.name.span();
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let name = match list.args.get(1) {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(name)))) => {
+            name.value.clone().into_string()
+        }
+        _ => None,
+    };
+    let Some(name) = name else {
+        let message = "the second argument of list_aggregate() is the name of an aggregate, \
+                       as in list_aggregate(list, 'sum')";
+        return Err(Error::new(message, Position::of_span(span)));
+    };
+    list.args.remove(1);
+    rename(function, &format!("list_{}", name.to_lowercase()), span);
+    Ok(())
+}
+
+/// Replaces the escape character of a pattern by a backslash.
+fn escape(pattern: &mut Expr, escape_char: &mut Option<sqlparser::ast::ValueWithSpan>) {
+    let is_backslash = |value: &Value| value.clone().into_string().as_deref() == Some("\\");
+    let Some(character) = escape_char.take_if(|character| !is_backslash(&character.value)) else {
+        return;
+    };
+    let written = std::mem::replace(pattern, null());
+    *pattern = call(Ident::new("like_pattern"), [written, Expr::Value(character)]);
+}
+
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::Value(_) => true,
+        Expr::UnaryOp { expr, .. } => is_constant(expr),
+        // Numbers that are added to texts, which is what `INTERVAL '1' DAY + …` may parse to, are DataFusion's to read.
+        Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
+        _ => false,
+    }
+}
+
+/// As many units as an interval counts.
+fn times(interval: &mut Interval) -> Expr {
+    let number = std::mem::replace(interval.value.as_mut(), text("1"));
+    Expr::BinaryOp {
+        left: Box::new(Expr::Interval(interval.clone())),
+        op: BinaryOperator::Multiply,
+        right: Box::new(number),
+    }
+}
