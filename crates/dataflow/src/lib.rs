@@ -9,6 +9,8 @@
 //! (`reduce`): of one input [`aggregate`], [`ranked`], [`window`], [`distinct`], [`table`] and [`errors`], and of two inputs
 //! [`outer_join`] and [`sets`].
 //!
+//! [`waterlines`] say which changes of a table cannot come any more.
+//!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again.
 //!
 //! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`]. Other threads read
@@ -55,6 +57,7 @@ pub mod snapshot;
 pub mod states;
 pub mod table;
 pub mod unnest;
+pub mod waterlines;
 mod weight;
 mod widths;
 pub mod window;
