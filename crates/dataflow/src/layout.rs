@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use alluvium_trace::BoundColumn;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
@@ -95,6 +96,15 @@ impl Layout {
     /// The columns of a row.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Where a column lies in the bytes of every row, if it is an integer, a date or a time and lies at the same place in all.
+    pub fn bound_column(&self, column: usize) -> Option<BoundColumn> {
+        match (self.places[column], &self.key) {
+            (Place::Key(place), KeyPart::Sorted(codec)) => codec.bound_column(place),
+            (Place::Key(_), KeyPart::Dense(_)) => None,
+            (Place::Value(place), _) => self.value.bound_column(place),
+        }
     }
 
     /// The number of columns that are the key.

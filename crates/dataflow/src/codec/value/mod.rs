@@ -8,11 +8,12 @@ mod decode;
 mod encode;
 mod layout;
 
+use alluvium_trace::BoundColumn;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use self::layout::Layout;
-use super::{CodecError, Encoded};
+use self::layout::{Kind, Layout};
+use super::{CodecError, Encoded, fixed};
 
 /// Encodes rows to dense bytes that are equal exactly when the rows are, to the bit of every float.
 ///
@@ -33,6 +34,18 @@ impl ValueCodec {
     /// The types of the columns.
     pub fn types(&self) -> &[DataType] {
         &self.layout.types
+    }
+
+    /// Where a signed number lies in every row.
+    pub(crate) fn bound_column(&self, column: usize) -> Option<BoundColumn> {
+        let data_type = &self.layout.types[column];
+        let is_signed = !data_type.is_unsigned_integer();
+        match self.layout.kinds[column] {
+            Kind::Fixed { at, width } if is_signed && fixed::width(data_type) == Some(width) => {
+                Some(BoundColumn::Value { at, width, null: column })
+            }
+            _ => None,
+        }
     }
 
     /// Appends the `rows` rows of `columns` to `out`.
