@@ -200,6 +200,14 @@ impl Layout {
             .collect()
     }
 
+    /// The value of a column that is not read from the key, as [`ValueCodec::integer`] says; `None` of one that is.
+    pub(crate) fn integer(&self, value: &[u8], column: usize) -> Option<i64> {
+        match self.places[column] {
+            Place::Value(place) => self.value.integer(value, place),
+            Place::Key(_) => None,
+        }
+    }
+
     /// As [`Layout::decode`], with the names of the columns.
     pub fn decode_batch(&self, keys: &Encoded, values: &Encoded, columns: &[usize]) -> RecordBatch {
         let arrays = self.decode(keys.iter(), values.iter(), columns);

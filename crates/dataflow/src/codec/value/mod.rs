@@ -11,7 +11,7 @@ mod layout;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use self::layout::Layout;
+use self::layout::{Kind, Layout, is_null};
 use super::{CodecError, Encoded};
 
 /// Encodes rows to dense bytes that are equal exactly when the rows are, to the bit of every float.
@@ -46,6 +46,22 @@ impl ValueCodec {
     ) -> Result<(), CodecError> {
         super::check(columns, rows, &self.layout.types)?;
         encode::encode(&self.layout, columns, rows, out)
+    }
+
+    /// The value of column `column` of a row, if it is a signed integer of 16 to 64 bits, a date or a time; `None` of NULL
+    /// and of other types. The row must be one that was encoded so.
+    pub(crate) fn integer(&self, row: &[u8], column: usize) -> Option<i64> {
+        let Kind::Fixed { at, width } = self.layout.kinds[column] else { return None };
+        if is_null(row, column) {
+            return None;
+        }
+        let bytes = &row[at..at + width];
+        match width {
+            2 => bytes.try_into().map(i16::from_le_bytes).map(i64::from).ok(),
+            4 => bytes.try_into().map(i32::from_le_bytes).map(i64::from).ok(),
+            8 => bytes.try_into().map(i64::from_le_bytes).ok(),
+            _ => None,
+        }
     }
 
     /// The columns numbered `columns`, in that order, of `rows`.
