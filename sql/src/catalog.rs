@@ -36,6 +36,8 @@ pub enum Relation {
         kept: bool,
         /// Whether rows are only ever inserted.
         append_only: bool,
+        /// The columns that have a waterline.
+        waterlines: Vec<usize>,
     },
     /// A view whose rows are kept.
     MaterializedView {

@@ -27,6 +27,11 @@ impl Spec {
         let key = KeyColumns::new(&schema, &all_columns(&schema))?;
         Ok(Self { key, layout: Layout::distinct(schema)? })
     }
+
+    /// The layout of the rows that are kept.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
 }
 
 /// The rows of `stream` with a positive weight, each with weight one.

@@ -3,44 +3,61 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_trace::Epoch;
+use alluvium_trace::{Bound, BoundColumn, Epoch};
 
 use crate::layout::Layout;
 use crate::waterlines::{TimeColumn, Waterlines};
 
-/// Which rows of a keyed table are behind a waterline, and how many writes to them were dropped.
+/// The columns of a table that have waterlines, and how many writes to rows behind these were dropped.
 ///
 /// Whoever commits changes drops those whose own values are too late. The row that a write would replace or delete is known
 /// only where the table keeps it.
 #[derive(Clone, Debug, Default)]
 pub struct Late {
     waterlines: Waterlines,
-    /// Those that are not part of the key: equal keys are equally late.
     columns: Vec<TimeColumn>,
-    /// The writes that were dropped.
     dropped: Arc<AtomicU64>,
 }
 
 impl Late {
-    /// Of the table `table`, whose columns `columns` have waterlines.
+    /// Of the table `table`, whose columns `columns` have waterlines. `dropped` counts the writes.
     pub fn new(
         table: &str,
-        columns: impl IntoIterator<Item = usize>,
+        columns: &[usize],
         waterlines: &Waterlines,
         dropped: Arc<AtomicU64>,
     ) -> Self {
-        let time_column = |column| TimeColumn { table: table.to_owned(), column };
-        let columns = columns.into_iter().map(time_column).collect();
+        let time_column = |column: &usize| TimeColumn { table: table.to_owned(), column: *column };
+        let columns = columns.iter().map(time_column).collect();
         Self { waterlines: waterlines.clone(), columns, dropped }
     }
 
-    /// Whether a row that the table keeps in this layout is behind a waterline from `epoch` on.
-    pub(crate) fn is_behind(&self, layout: &Layout, row: &[u8], epoch: Epoch) -> bool {
-        self.columns.iter().any(|column| {
-            let value = layout.integer(row, column.column);
-            value.is_some_and(|value| {
-                self.waterlines.at(column, epoch).is_some_and(|waterline| value < waterline)
-            })
+    /// The same for rows that are kept in this layout.
+    pub(crate) fn rows(self, layout: &Layout) -> LateRows {
+        let Self { waterlines, columns, dropped } = self;
+        let place = |column: TimeColumn| match layout.bound_column(column.column)? {
+            // Who knows the key knows how late it is.
+            BoundColumn::Key { .. } => None,
+            place @ BoundColumn::Value { .. } => Some((column, place)),
+        };
+        let columns = columns.into_iter().filter_map(place).collect();
+        LateRows { waterlines, columns, dropped }
+    }
+}
+
+/// The rows of a table with a primary key that are behind a waterline.
+pub(crate) struct LateRows {
+    waterlines: Waterlines,
+    columns: Vec<(TimeColumn, BoundColumn)>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl LateRows {
+    /// Whether a row with this value is behind a waterline from `epoch` on.
+    pub(crate) fn contain(&self, value: &[u8], epoch: Epoch) -> bool {
+        self.columns.iter().any(|(column, place)| {
+            let waterline = self.waterlines.at(column, epoch);
+            waterline.is_some_and(|least| Bound { column: *place, least }.forgets(&[], value))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use alluvium_trace::BoundColumn;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
@@ -95,6 +96,15 @@ impl Layout {
     /// The columns of a row.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Where a column lies in the bytes of every row, if it is an integer, a date or a time and lies at the same place in all.
+    pub fn bound_column(&self, column: usize) -> Option<BoundColumn> {
+        match (self.places[column], &self.key) {
+            (Place::Key(place), KeyPart::Sorted(codec)) => codec.bound_column(place),
+            (Place::Key(_), KeyPart::Dense(_)) => None,
+            (Place::Value(place), _) => self.value.bound_column(place),
+        }
     }
 
     /// The number of columns that are the key.
@@ -198,14 +208,6 @@ impl Layout {
             })
             .map(|column| column.expect("a codec returns each column it is asked for"))
             .collect()
-    }
-
-    /// The value of a column that is not read from the key, as [`ValueCodec::integer`] says; `None` of one that is.
-    pub(crate) fn integer(&self, value: &[u8], column: usize) -> Option<i64> {
-        match self.places[column] {
-            Place::Value(place) => self.value.integer(value, place),
-            Place::Key(_) => None,
-        }
     }
 
     /// As [`Layout::decode`], with the names of the columns.

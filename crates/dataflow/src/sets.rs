@@ -60,6 +60,11 @@ impl Spec {
         let key = KeyColumns::new(&schema, &all_columns(&schema))?;
         Ok(Self { operation, key, layout: Layout::distinct(schema)? })
     }
+
+    /// The layout of the rows that are kept.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
 }
 
 /// The rows of `left` and `right` with the weights of the set operation.

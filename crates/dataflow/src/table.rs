@@ -22,7 +22,7 @@ use crate::exchange::exchange;
 use crate::fault::{self, Fault};
 use crate::input::{Input, input};
 use crate::key_columns::KeyColumns;
-use crate::late::Late;
+use crate::late::{Late, LateRows};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
@@ -224,7 +224,7 @@ fn keyed<'scope>(
         "LastWrite",
         layout.key_names(),
         context,
-        LastWrite { row: Vec::new(), layout: layout.clone(), late },
+        LastWrite { row: Vec::new(), late: late.rows(layout) },
     );
     Arrangement::kept(arranged, layout.clone())
 }
@@ -266,8 +266,7 @@ impl Writes {
 /// Keeps the row of the last write under each key.
 struct LastWrite {
     row: Vec<u8>,
-    layout: Layout,
-    late: Late,
+    late: LateRows,
 }
 
 impl Logic for LastWrite {
@@ -286,7 +285,7 @@ impl Logic for LastWrite {
                 false => slice.end - 1,
             };
             let time = changes.change(last).time;
-            if there && self.late.is_behind(&self.layout, &self.row, time) {
+            if there && self.late.contain(&self.row, time) {
                 self.late.drop_writes(slice.len());
                 continue;
             }

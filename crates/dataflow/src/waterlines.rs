@@ -3,11 +3,11 @@
 //! The sequencer computes them from the rows of each epoch, so they are the same on all workers. It drops the rows of an
 //! epoch that are below the waterlines as they stood before it.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use alluvium_trace::Epoch;
+use parking_lot::Mutex;
 
 /// A column of a table that has a waterline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,13 +25,16 @@ pub struct TimeColumn {
 /// falls.
 #[derive(Clone, Debug, Default)]
 pub struct Waterlines {
-    columns: Rc<RefCell<BTreeMap<TimeColumn, VecDeque<(Epoch, i64)>>>>,
+    columns: Arc<Mutex<BTreeMap<TimeColumn, Steps>>>,
 }
+
+/// The values of a waterline, and from which epoch on each holds.
+type Steps = VecDeque<(Epoch, i64)>;
 
 impl Waterlines {
     /// The waterline of a column is at `value` from `epoch` on, which is not before an epoch it was raised at.
     pub fn raise(&self, column: TimeColumn, epoch: Epoch, value: i64) {
-        let mut columns = self.columns.borrow_mut();
+        let mut columns = self.columns.lock();
         let steps = columns.entry(column).or_default();
         match steps.back_mut() {
             Some((_, last)) if *last >= value => {}
@@ -42,7 +45,7 @@ impl Waterlines {
 
     /// The waterline of a column from `epoch` on; `None` if none is known.
     pub fn at(&self, column: &TimeColumn, epoch: Epoch) -> Option<i64> {
-        let columns = self.columns.borrow();
+        let columns = self.columns.lock();
         let steps = columns.get(column)?;
         let end = steps.partition_point(|(from, _)| *from <= epoch);
         Some(steps.get(end.checked_sub(1)?)?.1)
@@ -50,7 +53,7 @@ impl Waterlines {
 
     /// Nobody asks for waterlines from an epoch before `epoch` on any more.
     pub fn forget_before(&self, epoch: Epoch) {
-        for steps in self.columns.borrow_mut().values_mut() {
+        for steps in self.columns.lock().values_mut() {
             let end = steps.partition_point(|(from, _)| *from <= epoch);
             steps.drain(..end.saturating_sub(1));
         }
@@ -58,7 +61,7 @@ impl Waterlines {
 
     /// A table is gone.
     pub fn remove(&self, table: &str) {
-        self.columns.borrow_mut().retain(|column, _| column.table != table);
+        self.columns.lock().retain(|column, _| column.table != table);
     }
 }
 

@@ -136,6 +136,14 @@ impl<T> Batch<T> {
         self.len().div_ceil(self.pages().max(1)) * end.saturating_sub(start)
     }
 
+    /// How many pages, at least, have no other keys than those from `low` on and below `high`, from the fences alone.
+    pub(crate) fn pages_between(&self, low: &[u8], high: &[u8]) -> usize {
+        let fences = self.fences();
+        let (start, end) = (fences.seek(0, low, |_| false), fences.seek(0, high, |_| false));
+        // The last of them may go beyond.
+        end.saturating_sub(start + 1)
+    }
+
     /// The search index of the pages.
     pub(crate) fn fences(&self) -> &Fences {
         &self.contents.fences

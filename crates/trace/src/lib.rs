@@ -14,6 +14,7 @@
 //! - [`buffer`]: unsorted updates on their way into a batch;
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
+//! - [`bound`]: rows that nobody needs any more, which merges drop;
 //! - [`spine`] and [`null_trace`]: the traces, with a history of batches and without; [`trace`]: what they share;
 //! - [`metrics`]: what each spine holds;
 //! - [`failure`]: state that cannot be read or written;
@@ -29,6 +30,7 @@
 //! Weights are `i64`. A sum of weights outside of that range never wraps: it panics with a message.
 
 pub mod batch;
+pub mod bound;
 pub mod buffer;
 pub mod builder;
 pub mod cursor;
@@ -56,6 +58,7 @@ mod spill;
 mod weight;
 
 pub use batch::Batch;
+pub use bound::{Bound, BoundColumn, Pruning};
 pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;

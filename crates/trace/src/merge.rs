@@ -14,11 +14,12 @@ use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
 use crate::batch::Batch;
+use crate::bound::{Bound, FirstKey};
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::fault::{self, Fault};
 use crate::memory::{StateContext, context};
-use crate::page::PageLimits;
+use crate::page::{Page, PageLimits};
 use crate::time::PageTime;
 use crate::weight;
 
@@ -36,7 +37,7 @@ pub fn merge<T: PageTime>(
     description: Description<T>,
     context: &StateContext,
 ) -> Batch<T> {
-    BatchMerger::new(sources, since, description, limits_of(sources), context).finish()
+    BatchMerger::new(sources, since, description, limits_of(sources), None, context).finish()
 }
 
 /// The limits of the pages of a merge: those of the first source.
@@ -72,17 +73,22 @@ pub struct BatchMerger<T> {
     description: Description<T>,
     /// The updates of the current row.
     updates: Vec<(T, i64)>,
+    /// The rows below it are dropped.
+    bound: Option<Bound>,
+    /// The first key that is kept, if rows are sorted by the column of the bound.
+    first: Option<FirstKey>,
     /// How many updates of the sources it has gone through.
     progress: usize,
 }
 
 impl<T: PageTime> BatchMerger<T> {
-    /// A merge as [`merge`] does it, with pages within `limits`.
+    /// A merge as [`merge`] does it, with pages within `limits`, and without the rows below `bound`.
     pub(crate) fn new(
         sources: &[Batch<T>],
         since: AntichainRef<'_, T>,
         description: Description<T>,
         limits: PageLimits,
+        bound: Option<Bound>,
         context: &StateContext,
     ) -> BatchMerger<T> {
         let files = sources.iter().filter(|source| source.is_file());
@@ -93,6 +99,8 @@ impl<T: PageTime> BatchMerger<T> {
             builder: BatchBuilder::with_limits(limits, context).expecting(expected),
             description,
             updates: Vec::new(),
+            bound,
+            first: bound.and_then(|bound| bound.first_key()),
             progress: 0,
         }
     }
@@ -115,14 +123,23 @@ impl<T: PageTime> BatchMerger<T> {
     }
 
     /// Merges until all is done or the fuel is used up. An update costs one unit, or a sixteenth on a page that is taken
-    /// over. Fuel is left only when all is done.
+    /// over. Rows that are sorted by the column of the bound are skipped by their keys, and their pages are not read. Fuel
+    /// is left only when all is done.
     pub(crate) fn advance(&mut self, fuel: &mut isize) {
         while *fuel > 0 {
             let Some(key) = self.sources.key() else {
                 return;
             };
+            if let Some(first) = &self.first
+                && first.is_above(key)
+            {
+                self.sources.seek_key(first.bytes());
+                *fuel = fuel.saturating_sub(1);
+                continue;
+            }
             if let Some(page) = self.sources.whole_page()
                 && page.is_settled()
+                && self.keeps_all(page)
                 && (fault::armed(Fault::SkipPage) || self.builder.push_page(page))
             {
                 *fuel = fuel.saturating_sub_unsigned(page.updates().div_ceil(16));
@@ -134,6 +151,12 @@ impl<T: PageTime> BatchMerger<T> {
                 self.sources.step_key();
                 continue;
             };
+            if self.bound.is_some_and(|bound| bound.forgets(key, val)) {
+                *fuel = fuel.saturating_sub(1);
+                self.sources.updates(|_, _| self.progress += 1);
+                self.sources.step_val();
+                continue;
+            }
             let (since, updates) = (self.since.borrow(), &mut self.updates);
             updates.clear();
             self.sources.updates(|mut time, weight| {
@@ -154,6 +177,11 @@ impl<T: PageTime> BatchMerger<T> {
             self.sources.step_val();
         }
     }
+
+    /// Whether no row of a page is below the bound.
+    fn keeps_all(&self, page: &Page) -> bool {
+        self.first.is_some() || self.bound.is_none_or(|bound| !bound.forgets_some(page))
+    }
 }
 
 impl<T: PageTime> trace::Batch for Batch<T> {
@@ -172,7 +200,7 @@ impl<T: PageTime> Merger<Batch<T>> for BatchMerger<T> {
         let sources = [source1.clone(), source2.clone()];
         let description = merged_description(&sources, since);
         let limits = limits_of(&sources);
-        BatchMerger::new(&sources, since, description, limits, &context::current())
+        BatchMerger::new(&sources, since, description, limits, None, &context::current())
     }
 
     fn work(&mut self, _source1: &Batch<T>, _source2: &Batch<T>, fuel: &mut isize) {

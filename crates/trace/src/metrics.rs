@@ -158,7 +158,7 @@ impl Open {
     /// Counts a merge that begins, if it is for another reason than sizes.
     pub(crate) fn chosen(&self, reason: Reason) {
         match reason {
-            Reason::Size => {}
+            Reason::Size | Reason::Bound => {}
             Reason::Reads => _ = self.counters.merges_for_reads.fetch_add(1, Ordering::Relaxed),
             Reason::Churn => _ = self.counters.merges_for_churn.fetch_add(1, Ordering::Relaxed),
         }

@@ -7,9 +7,10 @@ use alluvium_dataflow::layout::{Layout, all_columns};
 use arrow::datatypes::SchemaRef;
 
 use super::compile::Compiler;
+use super::pruning::PrunedBy;
 use super::{CompileResult, OperatorId, Place, Rendering, State};
 use crate::plan::node::Scan;
-use crate::plan::{Fingerprint, IncrementalPlan, Node};
+use crate::plan::{Fingerprint, IncrementalPlan, Node, Retention};
 
 /// The rows of a plan, sorted by keys.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ struct Own {
     rows: OperatorId,
     movement: Movement,
     layout: Layout,
+    pruning: Option<PrunedBy>,
     state: State,
 }
 
@@ -52,10 +54,11 @@ enum Movement {
 
 impl Arranged {
     /// The rows of a plan sorted by `keys`, and on the worker of their keys. `id` is the id of the state if it is the
-    /// dataflow's own.
+    /// dataflow's own, which then has only the rows of `retention`.
     pub(super) fn by_keys(
         plan: &IncrementalPlan,
         keys: &[usize],
+        retention: &Retention,
         id: &str,
         compiler: &mut Compiler,
     ) -> CompileResult<Self> {
@@ -70,7 +73,7 @@ impl Arranged {
             }
             _ => {
                 let movement = Movement::Exchange(KeyColumns::new(&plan.schema, keys)?);
-                Self::own(plan, keys, movement, id, compiler)
+                Self::own(plan, keys, movement, retention, id, compiler)
             }
         }
     }
@@ -79,6 +82,7 @@ impl Arranged {
     pub(super) fn whole(
         plan: &IncrementalPlan,
         keys: &[usize],
+        retention: &Retention,
         id: &str,
         compiler: &mut Compiler,
     ) -> CompileResult<Self> {
@@ -87,9 +91,9 @@ impl Arranged {
                 if !columns.iter().copied().eq(0..stored.fields().len()) =>
             {
                 let movement = Movement::Exchange(KeyColumns::new(&plan.schema, keys)?);
-                Self::own(plan, keys, movement, id, compiler)
+                Self::own(plan, keys, movement, retention, id, compiler)
             }
-            _ => Self::by_keys(plan, keys, id, compiler),
+            _ => Self::by_keys(plan, keys, retention, id, compiler),
         }
     }
 
@@ -97,17 +101,19 @@ impl Arranged {
     pub(super) fn without_keys(
         plan: &IncrementalPlan,
         is_broadcast: bool,
+        retention: &Retention,
         id: &str,
         compiler: &mut Compiler,
     ) -> CompileResult<Self> {
         let movement = if is_broadcast { Movement::Broadcast } else { Movement::Stay };
-        Self::own(plan, &[], movement, id, compiler)
+        Self::own(plan, &[], movement, retention, id, compiler)
     }
 
     fn own(
         plan: &IncrementalPlan,
         keys: &[usize],
         movement: Movement,
+        retention: &Retention,
         id: &str,
         compiler: &mut Compiler,
     ) -> CompileResult<Self> {
@@ -118,9 +124,10 @@ impl Arranged {
             Movement::Broadcast => "broadcast",
             Movement::Stay => "stay",
         };
-        let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys);
+        let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys, retention);
+        let pruning = PrunedBy::rows(retention, &layout);
         Ok(Self {
-            source: Source::Own(Box::new(Own { rows, movement, layout, state })),
+            source: Source::Own(Box::new(Own { rows, movement, layout, pruning, state })),
             schema: plan.schema.clone(),
             columns: all_columns(&plan.schema),
         })
@@ -134,6 +141,7 @@ impl Arranged {
             Source::Own(own) => {
                 let rows = rendering.rows(own.rows);
                 let context = rendering.context_of(&own.state);
+                let context = rendering.pruned(context, own.pruning.as_ref());
                 let rows = match &own.movement {
                     Movement::Exchange(key) => exchange(rows, key, &context),
                     Movement::Broadcast => broadcast(rows, &context),

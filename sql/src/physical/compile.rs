@@ -9,10 +9,11 @@ use alluvium_dataflow::errors;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
 use arrow::datatypes::SchemaRef;
 
+use super::pruning::PrunedBy;
 use super::{Arranged, CompileResult, Operator, OperatorId, Place, State};
 use crate::error::{Error, Result};
 use crate::plan::node::{RowMap, Side};
-use crate::plan::{Fingerprint, IncrementalPlan, Shared};
+use crate::plan::{Fingerprint, IncrementalPlan, Retention, Shared};
 
 /// A plan over shared indexes, ready to be rendered.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub(super) struct Step {
     pub(super) operator: Box<dyn Operator>,
     /// The identity of what the operator keeps itself.
     pub(super) state: Option<State>,
+    /// How that is pruned.
+    pub(super) pruning: Option<PrunedBy>,
     /// Whether errors are reported here. Inside a view, the view reports them.
     pub(super) reports: bool,
 }
@@ -89,7 +92,8 @@ impl KeptRows {
             // There is none, or it has a column of a type that does not sort.
             _ => (Layout::rows(plan.schema.clone())?, &[][..]),
         };
-        let state = State::of("rows".to_owned(), "rows", plan.fingerprint(), key);
+        let state =
+            State::of("rows".to_owned(), "rows", plan.fingerprint(), key, &Retention::default());
         Ok(Self { key: None, layout, name: "Contents", state })
     }
 }
@@ -168,7 +172,13 @@ impl Compiler {
     fn compile(plan: &IncrementalPlan, kept: Option<KeptRows>) -> CompileResult<PhysicalPlan> {
         let mut compiler = Self::default();
         let root = compiler.rows(plan)?;
-        let state = State::of("errors".to_owned(), "errors", plan.fingerprint(), &[]);
+        let state = State::of(
+            "errors".to_owned(),
+            "errors",
+            plan.fingerprint(),
+            &[],
+            &Retention::default(),
+        );
         let mut relations = Vec::new();
         plan.visit_relations(&mut |relation| relations.push(relation.to_owned()));
         Ok(PhysicalPlan {
@@ -240,19 +250,20 @@ impl Compiler {
         (left, right): (&IncrementalPlan, &IncrementalPlan),
         on: &[(usize, usize)],
         broadcast: Option<Side>,
+        retention: &(Retention, Retention),
         id: &str,
     ) -> CompileResult<(Arranged, Arranged)> {
         let (left_id, right_id) = (format!("{id}.left"), format!("{id}.right"));
         if let Some(side) = broadcast {
             return Ok((
-                Arranged::without_keys(left, side == Side::Left, &left_id, self)?,
-                Arranged::without_keys(right, side == Side::Right, &right_id, self)?,
+                Arranged::without_keys(left, side == Side::Left, &retention.0, &left_id, self)?,
+                Arranged::without_keys(right, side == Side::Right, &retention.1, &right_id, self)?,
             ));
         }
         let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
         Ok((
-            Arranged::by_keys(left, &left_keys, &left_id, self)?,
-            Arranged::by_keys(right, &right_keys, &right_id, self)?,
+            Arranged::by_keys(left, &left_keys, &retention.0, &left_id, self)?,
+            Arranged::by_keys(right, &right_keys, &retention.1, &right_id, self)?,
         ))
     }
 
@@ -261,12 +272,13 @@ impl Compiler {
         &mut self,
         (left, right): (&IncrementalPlan, &IncrementalPlan),
         on: &[(usize, usize)],
+        retention: &(Retention, Retention),
         id: &str,
     ) -> CompileResult<(Arranged, Arranged)> {
         let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
         Ok((
-            Arranged::whole(left, &left_keys, &format!("{id}.left"), self)?,
-            Arranged::whole(right, &right_keys, &format!("{id}.right"), self)?,
+            Arranged::whole(left, &left_keys, &retention.0, &format!("{id}.left"), self)?,
+            Arranged::whole(right, &right_keys, &retention.1, &format!("{id}.right"), self)?,
         ))
     }
 
@@ -297,14 +309,23 @@ impl Compiler {
         mut places: Vec<Place>,
         id: Option<String>,
     ) -> OperatorId {
-        let state = id.map(|id| State::of(id, "operator", plan.fingerprint(), &[]));
+        let state =
+            id.map(|id| State::of(id, "operator", plan.fingerprint(), &[], &Retention::default()));
         places.extend(state.clone().map(Place::Own));
         self.places.insert(plan.fingerprint(), places);
         self.push(Box::new(operator), state)
     }
 
+    /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column
+    /// of `retention` is one.
+    pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
+        if let Some(step) = self.steps.last_mut() {
+            step.pruning = PrunedBy::rows(retention, layout);
+        }
+    }
+
     fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {
-        self.steps.push(Step { operator, state, reports: self.reports(0) });
+        self.steps.push(Step { operator, state, pruning: None, reports: self.reports(0) });
         OperatorId(self.steps.len() - 1)
     }
 }

@@ -12,6 +12,7 @@
 mod arranged;
 mod compile;
 mod operator;
+mod pruning;
 mod render;
 mod state;
 mod table;

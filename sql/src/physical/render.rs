@@ -10,6 +10,7 @@ use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::sink::{self, Sink};
+use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::array::RecordBatch;
@@ -20,6 +21,7 @@ use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::worker::Worker;
 
 use super::compile::{KeptRows, PhysicalPlan};
+use super::pruning::PrunedBy;
 use super::{OperatorId, State};
 use crate::plan::Fingerprint;
 
@@ -74,6 +76,9 @@ pub trait Relations {
 
     /// The contents of an index, if there is one of this fingerprint.
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents>;
+
+    /// The waterlines of the tables.
+    fn waterlines(&self) -> &Waterlines;
 }
 
 /// A dataflow in the making.
@@ -130,7 +135,7 @@ impl<'scope> Rendering<'scope, '_> {
         for step in &plan.steps {
             self.reports = step.reports;
             self.contexts.1 = match &step.state {
-                Some(state) => self.context_of(state),
+                Some(state) => self.pruned(self.context_of(state), step.pruning.as_ref()),
                 None => self.contexts.0.clone(),
             };
             let rows = step.operator.render(self);
@@ -183,6 +188,14 @@ impl<'scope> Rendering<'scope, '_> {
     /// The context of a state.
     pub(crate) fn context_of(&self, state: &State) -> StateContext {
         self.contexts.0.for_state(&state.id, &state.fingerprint.to_string())
+    }
+
+    /// A context of state that is pruned.
+    pub(crate) fn pruned(&self, context: StateContext, by: Option<&PrunedBy>) -> StateContext {
+        match by {
+            Some(by) => context.with_pruning(by.on_worker(self.relations.waterlines(), self.as_of)),
+            None => context,
+        }
     }
 
     /// The rows of an operator that has been built.

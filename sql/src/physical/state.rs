@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::{Canonical, Fingerprint};
+use crate::plan::{Canonical, Fingerprint, Retention};
 
 /// The identity of what an operator keeps.
 ///
@@ -17,11 +17,19 @@ pub struct State {
 }
 
 impl State {
-    /// The state `id` of a dataflow that keeps rows of this fingerprint, in the layout of `kind`, by `keys`.
-    pub(super) fn of(id: String, kind: &str, rows: Fingerprint, keys: &[usize]) -> Self {
+    /// The state `id` of a dataflow that keeps rows of this fingerprint, those of `retention`, in the layout of `kind`, by
+    /// `keys`.
+    pub(super) fn of(
+        id: String,
+        kind: &str,
+        rows: Fingerprint,
+        keys: &[usize],
+        retention: &Retention,
+    ) -> Self {
         let mut canonical = Canonical::new(kind);
         canonical.fingerprint(rows);
         canonical.columns(keys);
+        retention.encode(&mut canonical);
         Self { id, fingerprint: canonical.finish() }
     }
 }

@@ -84,8 +84,7 @@ impl Table {
         context: &StateContext,
     ) -> TableDataflow {
         let (refused, late) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let lateness = self.lateness.iter().copied();
-        let rows_behind = Late::new(name, lateness, waterlines, Arc::clone(&late));
+        let rows_behind = Late::new(name, &self.lateness, waterlines, Arc::clone(&late));
         let probe = Probe::new();
         let (id, fingerprint) = (&self.state.id, self.state.fingerprint.to_string());
         let context = context.for_relation(name).for_state(id, &fingerprint);

@@ -13,6 +13,9 @@ use datafusion_physical_expr::expressions::{
 };
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use crate::planner::context::OPTIONS;
+use crate::planner::functions::FUNCTIONS;
+
 /// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
 pub(crate) const ONE_NAN: &str = "one_nan";
 
@@ -64,6 +67,15 @@ pub(crate) fn column(schema: &Schema, index: usize) -> Expression {
 /// The column that an expression passes through unchanged, if it does.
 pub(crate) fn as_column(expression: &Expression) -> Option<usize> {
     expression.downcast_ref::<Column>().map(Column::index)
+}
+
+/// The first element of a list, over rows of `schema`.
+pub(crate) fn first_element(list: Expression, schema: &Schema) -> Option<Expression> {
+    let function = Arc::clone(FUNCTIONS.scalar.get("array_element")?);
+    let first: Expression = Arc::new(Literal::new(ScalarValue::Int64(Some(1))));
+    let element =
+        ScalarFunctionExpr::try_new(function, vec![list, first], schema, Arc::clone(&OPTIONS));
+    Some(Arc::new(element.ok()?))
 }
 
 /// Whether evaluating an expression twice costs no more than evaluating it once.

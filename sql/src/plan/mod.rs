@@ -6,10 +6,12 @@
 //! - [`mod@build`]: from an optimized logical plan to nodes.
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
 //! - [`ranking_filter`]: turns a filter on `ROW_NUMBER` and its relatives into a top-k.
+//! - [`bounds`]: says which rows of state are not needed any more.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
 //! - [`mod@explain`]: prints a plan; [`names`] writes its columns and expressions.
 //! - [`expression`]: the expressions that maps evaluate.
+pub mod bounds;
 mod build;
 mod explain;
 mod expression;
@@ -25,8 +27,10 @@ use std::sync::OnceLock;
 
 use arrow::datatypes::SchemaRef;
 
+pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention};
 pub(crate) use self::build::build;
-pub(crate) use self::explain::explain;
+pub(crate) use self::explain::{explain, explain_state};
+use self::expression::Expression;
 pub use self::expression::checked;
 pub(crate) use self::expression::{ONE_NAN, one_row};
 pub(crate) use self::fingerprint::Canonical;
@@ -71,6 +75,16 @@ impl IncrementalPlan {
     /// As [`IncrementalPlan::inputs`], for changes that keep their rows.
     pub(crate) fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
         self.node.as_node_mut().inputs_mut()
+    }
+
+    /// Decides which rows of the plan's state are not needed, and returns the lower bounds of its columns.
+    ///
+    /// Rows for which one of the `conditions` is not true are of no interest to anybody.
+    pub(crate) fn bound(&mut self, conditions: &[Expression]) -> LowerBounds {
+        self.fingerprint = OnceLock::new();
+        let bounds = self.node.as_node_mut().bound(&self.schema, conditions);
+        debug_assert_eq!(bounds.len(), self.width());
+        bounds
     }
 
     /// The number of output columns.

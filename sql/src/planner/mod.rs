@@ -157,4 +157,9 @@ impl Planner {
     pub fn explain(&self, plan: &IncrementalPlan) -> Result<String> {
         crate::plan::explain(plan)
     }
+
+    /// What a view keeps, whether and below what that is pruned, and why not: a text for people.
+    pub fn explain_state(&self, plan: &IncrementalPlan) -> String {
+        crate::plan::explain_state(plan)
+    }
 }

@@ -225,6 +225,12 @@ fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<Statement
         return Ok(StatementKind::ExplainView { name, position });
     }
     match parser.peek_token_ref().token.to_string().to_uppercase().as_str() {
+        "STATE" => {
+            parser.advance_token();
+            let name = parser.parse_object_name(false).map_err(syntax_error)?;
+            let (name, position) = relation_name(&name)?;
+            Ok(StatementKind::ExplainState { name, position })
+        }
         "SELECT" | "WITH" | "VALUES" | "(" => Ok(StatementKind::ExplainSelect(query(parser)?)),
         other => Err(Error::not_supported(format!("EXPLAIN {other}"), start)),
     }

@@ -158,6 +158,13 @@ pub enum StatementKind {
         /// Where it is named.
         position: Position,
     },
+    /// `EXPLAIN STATE`
+    ExplainState {
+        /// The view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
     /// `EXPLAIN SELECT`
     ExplainSelect(Box<ast::Query>),
 }

@@ -38,6 +38,7 @@ fn every_statement_is_classified() {
         ("WITH x AS (SELECT 1) SELECT * FROM x", "Query"),
         ("VALUES (1), (2)", "Query"),
         ("EXPLAIN VIEW v", "ExplainView"),
+        ("EXPLAIN STATE v", "ExplainState"),
         ("EXPLAIN SELECT 1", "ExplainSelect"),
     ] {
         assert_eq!(kind(text), expected, "{text}");

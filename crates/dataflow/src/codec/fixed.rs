@@ -65,6 +65,11 @@ impl FixedCodec {
     }
 }
 
+/// The bytes of a number of fixed width; `None` for other types.
+pub(super) fn width(data_type: &DataType) -> Option<usize> {
+    Fixed::new(data_type).map(|fixed| fixed.width)
+}
+
 impl Fixed {
     fn new(data_type: &DataType) -> Option<Self> {
         let (width, is_signed) = match data_type {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_trace::BoundColumn;
 use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::MutableBuffer;
 use arrow::compute::SortOptions;
@@ -9,7 +10,7 @@ use arrow::datatypes::DataType;
 use arrow_row::{RowConverter, RowParser, SortField};
 
 use super::canonical::{canonical_floats, has_floats};
-use super::fixed::FixedCodec;
+use super::fixed::{self, FixedCodec};
 use super::{CodecError, Encoded, is_reversible};
 
 /// Encodes keys so that comparing their bytes compares the keys in SQL order.
@@ -24,6 +25,7 @@ pub struct KeyCodec {
 #[derive(Debug)]
 struct Inner {
     types: Vec<DataType>,
+    is_ascending: bool,
     way: Way,
 }
 
@@ -72,12 +74,23 @@ impl KeyCodec {
                 Way::Any { converter, parser, has_floats: types.iter().any(has_floats) }
             }
         };
-        Ok(Self { inner: Arc::new(Inner { types, way }) })
+        Ok(Self { inner: Arc::new(Inner { types, is_ascending, way }) })
     }
 
     /// The types of the columns.
     pub fn types(&self) -> &[DataType] {
         &self.inner.types
+    }
+
+    /// Where a signed number lies in every key, if the columns before it have fixed widths, and NULLs come first.
+    pub(crate) fn bound_column(&self, column: usize) -> Option<BoundColumn> {
+        let types = &self.inner.types;
+        let before: Option<Vec<usize>> = types[..column].iter().map(fixed::width).collect();
+        let at = before?.into_iter().map(|width| 1 + width).sum();
+        let is_signed = !types[column].is_unsigned_integer();
+        let width =
+            fixed::width(&types[column]).filter(|_| is_signed && self.inner.is_ascending)?;
+        Some(BoundColumn::Key { at, width })
     }
 
     /// Appends the keys of the `rows` rows of `columns` to `out`.

@@ -202,9 +202,9 @@ impl Entry {
         let relation = self.name.clone();
         let plan = match &self.definition {
             Definition::Table(Table { kept: false, append_only, .. }) => {
-                IncrementalPlan::stream(relation, &self.schema, columns, *append_only)
+                IncrementalPlan::stream(relation, &self.schema, columns, *append_only, Vec::new())
             }
-            _ => IncrementalPlan::scan(relation, &self.schema, columns, &[], false),
+            _ => IncrementalPlan::scan(relation, &self.schema, columns, &[], false, Vec::new()),
         };
         plan.map(Arc::new).map_err(|error| Error::sql(error.to_string()))
     }
@@ -219,6 +219,7 @@ impl Entry {
                 defaults: table.defaults.clone(),
                 kept: table.kept,
                 append_only: table.append_only,
+                waterlines: Vec::new(),
             },
             Definition::View(View { kind: ViewKind::Materialized, plan, .. }) => {
                 Relation::MaterializedView { schema, fingerprint: plan.fingerprint() }

@@ -234,6 +234,11 @@ impl Session {
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
                 Ok(Outcome::Text(definitions.planner.explain(&view.plan)?))
             }
+            StatementKind::ExplainState { name, position } => {
+                let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
+                let view = entry.as_view().map_err(|error| error.at(*position))?;
+                Ok(Outcome::Text(definitions.planner.explain_state(&view.plan)))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::states::States;
+use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{PhysicalPlan, Relations, StreamInput, TableDataflow, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
@@ -251,6 +252,7 @@ pub(super) struct Readable<'a> {
     pub(super) dataflows: &'a Dataflows,
     /// Which of them are its indexes.
     pub(super) indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+    pub(super) waterlines: &'a Waterlines,
 }
 
 impl Relations for Readable<'_> {
@@ -262,5 +264,9 @@ impl Relations for Readable<'_> {
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
         let id = self.indexes.get(&fingerprint)?;
         self.dataflows.installed.get(id)?.contents().cloned()
+    }
+
+    fn waterlines(&self) -> &Waterlines {
+        self.waterlines
     }
 }

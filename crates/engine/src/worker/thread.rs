@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::states::{self, Saved};
+use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::memory::StateContext;
@@ -50,6 +51,7 @@ pub(super) fn run(
         history,
         installed: Dataflows::default(),
         readers: Readers::default(),
+        waterlines: Waterlines::default(),
         next_epoch: start + 1,
         published: start + 1,
         pending: BTreeSet::new(),
@@ -82,6 +84,8 @@ struct Worker {
     history: u64,
     installed: Dataflows,
     readers: Readers,
+    /// The waterlines of the tables.
+    waterlines: Waterlines,
     /// The first epoch that is not committed here.
     next_epoch: Epoch,
     /// The frontier last published; never falls back, though a new view starts behind it.
@@ -225,7 +229,8 @@ impl Worker {
         indexes: &BTreeMap<Fingerprint, DataflowId>,
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
-        let relations = Readable { dataflows: &self.installed, indexes };
+        let waterlines = &self.waterlines;
+        let relations = Readable { dataflows: &self.installed, indexes, waterlines };
         plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 

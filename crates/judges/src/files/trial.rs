@@ -215,6 +215,7 @@ impl Trial {
             | StatementKind::Subscribe { .. }
             | StatementKind::Query(_)
             | StatementKind::ExplainView { .. }
+            | StatementKind::ExplainState { .. }
             | StatementKind::ExplainSelect(_)
             | StatementKind::ShowTables
             | StatementKind::Describe { .. } => Ok(()),

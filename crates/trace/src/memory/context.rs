@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_storage::{Compaction, Storage};
 
 use super::{DiskFullGate, MemoryBudget};
+use crate::bound::Pruning;
 use crate::metrics::{Label, Metrics};
 use crate::schedule::Schedule;
 
@@ -34,6 +35,8 @@ struct Shared {
     metrics: Arc<Metrics>,
     label: Label,
     schedule: Schedule,
+    /// Which rows nobody needs; `None` if all are needed.
+    pruning: Option<Arc<dyn Pruning>>,
     /// What merges in the background; `None` if nothing does.
     compaction: Option<Arc<dyn Compaction>>,
     worker: Arc<WorkerState>,
@@ -73,6 +76,7 @@ impl Default for Shared {
             metrics: Arc::default(),
             label: Label::default(),
             schedule: Schedule::default(),
+            pruning: None,
             compaction: None,
             worker: Arc::default(),
         }
@@ -94,6 +98,11 @@ impl StateContext {
     /// The same context, whose spines submit their merges here.
     pub fn with_compaction(&self, compaction: Arc<dyn Compaction>) -> Self {
         self.with(|shared| shared.compaction = Some(compaction))
+    }
+
+    /// The same context, whose spines drop the rows below a bound.
+    pub fn with_pruning(&self, pruning: Arc<dyn Pruning>) -> Self {
+        self.with(|shared| shared.pruning = Some(pruning))
     }
 
     /// The context of one worker: its spines report to `metrics`, and it is [closed](Self::close) on its own.
@@ -159,6 +168,11 @@ impl StateContext {
     /// When state is merged and how batches are cut.
     pub fn schedule(&self) -> Schedule {
         self.shared.schedule
+    }
+
+    /// Which rows of the state nobody needs; `None` if all are needed.
+    pub fn pruning(&self) -> Option<&Arc<dyn Pruning>> {
+        self.shared.pruning.as_ref()
     }
 
     /// What merges in the background; `None` if nothing does.

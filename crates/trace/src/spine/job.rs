@@ -6,29 +6,36 @@ use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::memory::StateContext;
 use crate::merge::{BatchMerger, limits_of, merged_description};
 use crate::page::PageLimits;
 use crate::time::PageTime;
 
-/// A merge of consecutive batches: which they are, how far their times are advanced, and the description and page limits
-/// of the result.
+/// A merge of consecutive batches: which they are, how far their times are advanced, below which bound rows are dropped, and
+/// the description and page limits of the result.
 ///
 /// A job refers to nothing but its inputs, which are immutable: any thread may run it, and the spine goes on showing
 /// the inputs meanwhile.
 pub(super) struct MergeJob<T> {
     inputs: Vec<Batch<T>>,
     since: Antichain<T>,
+    bound: Option<Bound>,
     output: Description<T>,
     limits: PageLimits,
 }
 
 impl<T: PageTime> MergeJob<T> {
-    /// The merge of these batches, of which there is at least one, with times advanced to `since`.
-    pub(super) fn new(inputs: Vec<Batch<T>>, since: AntichainRef<'_, T>) -> Self {
+    /// The merge of these batches, of which there is at least one, with times advanced to `since`, and without the rows below
+    /// `bound`.
+    pub(super) fn new(
+        inputs: Vec<Batch<T>>,
+        since: AntichainRef<'_, T>,
+        bound: Option<Bound>,
+    ) -> Self {
         let output = merged_description(&inputs, since);
         let limits = limits_of(&inputs);
-        MergeJob { inputs, since: since.to_owned(), output, limits }
+        MergeJob { inputs, since: since.to_owned(), bound, output, limits }
     }
 
     /// The bytes of the inputs.
@@ -63,7 +70,7 @@ impl<T: PageTime> MergeJob<T> {
     /// The only input, if a merge would leave it as it is.
     pub(super) fn settled(&self) -> Option<Batch<T>> {
         match self.inputs.as_slice() {
-            [only] if only.has_one_time() => Some(only.clone()),
+            [only] if self.bound.is_none() && only.has_one_time() => Some(only.clone()),
             _ => None,
         }
     }
@@ -73,6 +80,6 @@ impl<T: PageTime> MergeJob<T> {
     /// It unwinds if a file cannot be read or written, or a sum of weights leaves the range of an `i64`.
     pub(super) fn merger(&self, context: &StateContext) -> BatchMerger<T> {
         let (since, output) = (self.since.borrow(), self.output.clone());
-        BatchMerger::new(&self.inputs, since, output, self.limits, context)
+        BatchMerger::new(&self.inputs, since, output, self.limits, self.bound, context)
     }
 }

@@ -14,8 +14,9 @@ use super::running::{self, Running};
 use super::version::Layer;
 use super::work::Task;
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::schedule::Pace;
-use crate::time::PageTime;
+use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// How many bytes of a spine's jobs are done when its worker has nothing else to do, at first. The number doubles each
 /// time.
@@ -42,6 +43,7 @@ impl<T: PageTime> Spine<T> {
                 self.merge_by_size();
             }
             self.merge_by_churn();
+            self.merge_by_bound();
             self.spill();
             self.keep_pace();
             has_changed = self.install_done();
@@ -126,12 +128,41 @@ impl<T: PageTime> Spine<T> {
         self.merge_by_size();
     }
 
+    /// Writes the layers again that are sorted by the column of the bound and have at least as many pages below it as behind.
+    fn merge_by_bound(&mut self) {
+        let bound = self.bound();
+        if bound == self.pruned {
+            return;
+        }
+        self.pruned = bound;
+        let Some(first) = bound.and_then(|bound| bound.first_key()) else { return };
+        for part in running::free(&self.jobs, self.version.open().len()) {
+            for layer in part {
+                let batch = &self.version.open()[layer].batch;
+                if 2 * batch.pages_between(&[1], first.bytes()) >= batch.pages().max(2) {
+                    self.merge(layer..layer + 1, Reason::Bound);
+                }
+            }
+        }
+    }
+
+    /// The bound of the rows that no reader needs any more.
+    fn bound(&self) -> Option<Bound> {
+        let pruning = self.context.pruning()?;
+        let epoch = self.logical.iter().map(|time| {
+            let mut lanes = [0; MAXIMUM_LANES];
+            time.store(&mut lanes[..T::LANES]);
+            lanes[0]
+        });
+        pruning.bound(epoch.min()?)
+    }
+
     /// Replaces these open layers, of which there is at least one, by one: now or when the job is done.
     fn merge(&mut self, range: Range<usize>, reason: Reason) {
         let layers = &self.version.open()[range.clone()];
         let fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
         let inputs = layers.iter().map(|layer| layer.batch.clone()).collect();
-        let job = MergeJob::new(inputs, self.logical.borrow());
+        let job = MergeJob::new(inputs, self.logical.borrow(), self.bound());
         if let Some(batch) = job.trivial() {
             let fresh = fresh.min(batch.len());
             self.install(range, Layer { batch, fresh });

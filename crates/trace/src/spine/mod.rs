@@ -14,6 +14,12 @@
 //! - `waker` schedules the operator that owns the spine when there is something to install.
 //! - `version` is the list.
 //!
+//! # Pruning
+//!
+//! If the context has a [pruning](crate::bound), merges drop the rows below the bound that holds from the logical compaction
+//! frontier on: readers ask for later changes only. A bound that has moved causes merges of its own where it frees as much as
+//! it leaves.
+//!
 //! # Where jobs are done
 //!
 //! If the context has a [compaction](StateContext::with_compaction), its threads do the jobs. A job wakes its owner when
@@ -52,6 +58,7 @@ use self::running::Running;
 pub use self::version::Version;
 pub use self::waker::Waker;
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::fault::{self, Fault};
 use crate::memory::{StateContext, context};
 use crate::metrics::Open;
@@ -71,6 +78,8 @@ pub struct Spine<T: PageTime> {
     jobs: Vec<Running<T>>,
     /// Whether a merge by churn is due, and waits for jobs: until then no others begin.
     is_churn_due: bool,
+    /// The bound for which layers were last looked through.
+    pruned: Option<Bound>,
     /// How many bytes are done at the next tick.
     tick: u64,
     waker: Waker,
@@ -89,6 +98,7 @@ impl<T: PageTime> StateTrace for Spine<T> {
             physical: minimum,
             jobs: Vec::new(),
             is_churn_due: false,
+            pruned: None,
             tick: maintenance::FIRST_TICK,
             waker: Waker::default(),
             counters: Open::new(context),

@@ -50,6 +50,7 @@ pub(crate) enum Reason {
     Size,
     Reads,
     Churn,
+    Bound,
 }
 
 /// Names the layers to merge and to spill.

@@ -41,7 +41,8 @@ pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<Increme
     properties.config_options = Some(Arc::clone(&OPTIONS));
     let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
     let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
-    let pruned = prune_nothing(built)?;
+    let mut pruned = prune_nothing(built)?;
+    pruned.bound(&[]);
     check_columns(&pruned.schema)?;
     Ok(pruned)
 }
@@ -165,15 +166,16 @@ impl Builder<'_> {
             return self.refuse("this relation");
         };
         match source.relation() {
-            Relation::Table { schema, kept: false, append_only, .. } => {
-                let name = source.name().to_string();
-                Ok(IncrementalPlan::stream(name, schema, columns, *append_only)?)
+            Relation::Table { schema, kept: false, append_only, waterlines, .. } => {
+                let (name, waterlines) = (source.name().to_string(), waterlines.clone());
+                Ok(IncrementalPlan::stream(name, schema, columns, *append_only, waterlines)?)
             }
-            Relation::Table { schema, primary_key, append_only, .. } => {
-                let name = source.name().to_string();
+            Relation::Table { schema, primary_key, append_only, waterlines, .. } => {
+                let (name, waterlines) = (source.name().to_string(), waterlines.clone());
                 // A row with the key of an earlier one replaces it.
                 let append_only = *append_only && primary_key.is_empty();
-                Ok(IncrementalPlan::scan(name, schema, columns, primary_key, append_only)?)
+                let keys = primary_key;
+                Ok(IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?)
             }
             Relation::MaterializedView { schema, fingerprint } => {
                 let name = source.name().to_string();

@@ -7,6 +7,7 @@ use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::default::{self, or_default};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::{Layout, project};
 use alluvium_dataflow::map::message;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
@@ -19,11 +20,12 @@ use alluvium_dataflow::aggregate::{self, Fallback, Function};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
-use super::{Node, PlanNode};
+use super::{Node, PlanNode, RowMap};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{Names, function_name};
 use crate::plan::prune::{place, prune_to};
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 
 /// One row per group: the keys, then the aggregates. Without keys there is always one row.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub struct Aggregate {
     pub aggregates: Vec<aggregate::Aggregate>,
     /// What else is computed, by recomputing the groups that change.
     pub fallbacks: Vec<Fallback>,
+    /// Which groups are needed.
+    pub retention: Retention,
 }
 
 impl IncrementalPlan {
@@ -70,22 +74,34 @@ impl IncrementalPlan {
             keys,
             aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
             fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
+            retention: Retention::default(),
         });
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
 
 impl Aggregate {
-    fn spec(&self, plan: &IncrementalPlan) -> CompileResult<aggregate::Spec> {
+    /// The places of the keys, in the order in which groups are sorted.
+    fn key_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.keys.len()).collect();
+        if let Some(place) = self.keys.iter().position(|key| Some(*key) == self.retention.column())
+        {
+            order[..=place].rotate_right(1);
+        }
+        order
+    }
+
+    /// The aggregates of the groups by `keys`; `output` has the columns of these and of the results.
+    fn spec(&self, keys: &[usize], output: &SchemaRef) -> CompileResult<aggregate::Spec> {
         let input = &self.input.schema;
         // Any kind of aggregate can sort its inputs, so their types must have an order.
         let inputs = self.aggregates.iter().filter_map(|aggregate| aggregate.input);
         let others = self.fallbacks.iter().flat_map(|function| function.columns());
-        let used: Vec<usize> = self.keys.iter().copied().chain(inputs).chain(others).collect();
+        let used: Vec<usize> = keys.iter().copied().chain(inputs).chain(others).collect();
         KeyColumns::new(input, &used)?;
         let append_only = self.input.properties.append_only;
         let (own, others) = (&self.aggregates, &self.fallbacks);
-        aggregate::Spec::compile(input, &self.keys, own, others, append_only, &plan.schema)
+        aggregate::Spec::compile(input, keys, own, others, append_only, output)
     }
 
     /// The results over no rows, of an aggregate without keys.
@@ -119,7 +135,7 @@ impl PlanNode for Aggregate {
         _: Properties,
         required: &[usize],
     ) -> Result<IncrementalPlan> {
-        let Aggregate { input, keys, aggregates, fallbacks } = self;
+        let Aggregate { input, keys, aggregates, fallbacks, .. } = self;
         let width = keys.len();
         let mut needed: Vec<usize> = (0..aggregates.len() + fallbacks.len())
             .filter(|number| required.contains(&(width + number)))
@@ -160,8 +176,23 @@ impl PlanNode for Aggregate {
         IncrementalPlan::columns(aggregated, &columns)
     }
 
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let below = self.input.bound(&[]);
+        let mut bounds: LowerBounds = self.keys.iter().map(|&key| below[key].clone()).collect();
+        self.retention = match self.keys.is_empty() {
+            true => Retention::All(Reason::new("it is one group, of all rows")),
+            false => Retention::by_first(&below, self.keys.iter().copied(), &self.input.schema),
+        };
+        bounds.extend(schema.fields()[self.keys.len()..].iter().map(|field| {
+            let name = field.name();
+            Err(Reason::new(format!("{name} changes with any row of its group, the old value too")))
+        }));
+        bounds
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("aggregate");
+        self.retention.encode(canonical);
         canonical.columns(&self.keys);
         canonical.number(self.aggregates.len());
         for aggregate in &self.aggregates {
@@ -191,14 +222,26 @@ impl PlanNode for Aggregate {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let spec = self.spec(plan)?;
+        // The key by which groups are pruned is the first one by which they are sorted.
+        let mut columns = self.key_order();
+        let keys: Vec<usize> = columns.iter().map(|&place| self.keys[place]).collect();
+        columns.extend(keys.len()..plan.width());
+        let sorted = project(&plan.schema, &columns);
+        let spec = self.spec(&keys, &sorted)?;
         let default = match self.keys.is_empty() {
             true => Some(default::Spec::compile(self.empty_group(plan)?)?),
             false => None,
         };
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("aggregate");
-        Ok(compiler.add_stateful(plan, Groups { input, spec, default }, Vec::new(), Some(id)))
+        let groups = Groups { input, spec, default };
+        let groups = compiler.add_stateful(plan, groups, Vec::new(), Some(id));
+        compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), &keys)?);
+        if sorted == plan.schema {
+            return Ok(groups);
+        }
+        let places = (0..plan.width()).map(|column| place(&columns, column)).collect::<Vec<_>>();
+        Ok(compiler.add(RowMap::columns(groups, &sorted, &places)))
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -211,6 +254,10 @@ impl PlanNode for Aggregate {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
         Ok(())
+    }
+
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        vec![("groups", &self.input.schema, &self.retention)]
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

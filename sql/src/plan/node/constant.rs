@@ -11,8 +11,9 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBound, LowerBounds, Properties};
 
 /// Rows that never change.
 #[derive(Clone, Debug)]
@@ -35,6 +36,10 @@ impl IncrementalPlan {
 impl PlanNode for Constant {
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         Ok(IncrementalPlan::constant(self.rows.project(required)?))
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        vec![Ok(LowerBound::constant()); schema.fields().len()]
     }
 
     fn encode(&self, canonical: &mut Canonical) {

@@ -13,15 +13,18 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
 
 /// Each row once.
 #[derive(Clone, Debug)]
 pub struct Distinct {
     /// The rows.
     pub input: Box<IncrementalPlan>,
+    /// Which rows are needed.
+    pub retention: Retention,
 }
 
 impl IncrementalPlan {
@@ -35,7 +38,8 @@ impl IncrementalPlan {
             append_only: input.properties.append_only,
         };
         let schema = Arc::clone(&input.schema);
-        let node = Node::Distinct(Distinct { input: Box::new(input) });
+        let node =
+            Node::Distinct(Distinct { input: Box::new(input), retention: Retention::default() });
         IncrementalPlan::new(node, schema, properties)
     }
 }
@@ -54,8 +58,15 @@ impl PlanNode for Distinct {
         IncrementalPlan::columns(distinct, required)
     }
 
+    fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
+        let bounds = self.input.bound(conditions);
+        self.retention = Retention::by_first(&bounds, 0..bounds.len(), schema);
+        bounds
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("distinct");
+        self.retention.encode(canonical);
     }
 
     fn is_shared(&self) -> bool {
@@ -70,12 +81,19 @@ impl PlanNode for Distinct {
         let spec = distinct::Spec::compile(plan.schema.clone())?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("distinct");
-        Ok(compiler.add_stateful(plan, DistinctRows { input, spec }, Vec::new(), Some(id)))
+        let layout = spec.layout().clone();
+        let rows = compiler.add_stateful(plan, DistinctRows { input, spec }, Vec::new(), Some(id));
+        compiler.prune(&self.retention, &layout);
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("distinct");
         Ok(())
+    }
+
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        vec![("rows", &self.input.schema, &self.retention)]
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

@@ -12,9 +12,10 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::{IncrementalPlan, Index, Properties};
+use crate::plan::{IncrementalPlan, Index, LowerBounds, Properties, Reason};
 
 /// The rows of an index.
 #[derive(Clone, Debug)]
@@ -34,6 +35,11 @@ impl PlanNode for IndexScan {
     ) -> Result<IncrementalPlan> {
         let plan = IncrementalPlan::new(Node::IndexScan(self), schema.clone(), properties);
         IncrementalPlan::columns(plan, required)
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let reason = Reason::new("other views may read the index");
+        vec![Err(reason); schema.fields().len()]
     }
 
     fn encode(&self, canonical: &mut Canonical) {

@@ -13,11 +13,13 @@ use datafusion_common::Result;
 
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
+use crate::plan::bounds::PairBounds;
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune_to};
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
 
 /// Pairs of rows that agree on their keys; the output is all left columns, then all right ones.
 ///
@@ -31,6 +33,8 @@ pub struct Join {
     pub right: Box<IncrementalPlan>,
     /// Pairs of a left and a right column of the same type.
     pub on: Vec<(usize, usize)>,
+    /// Which rows of the two sides are needed.
+    pub retention: (Retention, Retention),
 }
 
 impl IncrementalPlan {
@@ -61,7 +65,12 @@ impl IncrementalPlan {
             left.schema.fields().iter().chain(right.schema.fields()).cloned().collect();
         let properties = Properties::new(unique, l.append_only && r.append_only);
         let schema = Arc::new(Schema::new(fields));
-        let node = Node::Join(Join { left: Box::new(left), right: Box::new(right), on });
+        let node = Node::Join(Join {
+            left: Box::new(left),
+            right: Box::new(right),
+            on,
+            retention: Default::default(),
+        });
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
@@ -88,7 +97,7 @@ impl PlanNode for Join {
     }
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let Join { left, right, on } = self;
+        let Join { left, right, on, .. } = self;
         let width = left.width();
         let (from_left, from_right): (Vec<usize>, Vec<usize>) =
             required.iter().partition(|&&column| column < width);
@@ -109,9 +118,30 @@ impl PlanNode for Join {
         IncrementalPlan::columns(joined, &columns)
     }
 
+    fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
+        let width = self.left.width();
+        let (left, right) = (self.left.bound(&[]), self.right.bound(&[]));
+        let pairs = PairBounds::new(left, right, &self.on, schema, conditions);
+        // A row is needed for pairs with later rows of the other side.
+        let keys = self.on.iter().map(|pair| pair.0);
+        let left = Retention::by_first(&pairs.by_right, keys.chain(0..width), schema);
+        let keys = self.on.iter().map(|pair| width + pair.1);
+        let right =
+            Retention::by_first(&pairs.by_left, keys.chain(width..schema.fields().len()), schema);
+        self.retention = (left, right.behind(width));
+        // State is pruned at the least cost by the first column of its keys.
+        let pruned = self.retention.0.column();
+        if let Some(place) = self.on.iter().position(|pair| Some(pair.0) == pruned) {
+            self.on[..=place].rotate_right(1);
+        }
+        pairs.of_all()
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("join");
         canonical.pairs(&self.on);
+        self.retention.0.encode(canonical);
+        self.retention.1.encode(canonical);
     }
 
     fn is_shared(&self) -> bool {
@@ -125,7 +155,8 @@ impl PlanNode for Join {
     ) -> CompileResult<OperatorId> {
         let id = compiler.next_id("join");
         let inputs = (self.left.as_ref(), self.right.as_ref());
-        let (left, right) = compiler.sides(inputs, &self.on, self.broadcast(), &id)?;
+        let (left, right) =
+            compiler.sides(inputs, &self.on, self.broadcast(), &self.retention, &id)?;
         let spec = join::Spec::new((&left.schema, &left.columns), (&right.schema, &right.columns));
         let places = vec![left.place(), right.place()];
         Ok(compiler.add_stateful(plan, JoinRows { left, right, spec }, places, None))
@@ -142,19 +173,25 @@ impl PlanNode for Join {
         write!(line, "join on {}", pairs.join(" and "))
     }
 
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        let (left, right) = &self.retention;
+        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+    }
+
     fn state(&self, places: &[Place]) -> Option<String> {
         Some(names::sides(&self.left, &self.right, &self.on, places))
     }
 
-    /// Both sides are tables or indexes.
+    /// A side that is not pruned is a table or an index.
     fn needs_state(&self) -> bool {
-        false
+        let is_pruned = |retention: &Retention| retention.column().is_some();
+        is_pruned(&self.retention.0) || is_pruned(&self.retention.1)
     }
 
     fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
         match self.broadcast() {
             Some(_) => Vec::new(),
-            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on),
+            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on, &self.retention),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
-use crate::plan::{IncrementalPlan, Properties, ranking_filter};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, bounds, ranking_filter};
 
 /// A filter, then a projection.
 #[derive(Clone, Debug)]
@@ -182,6 +182,20 @@ impl PlanNode for Map {
         IncrementalPlan::map(input, filter, project?)
     }
 
+    fn bound(&mut self, _: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
+        let mut below = bounds::conjuncts(self.filter.as_ref());
+        let computed = conditions.iter().map(|condition| {
+            let column = |column: usize| Arc::clone(&self.project[column]);
+            expression::replace_columns(Arc::clone(condition), column)
+        });
+        below.extend(computed.flatten());
+        let schema = Arc::clone(&self.input.schema);
+        let mut bounds = self.input.bound(&below);
+        bounds::infer(&mut bounds, &schema, &below);
+        let project = self.project.iter();
+        project.map(|expression| bounds::lower_bound(expression, &schema, &bounds)).collect()
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("map");
         canonical.number(self.filter.iter().len());
@@ -265,6 +279,13 @@ impl Operator for RowMap {
 }
 
 impl RowMap {
+    /// Some columns of rows of the schema `from`.
+    pub(crate) fn columns(input: OperatorId, from: &SchemaRef, columns: &[usize]) -> Self {
+        let project = columns.iter().map(|&column| expression::column(from, column)).collect();
+        let schema = alluvium_dataflow::layout::project(from, columns);
+        Self { input, steps: vec![MapStep { filter: None, project, schema, reports: false }] }
+    }
+
     /// Rows of the schema `from` under the names, and with the NULLs, of `to`.
     pub(crate) fn relabel(input: OperatorId, from: &Schema, to: SchemaRef) -> Self {
         let columns = 0..from.fields().len();

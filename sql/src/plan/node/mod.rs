@@ -51,8 +51,9 @@ pub use self::union::Union;
 pub use self::unnest::Unnest;
 pub use self::view::View;
 pub use self::window::Window;
+use super::expression::Expression;
 use super::fingerprint::Canonical;
-use super::{IncrementalPlan, Index, Properties};
+use super::{IncrementalPlan, Index, LowerBounds, Properties, Retention};
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {
@@ -78,11 +79,22 @@ pub(crate) trait PlanNode {
     where
         Self: Sized;
 
+    /// Decides which rows of the node's state, and of its inputs', are not needed. Returns the lower bounds of its columns.
+    ///
+    /// `schema` is that of the node's output. Rows of it for which one of the `conditions` is not true are of no interest to
+    /// anybody.
+    fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds;
+
     /// Adds what the node does, without its inputs, to a canonical encoding.
     fn encode(&self, canonical: &mut Canonical);
 
     /// Writes what the node does, on one line; its output columns are `schema`.
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result;
+
+    /// For each state that the node's operator keeps: what it is, the columns of its rows, and which of them are needed.
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        Vec::new()
+    }
 
     /// What the node's operator keeps, for EXPLAIN, and in which `places`; `None` if it is stateless.
     fn state(&self, _places: &[Place]) -> Option<String> {

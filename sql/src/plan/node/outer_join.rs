@@ -17,12 +17,13 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
+use crate::plan::bounds::least;
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune, prune_to};
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 
 /// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
 ///
@@ -40,6 +41,8 @@ pub struct OuterJoin {
     pub kind: OuterJoinKind,
     /// Over the columns of both sides; true for the pairs that count.
     pub residual: Option<Arc<dyn PhysicalExpr>>,
+    /// Which rows of the two sides are needed.
+    pub retention: (Retention, Retention),
 }
 
 impl IncrementalPlan {
@@ -77,7 +80,14 @@ impl IncrementalPlan {
         let (left, right) = (Box::new(left), Box::new(right));
         let properties = Properties::new(unique, append_only);
         let schema = output_schema(&left, &right, kind);
-        let node = Node::OuterJoin(OuterJoin { left, right, on, kind, residual });
+        let node = Node::OuterJoin(OuterJoin {
+            left,
+            right,
+            on,
+            kind,
+            residual,
+            retention: Default::default(),
+        });
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
@@ -150,7 +160,7 @@ impl PlanNode for OuterJoin {
         if self.is_left_side(required) {
             return prune(*self.left, required);
         }
-        let OuterJoin { left, right, on, kind, residual } = self;
+        let OuterJoin { left, right, on, kind, residual, .. } = self;
         let width = left.width();
         let mut of_left: BTreeSet<usize> = on.iter().map(|&(l, _)| l).collect();
         let mut of_right: BTreeSet<usize> = on.iter().map(|&(_, r)| r).collect();
@@ -187,9 +197,39 @@ impl PlanNode for OuterJoin {
         IncrementalPlan::columns(joined, &columns)
     }
 
+    /// Whatever changes, all rows of its key are read: both sides are pruned by a key.
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let width = self.left.width();
+        let (left, right) = (self.left.bound(&[]), self.right.bound(&[]));
+        let reason = || Reason::new("a row can change with a row of the other side of the join");
+        let mut bounds: LowerBounds = vec![Err(reason()); width + right.len()];
+        for &(l, r) in &self.on {
+            bounds[l] = least(&left[l], &right[r]);
+            bounds[width + r] = bounds[l].clone();
+        }
+        let keys = self.on.iter().map(|pair| pair.0);
+        let retention = Retention::by_first(&bounds, keys, &self.left.schema);
+        self.retention = (retention.clone(), retention);
+        if let (Retention::From { column, .. }, Retention::From { column: of_right, .. }) =
+            (&self.retention.0, &mut self.retention.1)
+            && let Some(place) = self.on.iter().position(|pair| pair.0 == *column)
+        {
+            *of_right = self.on[place].1;
+            self.on[..=place].rotate_right(1);
+        }
+        // A mark takes the place of the right side's columns, and semijoins have none.
+        bounds.truncate(schema.fields().len().min(match self.kind {
+            OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full => bounds.len(),
+            OuterJoinKind::Semi | OuterJoinKind::Anti | OuterJoinKind::Mark => width,
+        }));
+        bounds.resize(schema.fields().len(), Err(reason()));
+        bounds
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text(kind_name(self.kind));
         canonical.pairs(&self.on);
+        self.retention.0.encode(canonical);
         canonical.flag(self.residual.is_some());
         if let Some(residual) = &self.residual {
             canonical.expression(residual, &joined_schema(&self.left, &self.right));
@@ -208,8 +248,8 @@ impl PlanNode for OuterJoin {
         let id = compiler.next_id("outer_join");
         let inputs = (self.left.as_ref(), self.right.as_ref());
         let (left, right) = match self.residual {
-            Some(_) => compiler.whole_sides(inputs, &self.on, &id)?,
-            None => compiler.sides(inputs, &self.on, self.broadcast(), &id)?,
+            Some(_) => compiler.whole_sides(inputs, &self.on, &self.retention, &id)?,
+            None => compiler.sides(inputs, &self.on, self.broadcast(), &self.retention, &id)?,
         };
         let spec = outer_join::Spec::new(
             self.kind,
@@ -240,6 +280,11 @@ impl PlanNode for OuterJoin {
         }
     }
 
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        let (left, right) = &self.retention;
+        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+    }
+
     fn state(&self, places: &[Place]) -> Option<String> {
         let sides = names::sides(&self.left, &self.right, &self.on, places);
         let matches = || names::kept("rows with partners", places.get(2..).unwrap_or_default());
@@ -249,15 +294,15 @@ impl PlanNode for OuterJoin {
         })
     }
 
-    /// Both sides are tables or indexes; the rows with partners are kept besides.
+    /// A side that is not pruned is a table or an index; the rows with partners are kept besides.
     fn needs_state(&self) -> bool {
-        self.residual.is_some()
+        self.residual.is_some() || self.retention.0.column().is_some()
     }
 
     fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
         match self.broadcast() {
             Some(_) => Vec::new(),
-            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on),
+            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on, &self.retention),
         }
     }
 }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
+use super::stream::table_bounds;
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::{Fingerprint, IncrementalPlan, Properties};
+use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties};
 
 /// The rows of a table or of a materialized view.
 #[derive(Clone, Debug)]
@@ -25,10 +27,12 @@ pub struct Scan {
     pub columns: Vec<usize>,
     /// What its rows are, if it is a materialized view; the rows of a table are what was written to it.
     pub view: Option<Fingerprint>,
+    /// Which of its columns have a waterline.
+    pub waterlines: Vec<usize>,
 }
 
 impl IncrementalPlan {
-    /// Some columns of a table whose columns are `stored`.
+    /// Some columns of a table whose columns are `stored`, of which `waterlines` have a waterline.
     ///
     /// # Errors
     /// If there is no such column.
@@ -38,12 +42,14 @@ impl IncrementalPlan {
         columns: Vec<usize>,
         primary_key: &[usize],
         append_only: bool,
+        waterlines: Vec<usize>,
     ) -> Result<IncrementalPlan> {
         let key: Option<Vec<usize>> =
             primary_key.iter().map(|key| columns.iter().position(|column| column == key)).collect();
         let unique = key.filter(|key| !key.is_empty()).into_iter().collect();
         let schema = Arc::new(stored.project(&columns)?);
-        let node = Node::Scan(Scan { relation, stored: stored.clone(), columns, view: None });
+        let node =
+            Node::Scan(Scan { relation, stored: stored.clone(), columns, view: None, waterlines });
         let properties = Properties { unique, append_only };
         Ok(IncrementalPlan::new(node, schema, properties))
     }
@@ -57,14 +63,26 @@ impl IncrementalPlan {
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(stored.project(&columns)?);
         let stored = stored.clone();
-        let node = Node::Scan(Scan { relation, stored, columns, view: Some(view) });
+        let node = Node::Scan(Scan {
+            relation,
+            stored,
+            columns,
+            view: Some(view),
+            waterlines: Vec::new(),
+        });
         Ok(IncrementalPlan::new(node, schema, Properties::default()))
     }
 
     /// All columns of a relation that never has more than one row.
     pub(crate) fn one_row_scan(relation: String, schema: SchemaRef) -> IncrementalPlan {
         let columns = (0..schema.fields().len()).collect();
-        let node = Node::Scan(Scan { relation, stored: schema.clone(), columns, view: None });
+        let node = Node::Scan(Scan {
+            relation,
+            stored: schema.clone(),
+            columns,
+            view: None,
+            waterlines: Vec::new(),
+        });
         let properties = Properties { unique: vec![Vec::new()], append_only: false };
         IncrementalPlan::new(node, schema, properties)
     }
@@ -93,6 +111,10 @@ impl PlanNode for Scan {
         let schema = Arc::new(schema.project(required)?);
         let properties = Properties { unique: unique.into_iter().collect(), ..properties };
         Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        table_bounds(&self.relation, &self.columns, &self.waterlines, schema)
     }
 
     fn encode(&self, canonical: &mut Canonical) {

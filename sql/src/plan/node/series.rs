@@ -11,8 +11,9 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBound, LowerBounds, Properties};
 
 /// The values of an arithmetic series, in one column.
 #[derive(Clone, Debug)]
@@ -39,6 +40,10 @@ impl PlanNode for Series {
     ) -> Result<IncrementalPlan> {
         let series = IncrementalPlan::series(self.values, Arc::clone(schema));
         IncrementalPlan::columns(series, required)
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        vec![Ok(LowerBound::constant()); schema.fields().len()]
     }
 
     fn encode(&self, canonical: &mut Canonical) {

@@ -13,9 +13,11 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::bounds::least;
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
 use crate::planner::set_operation;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
@@ -27,6 +29,8 @@ pub struct SetOperation {
     pub right: Box<IncrementalPlan>,
     /// Which operation.
     pub operation: sets::SetOperation,
+    /// Which rows of both sides are needed.
+    pub retention: Retention,
 }
 
 impl IncrementalPlan {
@@ -65,7 +69,12 @@ impl IncrementalPlan {
             && right.properties.append_only
             && matches!(operation, Intersect | IntersectAll);
         let (left, right) = (Box::new(left), Box::new(right));
-        let node = Node::SetOperation(SetOperation { left, right, operation });
+        let node = Node::SetOperation(SetOperation {
+            left,
+            right,
+            operation,
+            retention: Retention::default(),
+        });
         let schema = Arc::new(Schema::new(fields));
         let properties = Properties { unique, append_only };
         Ok(IncrementalPlan::new(node, schema, properties))
@@ -92,8 +101,16 @@ impl PlanNode for SetOperation {
         IncrementalPlan::columns(plan, required)
     }
 
+    fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
+        let (left, right) = (self.left.bound(conditions), self.right.bound(conditions));
+        let bounds: LowerBounds = left.iter().zip(&right).map(|(l, r)| least(l, r)).collect();
+        self.retention = Retention::by_first(&bounds, 0..bounds.len(), schema);
+        bounds
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text(set_operation::name(self.operation));
+        self.retention.encode(canonical);
     }
 
     fn is_shared(&self) -> bool {
@@ -109,13 +126,20 @@ impl PlanNode for SetOperation {
         let left = compiler.rows_as(&self.left, &plan.schema)?;
         let right = compiler.rows_as(&self.right, &plan.schema)?;
         let id = compiler.next_id("set_operation");
+        let layout = spec.layout().clone();
         let operator = SetOperationRows { left, right, spec };
-        Ok(compiler.add_stateful(plan, operator, Vec::new(), Some(id)))
+        let rows = compiler.add_stateful(plan, operator, Vec::new(), Some(id));
+        compiler.prune(&self.retention, &layout);
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str(&set_operation::name(self.operation).to_lowercase());
         Ok(())
+    }
+
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        vec![("rows of both sides", &self.left.schema, &self.retention)]
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

@@ -3,7 +3,7 @@
 use datafusion_common::{Result, plan_err};
 
 use super::Node;
-use crate::plan::IncrementalPlan;
+use crate::plan::{IncrementalPlan, Retention};
 
 /// A side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,18 +33,21 @@ pub(super) fn check_types(
     Ok(())
 }
 
-/// Both sides with their keys. The pairs `on` are put into the order in which a scanned table is stored, if a
-/// side is one.
+/// The sides that can be shared, with their keys: others need all of their rows. The pairs `on` are put into the order in
+/// which a scanned table is stored, if a side is one.
 pub(super) fn keyed<'a>(
     left: &'a mut IncrementalPlan,
     right: &'a mut IncrementalPlan,
     on: &mut Vec<(usize, usize)>,
+    retention: &(Retention, Retention),
 ) -> Vec<(&'a mut IncrementalPlan, Vec<usize>)> {
     if !order_as_stored(on, left, |pair| pair.0) {
         order_as_stored(on, right, |pair| pair.1);
     }
     let (left_keys, right_keys) = on.iter().copied().unzip();
-    vec![(left, left_keys), (right, right_keys)]
+    let sides = [(left, left_keys, &retention.0), (right, right_keys, &retention.1)];
+    let shared = sides.into_iter().filter(|(.., retention)| retention.column().is_none());
+    shared.map(|(side, keys, _)| (side, keys)).collect()
 }
 
 /// Puts the pairs `on` into the order in which a table that is scanned by its primary key is stored, and returns

@@ -6,13 +6,14 @@ use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBound, LowerBounds, Properties, Reason};
 
 /// The rows of a table that does not keep them, as they arrive.
 #[derive(Clone, Debug)]
@@ -21,11 +22,13 @@ pub struct Stream {
     pub relation: String,
     /// Which of its columns, in output order.
     pub columns: Vec<usize>,
+    /// Which of its columns have a waterline.
+    pub waterlines: Vec<usize>,
 }
 
 impl IncrementalPlan {
     /// Some columns of a table that does not keep its rows and whose columns are `schema`. Unless the table is
-    /// `append_only`, rows may be deleted, too.
+    /// `append_only`, rows may be deleted, too. `waterlines` are those of its columns that have one.
     ///
     /// # Errors
     /// If there is no such column.
@@ -34,9 +37,10 @@ impl IncrementalPlan {
         schema: &Schema,
         columns: Vec<usize>,
         append_only: bool,
+        waterlines: Vec<usize>,
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(schema.project(&columns)?);
-        let node = Node::Stream(Stream { relation, columns });
+        let node = Node::Stream(Stream { relation, columns, waterlines });
         let properties = Properties { unique: Vec::new(), append_only };
         Ok(IncrementalPlan::new(node, schema, properties))
     }
@@ -50,9 +54,13 @@ impl PlanNode for Stream {
         required: &[usize],
     ) -> Result<IncrementalPlan> {
         let columns = required.iter().map(|&column| self.columns[column]).collect();
-        let node = Node::Stream(Stream { relation: self.relation, columns });
+        let node = Node::Stream(Stream { columns, ..self });
         let schema = Arc::new(schema.project(required)?);
         Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        table_bounds(&self.relation, &self.columns, &self.waterlines, schema)
     }
 
     fn encode(&self, canonical: &mut Canonical) {
@@ -74,6 +82,22 @@ impl PlanNode for Stream {
     fn relation(&self) -> Option<&str> {
         Some(&self.relation)
     }
+}
+
+/// The lower bounds of the columns `columns` of a table, whose names are in `schema`.
+pub(super) fn table_bounds(
+    table: &str,
+    columns: &[usize],
+    waterlines: &[usize],
+    schema: &SchemaRef,
+) -> LowerBounds {
+    let bound = |(&column, field): (&usize, &Arc<Field>)| {
+        if waterlines.contains(&column) {
+            return Ok(LowerBound::waterline(table, column, field));
+        }
+        Err(Reason::new(format!("{table}.{} has no LATENESS", field.name())))
+    };
+    columns.iter().zip(schema.fields()).map(bound).collect()
 }
 
 /// A stream, ready to be rendered.

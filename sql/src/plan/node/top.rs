@@ -4,6 +4,7 @@ use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::ranked::top;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
@@ -17,11 +18,13 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::bounds::of_groups;
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::properties::ASCENDING;
 use crate::plan::prune::{place, prune_to};
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
 
 /// The first rows of each group: all input columns, then the row's number if it is wanted.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Top {
     pub order: Vec<(usize, SortOptions)>,
     /// Which of them.
     pub which: ranked::Top,
+    /// Which rows are needed.
+    pub retention: Retention,
 }
 
 impl IncrementalPlan {
@@ -71,7 +76,13 @@ impl IncrementalPlan {
         }
         let properties = Properties::new(unique, false);
         let schema = Arc::new(Schema::new(fields));
-        let node = Node::Top(Top { input: Box::new(input), keys, order, which });
+        let node = Node::Top(Top {
+            input: Box::new(input),
+            keys,
+            order,
+            which,
+            retention: Retention::default(),
+        });
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
@@ -90,7 +101,7 @@ impl PlanNode for Top {
     }
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let Top { input, keys, order, which } = self;
+        let Top { input, keys, order, which, .. } = self;
         let width = input.width();
         let numbered = which.numbered && required.contains(&width);
         let mut used: BTreeSet<usize> =
@@ -115,8 +126,15 @@ impl PlanNode for Top {
         IncrementalPlan::columns(top, &columns)
     }
 
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let (bounds, retention) = of_groups(&mut self.input, &mut self.keys, schema);
+        self.retention = retention;
+        bounds
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("top");
+        self.retention.encode(canonical);
         canonical.columns(&self.keys);
         canonical.order(&self.order);
         canonical.text(&chosen(self.which));
@@ -136,7 +154,9 @@ impl PlanNode for Top {
         let spec = top::Spec::compile(input, keys, order, self.which, append_only, schema)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("top");
-        Ok(compiler.add_stateful(plan, TopRows { input, spec }, Vec::new(), Some(id)))
+        let rows = compiler.add_stateful(plan, TopRows { input, spec }, Vec::new(), Some(id));
+        compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), keys)?);
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -149,6 +169,10 @@ impl PlanNode for Top {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
         Ok(())
+    }
+
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        vec![("rows", &self.input.schema, &self.retention)]
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

@@ -11,9 +11,11 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::bounds::least;
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBound, LowerBounds, Properties};
 
 /// All rows of all inputs, whose column types agree.
 #[derive(Clone, Debug)]
@@ -72,6 +74,14 @@ impl PlanNode for Union {
         let inputs: Result<Vec<_>> =
             self.inputs.into_iter().map(|input| prune(input, required)).collect();
         IncrementalPlan::union(inputs?, &schema)
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
+        let none = vec![Ok(LowerBound::constant()); schema.fields().len()];
+        self.inputs.iter_mut().fold(none, |bounds, input| {
+            let others = input.bound(conditions);
+            bounds.iter().zip(&others).map(|(one, other)| least(one, other)).collect()
+        })
     }
 
     fn encode(&self, canonical: &mut Canonical) {

@@ -11,10 +11,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune_to};
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason};
 
 /// Each row once for each element of its lists, with the element in the list's place.
 ///
@@ -67,6 +68,17 @@ impl PlanNode for Unnest {
         let lists = self.lists.iter().map(|&list| place(&used, list)).collect();
         let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
         IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
+    }
+
+    fn bound(&mut self, _: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let mut bounds = self.input.bound(&[]);
+        for &list in &self.lists {
+            bounds[list] = bounds[list].as_ref().map_err(Reason::clone).and_then(|bound| {
+                let reason = || Reason::new("the elements of a list can be anything");
+                bound.first_element().ok_or_else(reason)
+            });
+        }
+        bounds
     }
 
     fn encode(&self, canonical: &mut Canonical) {

@@ -10,9 +10,10 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties};
 
 /// A view that is not materialized, expanded in place.
 ///
@@ -46,6 +47,11 @@ impl PlanNode for View {
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         Ok(IncrementalPlan::view(self.name, prune(*self.input, required)?))
+    }
+
+    /// Its state can be shared with plans to which other rows matter.
+    fn bound(&mut self, _: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        self.input.bound(&[])
     }
 
     fn encode(&self, canonical: &mut Canonical) {

@@ -4,6 +4,7 @@ use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::window;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
@@ -16,10 +17,12 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::plan::bounds::of_groups;
+use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
-use crate::plan::{IncrementalPlan, Properties};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
 
 /// All input columns, then the results of window functions over the row's partition.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Window {
     pub ties: Option<Vec<usize>>,
     /// What is computed, all over the same partitions and order.
     pub functions: Vec<WindowFunction>,
+    /// Which rows are needed.
+    pub retention: Retention,
 }
 
 impl IncrementalPlan {
@@ -50,7 +55,14 @@ impl IncrementalPlan {
         let unique = input.properties.unique.clone();
         let properties = Properties { unique, append_only: false };
         let schema = Arc::new(Schema::new(fields));
-        let node = Node::Window(Window { input: Box::new(input), keys, order, ties, functions });
+        let node = Node::Window(Window {
+            input: Box::new(input),
+            keys,
+            order,
+            ties,
+            functions,
+            retention: Retention::default(),
+        });
         IncrementalPlan::new(node, schema, properties)
     }
 }
@@ -65,7 +77,7 @@ impl PlanNode for Window {
     }
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let Window { input, keys, order, ties, functions } = self;
+        let Window { input, keys, order, ties, functions, .. } = self;
         let width = input.width();
         let kept: Vec<usize> =
             (0..functions.len()).filter(|number| required.contains(&(width + number))).collect();
@@ -104,8 +116,15 @@ impl PlanNode for Window {
         IncrementalPlan::columns(window, &columns)
     }
 
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let (bounds, retention) = of_groups(&mut self.input, &mut self.keys, schema);
+        self.retention = retention;
+        bounds
+    }
+
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("window");
+        self.retention.encode(canonical);
         canonical.columns(&self.keys);
         canonical.order(&self.order);
         canonical.columns(self.ties.as_deref().unwrap_or_default());
@@ -136,7 +155,9 @@ impl PlanNode for Window {
         let spec = window::Spec::compile(input, keys, order, ties, functions, &plan.schema)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("window");
-        Ok(compiler.add_stateful(plan, WindowRows { input, spec }, Vec::new(), Some(id)))
+        let rows = compiler.add_stateful(plan, WindowRows { input, spec }, Vec::new(), Some(id));
+        compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), keys)?);
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -152,6 +173,10 @@ impl PlanNode for Window {
         }
         line.push_str(" (re-evaluated)");
         Ok(())
+    }
+
+    fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
+        vec![("rows", &self.input.schema, &self.retention)]
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

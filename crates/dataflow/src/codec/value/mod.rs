@@ -8,11 +8,12 @@ mod decode;
 mod encode;
 mod layout;
 
+use alluvium_trace::BoundColumn;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use self::layout::{Kind, Layout, is_null};
-use super::{CodecError, Encoded};
+use self::layout::{Kind, Layout};
+use super::{CodecError, Encoded, fixed};
 
 /// Encodes rows to dense bytes that are equal exactly when the rows are, to the bit of every float.
 ///
@@ -35,6 +36,18 @@ impl ValueCodec {
         &self.layout.types
     }
 
+    /// Where a signed number lies in every row.
+    pub(crate) fn bound_column(&self, column: usize) -> Option<BoundColumn> {
+        let data_type = &self.layout.types[column];
+        let is_signed = !data_type.is_unsigned_integer();
+        match self.layout.kinds[column] {
+            Kind::Fixed { at, width } if is_signed && fixed::width(data_type) == Some(width) => {
+                Some(BoundColumn::Value { at, width, null: column })
+            }
+            _ => None,
+        }
+    }
+
     /// Appends the `rows` rows of `columns` to `out`.
     ///
     /// On an error `out` holds what it held before.
@@ -46,22 +59,6 @@ impl ValueCodec {
     ) -> Result<(), CodecError> {
         super::check(columns, rows, &self.layout.types)?;
         encode::encode(&self.layout, columns, rows, out)
-    }
-
-    /// The value of column `column` of a row, if it is a signed integer of 16 to 64 bits, a date or a time; `None` of NULL
-    /// and of other types. The row must be one that was encoded so.
-    pub(crate) fn integer(&self, row: &[u8], column: usize) -> Option<i64> {
-        let Kind::Fixed { at, width } = self.layout.kinds[column] else { return None };
-        if is_null(row, column) {
-            return None;
-        }
-        let bytes = &row[at..at + width];
-        match width {
-            2 => bytes.try_into().map(i16::from_le_bytes).map(i64::from).ok(),
-            4 => bytes.try_into().map(i32::from_le_bytes).map(i64::from).ok(),
-            8 => bytes.try_into().map(i64::from_le_bytes).ok(),
-            _ => None,
-        }
     }
 
     /// The columns numbered `columns`, in that order, of `rows`.

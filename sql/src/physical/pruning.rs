@@ -1,0 +1,65 @@
+//! Pruning of state by waterlines.
+
+use std::sync::Arc;
+
+use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_trace::{Bound, BoundColumn, Epoch, Pruning};
+use parking_lot::Mutex;
+
+use crate::plan::{LowerBound, Retention};
+
+/// Below what a state is pruned.
+#[derive(Clone, Debug)]
+pub(crate) struct PrunedBy {
+    column: BoundColumn,
+    bound: LowerBound,
+}
+
+impl PrunedBy {
+    /// The pruning of rows of this layout; `None` if all are kept, or the column cannot be found in their bytes.
+    pub(crate) fn rows(retention: &Retention, layout: &Layout) -> Option<Self> {
+        match retention {
+            Retention::From { column, bound } => {
+                let column = layout.bound_column(*column)?;
+                Some(Self { column, bound: bound.clone() })
+            }
+            Retention::All(_) => None,
+        }
+    }
+
+    /// The pruning on a worker, of a dataflow that was built as of `as_of`: rows from before may be anything.
+    pub(super) fn on_worker(&self, waterlines: &Waterlines, as_of: Epoch) -> Arc<dyn Pruning> {
+        let (by, waterlines) = (self.clone(), waterlines.clone());
+        Arc::new(OnWorker { by, waterlines, as_of, last: Mutex::default() })
+    }
+}
+
+/// Below what a state of a worker is pruned.
+#[derive(Debug)]
+struct OnWorker {
+    by: PrunedBy,
+    waterlines: Waterlines,
+    as_of: Epoch,
+    /// The waterlines for which the bound was computed last, and its value.
+    last: Mutex<(Vec<i64>, Option<i64>)>,
+}
+
+impl Pruning for OnWorker {
+    fn bound(&self, epoch: Epoch) -> Option<Bound> {
+        if epoch <= self.as_of {
+            return None;
+        }
+        let terms = self.by.bound.terms();
+        let waterlines = terms.iter().map(|term| self.waterlines.at(&term.column, epoch));
+        let waterlines: Vec<i64> = waterlines.collect::<Option<_>>()?;
+        let mut last = self.last.lock();
+        if last.0 != waterlines {
+            let values = terms.iter().zip(&waterlines);
+            let values = values.map(|(term, waterline)| term.value(*waterline));
+            let values: Option<Vec<i64>> = values.collect();
+            *last = (waterlines, values.and_then(|values| values.into_iter().min()));
+        }
+        Some(Bound { column: self.by.column, least: last.1? })
+    }
+}

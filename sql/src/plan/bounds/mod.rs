@@ -1,0 +1,277 @@
+//! What can be forgotten: lower bounds of the changes that are still to come, and what follows for state.
+//!
+//! A table with lateness has *waterlines*: from an epoch on, no change has a smaller value in a column. From these follow
+//! lower bounds of the columns of plan nodes:
+//!
+//! - through expressions that never fall where their column rises, `DATE_TRUNC('hour', ts)`: [`monotone`];
+//! - through conditions, `b.ts <= a.expires`: what bounds `b.ts` bounds `a.expires` as well: [`conditions`].
+//!
+//! A bound holds for *changes*: a row that is inserted or deleted has NULL in the column or at least the bound. So state that
+//! only changes with smaller values would read, or touch, is not needed any more. Each node decides that for its own state,
+//! in [`PlanNode::bound`](super::node::PlanNode::bound). Where no bound is known, the reason is.
+mod conditions;
+mod groups;
+mod monotone;
+mod pairs;
+
+use std::fmt;
+use std::sync::Arc;
+
+use alluvium_dataflow::waterlines::TimeColumn;
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+
+pub(crate) use self::conditions::{conjuncts, infer};
+pub(crate) use self::groups::of_groups;
+pub(crate) use self::monotone::lower_bound;
+pub(crate) use self::pairs::PairBounds;
+use super::expression::{self, Expression};
+use super::fingerprint::Canonical;
+use super::names::Names;
+
+/// The lower bound of a column: NULL apart, changes from an epoch on have at least the least of some terms there.
+///
+/// Without terms there are no changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LowerBound {
+    terms: Vec<Term>,
+}
+
+/// An expression over a waterline.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// The column that has the waterline.
+    pub column: TimeColumn,
+    /// Its name.
+    name: String,
+    /// Its type.
+    data_type: DataType,
+    /// Over rows whose only column is the waterline.
+    value: Expression,
+}
+
+/// Why no lower bound is known: a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason(Arc<str>);
+
+/// The lower bounds of the columns of a plan.
+pub type LowerBounds = Vec<Result<LowerBound, Reason>>;
+
+/// Which rows of a state are needed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Retention {
+    /// Those that have NULL in the column or at least the bound.
+    From {
+        /// A column of the rows.
+        column: usize,
+        /// What can change it.
+        bound: LowerBound,
+    },
+    /// All.
+    All(Reason),
+}
+
+impl Reason {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into().into())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self::All(Reason::new("nothing is known of its rows"))
+    }
+}
+
+impl Retention {
+    /// The first of these columns that has a bound by which state can be pruned, or why none has.
+    pub(crate) fn by_first(
+        bounds: &LowerBounds,
+        columns: impl IntoIterator<Item = usize>,
+        schema: &Schema,
+    ) -> Self {
+        let mut first = None;
+        for column in columns {
+            match &bounds[column] {
+                Ok(bound) if !bound.terms.is_empty() && can_prune(schema, column) => {
+                    return Self::From { column, bound: bound.clone() };
+                }
+                Ok(_) => {}
+                Err(reason) => first = first.or(Some(reason.clone())),
+            }
+        }
+        Self::All(first.unwrap_or_else(|| Reason::new("no column of it is a time or an integer")))
+    }
+
+    /// The same of rows that have only the columns from `first` on.
+    pub(crate) fn behind(self, first: usize) -> Self {
+        match self {
+            Self::From { column, bound } => Self::From { column: column - first, bound },
+            all => all,
+        }
+    }
+
+    /// The column by which the state is pruned, if it is.
+    pub(crate) fn column(&self) -> Option<usize> {
+        match self {
+            Self::From { column, .. } => Some(*column),
+            Self::All(_) => None,
+        }
+    }
+
+    /// Adds what is kept to a canonical encoding.
+    pub(crate) fn encode(&self, canonical: &mut Canonical) {
+        // Where all is kept, states are what they were before there was lateness.
+        let Self::From { column, bound } = self else { return };
+        canonical.text("from");
+        canonical.number(*column);
+        canonical.number(bound.terms.len());
+        for term in &bound.terms {
+            canonical.text(&term.column.table);
+            canonical.number(term.column.column);
+            canonical.expression(&term.value, &term.schema());
+        }
+    }
+
+    /// What is kept of rows of `schema`, and why, for people.
+    pub(crate) fn describe(&self, schema: &SchemaRef) -> String {
+        match self {
+            Self::From { column, bound } => {
+                format!("pruned below {} of {}", bound.describe(), Names(schema).column(*column))
+            }
+            Self::All(reason) => format!("never pruned: {reason}"),
+        }
+    }
+}
+
+/// Why a side of a join has no bound of its own for the changes of the other.
+fn other_side() -> Reason {
+    Reason::new("a later row of the other side of the join can match a row of any time")
+}
+
+/// Whether state can be pruned by a column.
+fn can_prune(schema: &Schema, column: usize) -> bool {
+    matches!(
+        schema.field(column).data_type(),
+        DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::Date32
+            | DataType::Timestamp(..)
+    )
+}
+
+/// The least of two bounds.
+pub(crate) fn least(
+    one: &Result<LowerBound, Reason>,
+    other: &Result<LowerBound, Reason>,
+) -> Result<LowerBound, Reason> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => {
+            let mut terms = one.terms.clone();
+            terms.extend(other.terms.iter().filter(|term| !one.terms.contains(term)).cloned());
+            Ok(LowerBound { terms })
+        }
+        (Err(reason), _) | (_, Err(reason)) => Err(reason.clone()),
+    }
+}
+
+impl LowerBound {
+    /// The bound of a column that never changes.
+    pub(crate) fn constant() -> Self {
+        Self { terms: Vec::new() }
+    }
+
+    /// The waterline of a column of a table.
+    pub(crate) fn waterline(table: &str, column: usize, field: &Field) -> Self {
+        let data_type = field.data_type().clone();
+        let column = TimeColumn { table: table.to_owned(), column };
+        let value = expression::column(&waterline_schema(&data_type), 0);
+        Self { terms: vec![Term { column, name: field.name().clone(), data_type, value }] }
+    }
+
+    /// The bound of a function of the column, which never falls where the column rises; `function` gives it over the
+    /// bound's value. `None` if it cannot be evaluated.
+    pub(crate) fn map(&self, function: impl Fn(Expression) -> Option<Expression>) -> Option<Self> {
+        let term = |term: &Term| {
+            let value = function(Arc::clone(&term.value))?;
+            value.data_type(&term.schema()).ok()?;
+            Some(Term { value, ..term.clone() })
+        };
+        Some(Self { terms: self.terms.iter().map(term).collect::<Option<_>>()? })
+    }
+
+    /// The bound of the elements of lists whose bound this is, and whose first elements are their least.
+    pub(crate) fn first_element(&self) -> Option<Self> {
+        let term = |term: &Term| {
+            let value = expression::first_element(Arc::clone(&term.value), &term.schema())?;
+            Some(Term { value, ..term.clone() })
+        };
+        Some(Self { terms: self.terms.iter().map(term).collect::<Option<_>>()? })
+    }
+
+    /// Whether all of its values are of a type.
+    fn has_type(&self, data_type: &DataType) -> bool {
+        let is_of_type =
+            |term: &Term| term.value.data_type(&term.schema()).ok().as_ref() == Some(data_type);
+        self.terms.iter().all(is_of_type)
+    }
+
+    /// What it is the least of.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    fn describe(&self) -> String {
+        let terms: Vec<String> = self.terms.iter().map(Term::describe).collect();
+        match &terms[..] {
+            [only] => only.clone(),
+            _ => format!("the least of {}", terms.join(" and ")),
+        }
+    }
+}
+
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        self.column == other.column && self.value.as_ref() == other.value.as_ref()
+    }
+}
+
+impl Term {
+    fn schema(&self) -> SchemaRef {
+        waterline_schema(&self.data_type)
+    }
+
+    fn describe(&self) -> String {
+        format!("the waterline of {}.{}", self.column.table, self.name)
+    }
+
+    /// Its value where the waterline is at `waterline`, as Arrow has it in memory; `None` if it is out of range.
+    pub fn value(&self, waterline: i64) -> Option<i64> {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![waterline]));
+        let column = match &self.data_type {
+            // There is no cast from a long number to a date.
+            DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).ok()?, &DataType::Date32),
+            data_type => cast(&numbers, data_type),
+        };
+        let row = RecordBatch::try_new(self.schema(), vec![column.ok()?]).ok()?;
+        let value = self.value.evaluate(&row).ok()?.into_array(1).ok()?;
+        let value = match value.data_type() {
+            DataType::Date32 => cast(&cast(&value, &DataType::Int32).ok()?, &DataType::Int64),
+            _ => cast(&value, &DataType::Int64),
+        };
+        let value = value.ok()?;
+        value.is_valid(0).then(|| value.as_primitive::<Int64Type>().value(0))
+    }
+}
+
+fn waterline_schema(data_type: &DataType) -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("waterline", data_type.clone(), true)]))
+}
