@@ -90,7 +90,8 @@ impl Table {
         let context = context.for_relation(name).for_state(id, &fingerprint);
         let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
             let refused = Arc::clone(&refused);
-            let (mut input, rows) = table::table(&self.spec, scope, name, refused, rows_behind, &context);
+            let (mut input, rows) =
+                table::table(&self.spec, scope, name, refused, rows_behind, &context);
             input.advance_to(start);
             rows.arranged.stream.clone().probe_with(&probe);
             (input, Contents::new(&rows, &context))

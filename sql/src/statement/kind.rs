@@ -9,7 +9,8 @@ use super::dialect::Alluvium;
 use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, lateness, nested_types,
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, lateness,
+    nested_types,
 };
 use crate::error::{Error, Position, Result};
 use crate::syntax;

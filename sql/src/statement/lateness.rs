@@ -90,7 +90,8 @@ pub(super) fn take(create: &mut ast::CreateTable) -> Result<Vec<Declared>> {
     }
     let is_watermark = |column: &ast::ColumnDef| {
         declared.iter().any(|declared: &Declared| {
-            declared.clause == "WATERMARK" && declared.position == Position::of_span(column.name.span)
+            declared.clause == "WATERMARK"
+                && declared.position == Position::of_span(column.name.span)
         })
     };
     let mut watermarks = create.columns.iter().filter(|column| is_watermark(column));
@@ -206,7 +207,8 @@ impl Declared {
                     return Err(Error::new(message, None));
                 }
                 let day = 86_400_000_000_000;
-                let nanoseconds = i128::from(interval.days) * day + i128::from(interval.nanoseconds);
+                let nanoseconds =
+                    i128::from(interval.days) * day + i128::from(interval.nanoseconds);
                 let unit = match kind {
                     Kind::Time { unit } => unit,
                     _ => day,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
-use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
+use sqlparser::ast::{self, ColumnOption, CreateTableOptions, SqlOption, TableConstraint};
 
 use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
@@ -387,17 +387,22 @@ fn options(
             return Err(Error::new("write a table's options as WITH ('name' = 'value')", position));
         }
     };
+    for option in options {
+        if let SqlOption::KeyValue { key, .. } = option
+            && key.value.eq_ignore_ascii_case("idle_after")
+        {
+            let message = "'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is";
+            return Err(Error::new(message, Position::of_span(key.span).or(Some(position))));
+        }
+    }
     let Options { own, connectors } =
-        Options::read(options, &["materialized", "append_only", LATE_ROWS, "idle_after"], position)?;
+        Options::read(options, &["materialized", "append_only", LATE_ROWS], position)?;
     let mut read = Vec::with_capacity(own.len());
     for Setting { name, value, position } in own {
-        if name == "idle_after" {
-            let message = "'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is";
-            return Err(Error::new(message, position));
-        }
         if name == LATE_ROWS {
             if !["errors", "count"].iter().any(|known| value.eq_ignore_ascii_case(known)) {
-                let message = format!("option 'late_rows' must be 'errors' or 'count', not '{value}'");
+                let message =
+                    format!("option 'late_rows' must be 'errors' or 'count', not '{value}'");
                 return Err(Error::new(message, position));
             }
             if !has_lateness {
