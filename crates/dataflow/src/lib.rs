@@ -9,7 +9,7 @@
 //! (`reduce`): of one input [`aggregate`], [`ranked`], [`window`], [`distinct`], [`table`] and [`errors`], and of two inputs
 //! [`outer_join`] and [`sets`].
 //!
-//! [`waterlines`] say which changes of a table cannot come any more.
+//! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again.
 //!
@@ -36,6 +36,7 @@ pub mod join;
 mod key_columns;
 pub use key_columns::KeyColumns;
 pub mod key_ranges;
+pub mod late;
 pub mod layout;
 pub mod map;
 mod notice;

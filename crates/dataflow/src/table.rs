@@ -2,7 +2,8 @@
 //!
 //! A table without a primary key is a multiset: rows are inserted and deleted, and deletions of absent rows are
 //! refused and counted. A table with a primary key holds one row per key: an inserted row replaces the row of its
-//! key, and within an epoch the write with the highest sequence number wins.
+//! key, and within an epoch the write with the highest sequence number wins. A row behind a [waterline](crate::late) stays
+//! as it is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,7 @@ use crate::exchange::exchange;
 use crate::fault::{self, Fault};
 use crate::input::{Input, input};
 use crate::key_columns::KeyColumns;
+use crate::late::{Late, LateRows};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
@@ -72,17 +74,19 @@ impl Spec {
 
 /// Builds a table that keeps its contents.
 ///
-/// `refused` counts the deleted copies of absent rows.
+/// `refused` counts the deleted copies of absent rows of a table without a primary key, and `late` the writes to rows of
+/// one with a primary key that are too late.
 pub fn table<'scope>(
     spec: &Spec,
     scope: Scope<'scope, Epoch>,
     name: &str,
     refused: Arc<AtomicU64>,
+    late: Late,
     context: &StateContext,
 ) -> (TableInput, Kept<'scope>) {
     let (input, changes) = input(scope, name, context);
     let contents = match spec.has_primary_key {
-        true => keyed(spec, changes, context),
+        true => keyed(spec, changes, late, context),
         false => unkeyed(spec, changes, refused, context),
     };
     (TableInput { input, numbered: spec.numbered.clone() }, contents)
@@ -199,6 +203,7 @@ impl Logic for Multiset {
 fn keyed<'scope>(
     spec: &Spec,
     changes: DeltaStream<'scope, Epoch>,
+    late: Late,
     context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
@@ -219,7 +224,7 @@ fn keyed<'scope>(
         "LastWrite",
         layout.key_names(),
         context,
-        LastWrite { row: Vec::new() },
+        LastWrite { row: Vec::new(), late: late.rows(layout) },
     );
     Arrangement::kept(arranged, layout.clone())
 }
@@ -261,6 +266,7 @@ impl Writes {
 /// Keeps the row of the last write under each key.
 struct LastWrite {
     row: Vec<u8>,
+    late: LateRows,
 }
 
 impl Logic for LastWrite {
@@ -279,6 +285,10 @@ impl Logic for LastWrite {
                 false => slice.end - 1,
             };
             let time = changes.change(last).time;
+            if there && self.late.contain(&self.row, time) {
+                self.late.drop_writes(slice.len());
+                continue;
+            }
             let (inserts, row) = (changes.value(last)[8] != 0, &changes.value(last)[9..]);
             if there && inserts && self.row == row {
                 continue;

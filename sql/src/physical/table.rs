@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::contents::Contents;
+use alluvium_dataflow::late::Late;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::table::{self, TableInput};
+use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
@@ -15,12 +17,15 @@ use timely::worker::Worker;
 use super::State;
 use crate::error::{Error, Result};
 use crate::plan::{Canonical, Fingerprint};
+use crate::statement::Lateness;
 
 /// A table, ready to be rendered.
 #[derive(Debug)]
 pub struct Table {
     spec: table::Spec,
     state: State,
+    /// The columns that have waterlines.
+    lateness: Vec<usize>,
 }
 
 /// A table as a worker runs it.
@@ -33,6 +38,8 @@ pub struct TableDataflow {
     pub probe: Probe<Epoch>,
     /// The deleted copies of absent rows; only tables without a primary key refuse deletions.
     pub refused: Arc<AtomicU64>,
+    /// The writes to rows behind a waterline; only tables with a primary key drop them.
+    pub late: Arc<AtomicU64>,
 }
 
 impl Table {
@@ -47,7 +54,14 @@ impl Table {
         canonical.schema(schema);
         canonical.columns(primary_key);
         let state = State { id: "rows".to_owned(), fingerprint: canonical.finish() };
-        Ok(Self { spec, state })
+        Ok(Self { spec, state, lateness: Vec::new() })
+    }
+
+    /// The same table, whose rows may come late by these columns. What its rows mean does not depend on it.
+    #[must_use]
+    pub fn with_lateness(mut self, lateness: &[Lateness]) -> Self {
+        self.lateness = lateness.iter().map(|lateness| lateness.column).collect();
+        self
     }
 
     /// What the bytes of its rows mean.
@@ -60,25 +74,28 @@ impl Table {
         self.spec.layout()
     }
 
-    /// Builds the table, which changes from `start` on.
+    /// Builds the table, which changes from `start` on; `waterlines` are the worker's.
     pub fn render(
         &self,
         worker: &mut Worker,
         name: &str,
         start: Epoch,
+        waterlines: &Waterlines,
         context: &StateContext,
     ) -> TableDataflow {
-        let refused = Arc::new(AtomicU64::new(0));
+        let (refused, late) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let rows_behind = Late::new(name, &self.lateness, waterlines, Arc::clone(&late));
         let probe = Probe::new();
         let (id, fingerprint) = (&self.state.id, self.state.fingerprint.to_string());
         let context = context.for_relation(name).for_state(id, &fingerprint);
         let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
             let refused = Arc::clone(&refused);
-            let (mut input, rows) = table::table(&self.spec, scope, name, refused, &context);
+            let (mut input, rows) =
+                table::table(&self.spec, scope, name, refused, rows_behind, &context);
             input.advance_to(start);
             rows.arranged.stream.clone().probe_with(&probe);
             (input, Contents::new(&rows, &context))
         });
-        TableDataflow { input, contents, probe, refused }
+        TableDataflow { input, contents, probe, refused, late }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, TimeUnit};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchema, DataFusionError, Result, TableReference};
+use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, TableReference};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion_expr::{
     AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource,
@@ -219,6 +219,21 @@ pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> 
         return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
     }
     Ok(data_type)
+}
+
+/// The value of an interval that is written as one literal; `None` of any other expression.
+pub(crate) fn interval(
+    expression: &ast::Expr,
+) -> crate::error::Result<Option<IntervalMonthDayNano>> {
+    let nothing = DFSchema::empty();
+    let planned = Context::new(&Nothing)
+        .planner()
+        .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
+        .map_err(|error| Error::from_datafusion(&error))?;
+    Ok(match planned {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(interval), _) => interval,
+        _ => None,
+    })
 }
 
 /// A column's DEFAULT: an expression without columns, of the column's type.

@@ -9,6 +9,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token};
 
+use super::lateness;
 use crate::error::Position;
 use crate::syntax::call;
 
@@ -268,17 +269,13 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `FOREIGN KEY REFERENCES …` on a column means `REFERENCES …`.
+    /// `FOREIGN KEY REFERENCES …` on a column means `REFERENCES …`; [`lateness`] is parsed as an option.
     fn parse_column_option(
         &self,
         parser: &mut Parser<'_>,
     ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
-        if parser.peek_token_ref().token.to_string().eq_ignore_ascii_case("lateness") {
-            let token = parser.next_token();
-            return Err(ParserError::ParserError(format!(
-                "LATENESS is not supported yet{}",
-                token.span.start
-            )));
+        if let Some(option) = lateness::parse(parser)? {
+            return Ok(Some(Ok(Some(option))));
         }
         if parser.parse_keywords(&[Keyword::FOREIGN, Keyword::KEY])
             && !parser.peek_keyword(Keyword::REFERENCES)

@@ -5,7 +5,8 @@
 //!
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
 //! - `dialect` lists the differences from sqlparser's generic SQL, and `room` bounds the depth of its trees;
-//! - `table` and `view` read definitions, `nested_types` their types, `connector` and `json` their connectors;
+//! - `table` and `view` read definitions, `nested_types` their types, `lateness` how late rows may come, `connector` and
+//!   `json` their connectors;
 //! - `copy` reads COPY, `file` finds the files that queries name.
 mod connector;
 mod copy;
@@ -13,6 +14,7 @@ mod dialect;
 mod file;
 mod json;
 mod kind;
+mod lateness;
 mod nested_types;
 mod room;
 mod statements;
@@ -25,6 +27,7 @@ pub use self::connector::{ConnectorDefinition, Setting};
 pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
+pub use self::lateness::Lateness;
 pub use self::statements::{Statements, parse};
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::view::{ViewDefinition, ViewKind};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
-use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
+use sqlparser::ast::{self, ColumnOption, CreateTableOptions, SqlOption, TableConstraint};
 
 use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
+use super::lateness::{Declared, Lateness};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::context::{column_default, column_type};
 use crate::planner::microseconds::in_microseconds;
@@ -29,6 +30,8 @@ pub struct TableDefinition {
     pub primary_key: Vec<usize>,
     /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
+    /// How late its rows may come, by columns that differ, in their order.
+    pub lateness: Vec<Lateness>,
     /// The options of its WITH clause that are its own, names and values in lower case.
     pub options: Vec<(String, String)>,
     /// The connectors that its rows come from.
@@ -51,12 +54,24 @@ impl TableDefinition {
         self.flag("append_only").unwrap_or(by_default)
     }
 
-    fn flag(&self, option: &str) -> Option<bool> {
-        let (_, value) = self.options.iter().find(|(name, _)| name == option)?;
-        Some(value == "true")
+    /// Whether rows that come too late are rows of `alluvium.errors`, or else only counted.
+    pub fn shows_late_rows(&self) -> bool {
+        self.option(LATE_ROWS) == Some("errors")
     }
 
-    pub(super) fn read(create: ast::CreateTable, text: &str) -> Result<TableDefinition> {
+    fn flag(&self, option: &str) -> Option<bool> {
+        Some(self.option(option)? == "true")
+    }
+
+    fn option(&self, option: &str) -> Option<&str> {
+        self.options.iter().find(|(name, _)| name == option).map(|(_, value)| &**value)
+    }
+
+    pub(super) fn read(
+        create: ast::CreateTable,
+        lateness: &[Declared],
+        text: &str,
+    ) -> Result<TableDefinition> {
         let (name, position) = relation_name(&create.name)?;
         let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
         if create.columns.is_empty() {
@@ -65,7 +80,8 @@ impl TableDefinition {
 
         check_count(create.columns.len(), position)?;
         let columns = Columns::read(&create, position)?;
-        let (options, connectors) = options(&create.table_options, position)?;
+        let lateness = read_lateness(lateness, &columns.fields)?;
+        let (options, connectors) = options(&create.table_options, !lateness.is_empty(), position)?;
         let is_discarded =
             options.iter().any(|(name, value)| name == "materialized" && value == "false");
         if is_discarded && !columns.primary_key.is_empty() {
@@ -81,11 +97,28 @@ impl TableDefinition {
             schema: Arc::new(Schema::new(columns.fields)),
             primary_key: columns.primary_key,
             defaults: columns.defaults,
+            lateness,
             options,
             connectors,
             text: text.to_string(),
         })
     }
+}
+
+/// How late rows of these columns may come.
+fn read_lateness(declared: &[Declared], fields: &[Field]) -> Result<Vec<Lateness>> {
+    let mut read: Vec<Lateness> = Vec::with_capacity(declared.len());
+    for declared in declared {
+        let lateness = declared.read(fields)?;
+        if read.iter().any(|other| other.column == lateness.column) {
+            let name = fields[lateness.column].name();
+            let message = format!("column \"{name}\" has a LATENESS or WATERMARK already");
+            return Err(Error::new(message, declared.position()));
+        }
+        read.push(lateness);
+    }
+    read.sort_by_key(|lateness| lateness.column);
+    Ok(read)
 }
 
 /// Refuses more columns than tables can have: planning takes time that grows with their square.
@@ -225,6 +258,7 @@ impl TableDefinition {
             primary_key: Vec::new(),
             defaults: vec![None; schema.fields().len()],
             schema,
+            lateness: Vec::new(),
             options: Vec::new(),
             connectors: Vec::new(),
             if_taken: IfTaken::Fail,
@@ -335,9 +369,13 @@ fn option_name(option: &ColumnOption) -> String {
 /// The names of the table's own options.
 type Flags = Vec<(String, String)>;
 
+/// The option that says what becomes of rows that come too late.
+const LATE_ROWS: &str = "late_rows";
+
 /// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
+    has_lateness: bool,
     position: Position,
 ) -> Result<(Flags, Vec<ConnectorDefinition>)> {
     let options = match options {
@@ -349,10 +387,31 @@ fn options(
             return Err(Error::new("write a table's options as WITH ('name' = 'value')", position));
         }
     };
+    for option in options {
+        if let SqlOption::KeyValue { key, .. } = option
+            && key.value.eq_ignore_ascii_case("idle_after")
+        {
+            let message = "'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is";
+            return Err(Error::new(message, Position::of_span(key.span).or(Some(position))));
+        }
+    }
     let Options { own, connectors } =
-        Options::read(options, &["materialized", "append_only"], position)?;
+        Options::read(options, &["materialized", "append_only", LATE_ROWS], position)?;
     let mut read = Vec::with_capacity(own.len());
     for Setting { name, value, position } in own {
+        if name == LATE_ROWS {
+            if !["errors", "count"].iter().any(|known| value.eq_ignore_ascii_case(known)) {
+                let message =
+                    format!("option 'late_rows' must be 'errors' or 'count', not '{value}'");
+                return Err(Error::new(message, position));
+            }
+            if !has_lateness {
+                let message = "'late_rows' is for a table with a column that has LATENESS: without it no row comes too late";
+                return Err(Error::new(message, position));
+            }
+            read.push((name, value.to_ascii_lowercase()));
+            continue;
+        }
         if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {
             let message = format!("option '{name}' must be 'true' or 'false', not '{value}'");
             return Err(Error::new(message, position));

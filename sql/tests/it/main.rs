@@ -4,6 +4,7 @@
 mod deep;
 mod fingerprints;
 mod fixture;
+mod lateness;
 mod plans;
 mod refusals;
 mod statements;

@@ -116,10 +116,6 @@ fn unsupported_statements_are_refused_by_name() {
         ("CREATE TABLE s.t (a INT)", "1:14: a name in a schema is not supported yet"),
         ("CREATE TABLE t (a INT UNIQUE)", "1:17: UNIQUE is not supported yet"),
         ("CREATE TABLE t (a INT CHECK (a > 0))", "1:17: CHECK is not supported yet"),
-        (
-            "CREATE TABLE t (a TIMESTAMP LATENESS INTERVAL 1 HOURS)",
-            "1:29: LATENESS is not supported yet",
-        ),
         ("CREATE TABLE t (a INT[3])", "1:17: a column of type INT[3] is not supported yet"),
         ("CREATE TABLE t (a INTERVAL)", "1:17: a column of type INTERVAL is not supported yet"),
         ("CREATE TABLE t (a INT, A INT)", "1:24: column \"a\" appears twice"),
@@ -138,7 +134,7 @@ fn unsupported_statements_are_refused_by_name() {
         ),
         (
             "CREATE TABLE t (a INT) WITH ('colour' = 'red')",
-            "1:41: there is no option 'colour'; there are 'materialized', 'append_only', 'connectors', and with 'connector' = 'file' those of a file",
+            "1:41: there is no option 'colour'; there are 'materialized', 'append_only', 'late_rows', 'connectors', and with 'connector' = 'file' those of a file",
         ),
         (
             "CREATE VIEW v WITH ('emit_final' = 'd') AS SELECT 1 AS x",

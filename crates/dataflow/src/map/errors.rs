@@ -85,7 +85,7 @@ impl<T: Clone> ErrorRows<T> {
 }
 
 /// A row as `column=value, …`, truncated.
-fn print_row(rows: &RecordBatch, row: usize) -> String {
+pub fn print_row(rows: &RecordBatch, row: usize) -> String {
     let options = FormatOptions::default().with_null("NULL");
     let mut text = String::new();
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_sql::catalog::{KEEPING, Relation};
 use alluvium_sql::plan::IncrementalPlan;
 use alluvium_sql::planner::Extent;
-use alluvium_sql::statement::ViewKind;
+use alluvium_sql::statement::{Lateness, ViewKind};
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
@@ -40,6 +40,10 @@ pub(crate) struct Table {
     pub(crate) kept: bool,
     /// Whether rows are only ever inserted. A table that keeps nothing and is not append-only takes unchecked changes.
     pub(crate) append_only: bool,
+    /// How late its rows may come, by columns that differ.
+    pub(crate) lateness: Vec<Lateness>,
+    /// Whether rows that come too late are shown.
+    pub(crate) shows_late: bool,
 }
 
 impl Table {
@@ -100,6 +104,8 @@ pub struct RelationInfo {
     pub primary_key: Vec<usize>,
     /// How many deletions were refused because the row was not there; only of a table without a primary key.
     pub refused: u64,
+    /// How many rows came too late and were dropped; only of a table with LATENESS.
+    pub late: u64,
 }
 
 /// The kinds of relations.

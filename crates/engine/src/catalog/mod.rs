@@ -67,11 +67,27 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+/// The name of the system relation that lists the tables.
+pub(crate) const TABLES: &str = "alluvium.tables";
+
+/// The columns of [`TABLES`].
+pub(crate) static TABLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let number = |name| Field::new(name, DataType::UInt64, false);
+    Arc::new(Schema::new(vec![
+        Field::new("name", DataType::Utf8, false),
+        Field::new("materialized", DataType::Boolean, false),
+        number("refused_deletions"),
+        number("late_rows"),
+        Field::new("waterline", DataType::Utf8, true),
+    ]))
+});
+
 /// The columns of a system relation.
 fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {
         ERRORS => Some(&ERRORS_SCHEMA),
         ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
+        TABLES => Some(&TABLES_SCHEMA),
         _ => None,
     }
 }
@@ -173,7 +189,7 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.keys().cloned().chain([ERRORS, ARRANGEMENTS].map(str::to_owned)).collect()
+        self.0.keys().cloned().chain([ERRORS, ARRANGEMENTS, TABLES].map(str::to_owned)).collect()
     }
 }
 

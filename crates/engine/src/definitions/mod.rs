@@ -21,6 +21,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::catalog::{Catalog, Indexes};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
+use crate::durable::checkpoint::SavedWaterlines;
 use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
 use crate::durable::flusher::{Durability, Flusher};
 use crate::durable::portion::{InputName, SavedPosition};
@@ -119,6 +120,11 @@ impl Definitions {
         keys: Vec<(String, Epoch)>,
     ) {
         self.sequencer.restore_committed(epoch, positions, keys);
+    }
+
+    /// The waterlines of tables at a checkpoint.
+    pub(crate) fn restore_waterlines(&self, saved: Vec<SavedWaterlines>) {
+        self.sequencer.restore_waterlines(saved);
     }
 
     /// From now on there is a journal, also while it is still being replayed.

@@ -77,13 +77,15 @@ impl Definitions {
     ) -> Result<()> {
         let _lock = self.lock();
         let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
-        let table = Arc::new(table);
+        let table = Arc::new(table.with_lateness(&definition.lateness));
         let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
         let inputs = (0..).zip(&definition.connectors).map(|(number, connector)| {
             connectors.formats.input(&definition.name, number, connector, base)
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        let TableDefinition { name, schema, primary_key, defaults, .. } = definition.clone();
+        let shows_late = definition.shows_late_rows();
+        let TableDefinition { name, schema, primary_key, defaults, lateness, .. } =
+            definition.clone();
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
@@ -97,8 +99,18 @@ impl Definitions {
             true => Dataflow::Table { name: name.clone(), table: table.clone() },
             false => Dataflow::Stream { name: name.clone() },
         })?;
-        let definition = Definition::Table(Table { id, primary_key, defaults, kept, append_only });
-        self.catalog.insert(Entry { name, schema, depends: Vec::new(), definition });
+        let definition = Definition::Table(Table {
+            id,
+            primary_key,
+            defaults,
+            kept,
+            append_only,
+            lateness,
+            shows_late,
+        });
+        let entry = Entry { name, schema, depends: Vec::new(), definition };
+        self.sequencer.declare(&entry);
+        self.catalog.insert(entry);
         connectors.inputs.add(inputs);
         removed
     }

@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -49,6 +49,19 @@ pub(crate) struct Checkpoint {
     pub(crate) blobs: Vec<String>,
     /// What the dataflows keep.
     pub(crate) dataflows: Vec<SavedDataflow>,
+    /// The waterlines of the tables that have some.
+    pub(crate) waterlines: Vec<SavedWaterlines>,
+}
+
+/// The waterlines of a table.
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedWaterlines {
+    /// Its name.
+    pub(crate) table: String,
+    /// The columns, by their numbers, and their waterlines; `None` before the first value.
+    pub(crate) columns: Vec<(u32, Option<i64>)>,
+    /// How many of its rows came too late, without those that its workers count.
+    pub(crate) late: u64,
 }
 
 /// The name of a dataflow: the same in every process.
@@ -113,6 +126,8 @@ pub(crate) struct SavedShard {
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: u64,
     pub(crate) states: Vec<SavedState>,
+    /// How many writes to rows behind a waterline were dropped, if it is a table.
+    pub(crate) late: u64,
 }
 
 /// A trace.
@@ -176,7 +191,7 @@ mod tests {
         let dataflow = |name| SavedDataflow {
             key: DataflowKey { name, fingerprint: "beef".to_owned() },
             since: 41,
-            shards: vec![SavedShard { refused: 3, states: vec![state.clone()] }],
+            shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
         };
         let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
         let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
@@ -207,6 +222,11 @@ mod tests {
                 dataflow(DataflowName::Index("1".to_owned())),
                 dataflow(DataflowName::Output(output)),
             ],
+            waterlines: vec![SavedWaterlines {
+                table: "t".to_owned(),
+                columns: vec![(0, Some(-8)), (2, None)],
+                late: 6,
+            }],
         };
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));

@@ -276,7 +276,7 @@ struct Blobs {
 }
 
 impl Blobs {
-    fn shard(&mut self, Shard { refused, states }: &Shard) -> Result<SavedShard> {
+    fn shard(&mut self, Shard { refused, late, states }: &Shard) -> Result<SavedShard> {
         let state = |(name, batches): &(_, Vec<Batch<Epoch>>)| {
             let alluvium_dataflow::states::StateName { id, fingerprint, operator, number } = name;
             Ok(SavedState {
@@ -288,7 +288,7 @@ impl Blobs {
             })
         };
         let states = states.iter().map(state).collect::<Result<_>>()?;
-        Ok(SavedShard { refused: *refused, states })
+        Ok(SavedShard { refused: *refused, states, late: *late })
     }
 
     fn batch(&mut self, batch: &Batch<Epoch>) -> Result<SavedBatch> {

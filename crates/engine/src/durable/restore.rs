@@ -13,7 +13,9 @@ use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, BlobRange, Epoch};
 use timely::progress::Antichain;
 
-use super::checkpoint::{Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedShard};
+use super::checkpoint::{
+    Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedShard, SavedWaterlines,
+};
 use super::checkpointer::Last;
 use super::damage;
 use crate::clock::Moment;
@@ -71,6 +73,17 @@ impl Restored {
                 Err(Error::Start { message })
             }
         }
+    }
+
+    /// Takes the waterlines of all tables, with what each worker counts.
+    pub(crate) fn waterlines(&mut self) -> Vec<SavedWaterlines> {
+        let mut waterlines = std::mem::take(&mut self.checkpoint.waterlines);
+        for SavedWaterlines { table, late, .. } in &mut waterlines {
+            let dataflow = self.dataflows.get(&DataflowName::Relation(table.clone()));
+            let shards = dataflow.into_iter().flat_map(|saved| &saved.shards);
+            *late += shards.map(|shard| shard.late).sum::<u64>();
+        }
+        waterlines
     }
 
     /// Takes the batches of a relation, of all workers.
@@ -198,7 +211,7 @@ impl<'a> Opened<'a> {
         Ok(Self { blobs: names.iter().map(open).collect::<Result<_>>()?, context })
     }
 
-    fn shard(&self, SavedShard { refused, states }: SavedShard) -> Result<Shard> {
+    fn shard(&self, SavedShard { refused, states, late }: SavedShard) -> Result<Shard> {
         let mut read = Vec::with_capacity(states.len());
         for state in states {
             let name = StateName {
@@ -210,7 +223,7 @@ impl<'a> Opened<'a> {
             let batches = state.batches.iter().map(|batch| self.batch(batch));
             read.push((name, batches.collect::<Result<_>>()?));
         }
-        Ok(Shard { refused, states: read })
+        Ok(Shard { refused, late, states: read })
     }
 
     fn batch(&self, saved: &SavedBatch) -> Result<Batch<Epoch>> {

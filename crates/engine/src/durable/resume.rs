@@ -55,13 +55,17 @@ pub(crate) fn resume(
             })
         };
         if restored.is_for(engine.instance.settings.workers) {
+            definitions.restore_waterlines(std::mem::take(&mut restored.checkpoint.waterlines));
             definitions.restoring(restored, define)?;
         } else {
             restored.check_rows()?;
             define()?;
+            let waterlines = restored.waterlines();
             enter(&engine.instance, &mut restored).map_err(|error| Error::Start {
                 message: format!("the rows of the checkpoint cannot enter again: {error}"),
             })?;
+            // Rows that entered again may be behind them.
+            definitions.restore_waterlines(waterlines);
         }
     }
     let failed = |error: &dyn std::fmt::Display| Error::Start {

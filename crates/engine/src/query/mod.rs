@@ -30,6 +30,7 @@ mod series;
 mod simple;
 mod strict;
 mod table;
+mod tables;
 mod values;
 
 pub(crate) use engine::QueryEngine;

@@ -7,8 +7,8 @@ use alluvium_sql::planner::CLOCK;
 use datafusion::datasource::TableProvider;
 
 use super::reader::{Reader, Reading};
-use super::{arrangements, clock, errors, file, table};
-use crate::catalog::{ARRANGEMENTS, ERRORS, Entry};
+use super::{arrangements, clock, errors, file, table, tables};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, TABLES};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -80,6 +80,9 @@ impl Reader {
         if names.iter().any(|name| name == ARRANGEMENTS) {
             let table = arrangements::table(self.progress.metrics())?;
             providers.insert(ARRANGEMENTS.to_owned(), table);
+        }
+        if names.iter().any(|name| name == TABLES) {
+            providers.insert(TABLES.to_owned(), tables::table(self, reading.entries)?);
         }
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);

@@ -1,7 +1,6 @@
 //! The reader: ad-hoc queries over the relations of an engine.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, at};
 use alluvium_sql::statement::StatementKind;
@@ -12,6 +11,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
+use super::tables::Counts;
 use super::{Files, Plan, Plans, QueryEngine, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
@@ -105,14 +105,11 @@ impl Reader {
     }
 
     fn relation_info(&self, entry: &Entry) -> Result<RelationInfo> {
-        let mut refused = 0;
+        let mut counts = Counts::default();
         let mut primary_key = Vec::new();
         if let Ok(table) = entry.as_table() {
             primary_key.clone_from(&table.primary_key);
-            let pinned = self.progress.pin(&[table.id])?;
-            let parts = pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten();
-            let counts = parts.filter_map(|part| part.refused);
-            refused = counts.map(|count| count.load(Ordering::Relaxed)).sum();
+            counts = self.counts(table)?;
         }
         let (name, kind, schema) = (entry.name.clone(), entry.kind(), entry.schema.clone());
         let definition = self.sequencer.definition(&name);
@@ -129,7 +126,8 @@ impl Reader {
             reads,
             has_passed,
             primary_key,
-            refused,
+            refused: counts.refused,
+            late: counts.late,
         };
         Ok(info)
     }

@@ -167,6 +167,7 @@ impl Sequencer {
         }
         let mut state = self.state.lock();
         state.changed.remove(&id);
+        state.waterlines.remove(id);
         if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)
         {
             state.positions.retain(|input, _| input.table != name);

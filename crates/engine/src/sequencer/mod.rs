@@ -9,6 +9,7 @@ mod committed;
 mod install;
 mod partition;
 mod state;
+mod waterlines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,9 +21,10 @@ use alluvium_trace::memory::MemoryBudget;
 use crossbeam_channel::{Receiver, unbounded};
 use parking_lot::Mutex;
 
+use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::durable::Durable;
-use crate::durable::checkpoint::{Checkpoint, DataflowName};
+use crate::durable::checkpoint::{Checkpoint, DataflowName, SavedWaterlines};
 use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::refused::RefusedRows;
@@ -33,9 +35,11 @@ use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Pool, Progress, Shard};
 use state::State;
+use waterlines::{Raised, Sifted};
 
 pub(crate) use install::{Role, Start};
 pub(crate) use state::Kept;
+pub(crate) use waterlines::{LateRows, TableWaterlines};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -142,16 +146,17 @@ impl Sequencer {
     /// epochs are in flight, while the memory budget is exceeded and epochs in flight may release some, and while a
     /// subscription is congested. Does not wait until the epoch is complete, or its record durable.
     ///
-    /// A portion of an input that can be read again is recorded by its position. `ordered` is told the epoch before there is
-    /// another one or a checkpoint.
+    /// Rows that come too late are recorded with the others, and dropped. A portion of an input that can be read again is
+    /// recorded by its position. `ordered` is told the epoch, and the late rows that are shown, before there is another one
+    /// or a checkpoint.
     ///
     /// The caller holds the write lock, so that no other commit takes the place waited for.
     pub(crate) fn commit(
         &self,
         commit: Commit,
-        ordered: impl FnOnce(Epoch) -> Result<()>,
+        ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
-        let Commit { changes, time, read, key, refused } = commit;
+        let Commit { mut changes, time, read, key, refused } = commit;
         let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
@@ -167,6 +172,7 @@ impl Sequencer {
             Some(_) => None,
             None => self.record_changes(&changes)?,
         };
+        let (sifted, late) = self.sift(&mut changes)?;
         let mut tables: Vec<DataflowId> = changes.iter().map(|changed| changed.table).collect();
         let changes = changes.into_iter().map(|changed| (changed.table, changed.changes)).collect();
         let mut shares = partition::partition(changes, self.workers());
@@ -195,9 +201,59 @@ impl Sequencer {
             tables.push(clock.id);
             shares[0].push((clock.id, vec![clock.advance(time)?]));
         }
+        let raised = state.waterlines.apply(&sifted);
+        self.raise(number + 1, raised);
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
-        ordered(epoch)?;
+        ordered(epoch, &late)?;
         Ok(Committed { epoch, record })
+    }
+
+    /// Drops the changes that come too late. Nothing else is committed meanwhile.
+    fn sift(&self, changes: &mut [Changed]) -> Result<(Vec<Sifted>, Vec<LateRows>)> {
+        let waterlines: Vec<_> = {
+            let state = self.state.lock();
+            changes.iter().map(|changed| state.waterlines.of(changed.table).cloned()).collect()
+        };
+        let (mut all, mut shown) = (Vec::new(), Vec::new());
+        for (changed, waterlines) in changes.iter_mut().zip(waterlines) {
+            let Some(waterlines) = waterlines else { continue };
+            let (sifted, late) =
+                waterlines.sift(changed.table, &mut changed.changes, &self.budget)?;
+            all.push(sifted);
+            shown.extend(late);
+        }
+        Ok((all, shown))
+    }
+
+    /// Tells the workers of waterlines that hold from an epoch on.
+    fn raise(&self, epoch: Epoch, raised: Raised) {
+        if raised.is_empty() {
+            return;
+        }
+        let raised: Arc<[_]> = raised.into();
+        self.pool.broadcast(|_| Command::Raise { epoch, raised: raised.clone() });
+    }
+
+    /// The waterlines of a table as they are for the next epoch; `None` if it has none.
+    pub(crate) fn waterlines(&self, table: DataflowId) -> Option<TableWaterlines> {
+        self.state.lock().waterlines.of(table).cloned()
+    }
+
+    /// A table is there, before anything is committed to it.
+    pub(crate) fn declare(&self, entry: &Entry) {
+        let Ok(table) = entry.as_table() else { return };
+        if !table.lateness.is_empty() {
+            let mut state = self.state.lock();
+            let raised = state.waterlines.declare(table.id, entry, table);
+            self.raise(self.last() + 1, raised);
+        }
+    }
+
+    /// Goes on with the waterlines of a checkpoint from the next epoch on.
+    pub(crate) fn restore_waterlines(&self, saved: Vec<SavedWaterlines>) {
+        let mut state = self.state.lock();
+        let raised = state.waterlines.restore(saved);
+        self.raise(self.last() + 1, raised);
     }
 
     /// Makes the records of epochs durable, up to this one at least.
@@ -265,6 +321,7 @@ impl Sequencer {
             refused: Vec::new(),
             blobs: Vec::new(),
             dataflows: Vec::new(),
+            waterlines: state.waterlines.saved(),
         };
         let first = self.last().saturating_sub(self.history);
         let mut kept = state.kept.clone();

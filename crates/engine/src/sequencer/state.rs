@@ -7,6 +7,7 @@ use alluvium_trace::Epoch;
 use super::Stream;
 use super::clock::RunningClock;
 use super::committed::CommittedKeys;
+use super::waterlines::Waterlines;
 use crate::clock::Moment;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::portion::{InputName, SavedPosition};
@@ -26,6 +27,7 @@ pub(super) struct State {
     pub(super) positions: BTreeMap<InputName, SavedPosition>,
     pub(super) committed: CommittedKeys,
     pub(super) clock: Option<RunningClock>,
+    pub(super) waterlines: Waterlines,
     /// The dataflows, apart from those of subscriptions.
     pub(super) kept: BTreeMap<DataflowId, Kept>,
     /// Nothing before this epoch is known of dataflows that are not restored: it is that of the checkpoint.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
 
@@ -20,21 +20,43 @@ pub(super) fn show_tables(entries: &Entries) -> Result<Outcome> {
 /// The columns of a relation. Those of a view may be NULL as far as is known.
 pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
     let fields = entry.schema.fields();
-    let (keys, defaults) = match &entry.definition {
-        Definition::Table(table) => (&table.primary_key[..], &table.defaults[..]),
-        Definition::View(_) => (&[][..], &[][..]),
+    let (keys, defaults, lateness) = match &entry.definition {
+        Definition::Table(table) => {
+            (&table.primary_key[..], &table.defaults[..], &table.lateness[..])
+        }
+        Definition::View(_) => (&[][..], &[][..], &[][..]),
     };
     let yes_or_no = |yes: bool| Some(if yes { "YES" } else { "NO" }.to_owned());
     let key = |column: usize| keys.contains(&column).then(|| "PRI".to_owned());
     let default = |column: usize| Some(written(defaults.get(column)?.as_ref()?));
+    let extra = |column: usize| {
+        let lateness = lateness.iter().find(|lateness| lateness.column == column)?;
+        Some(format!("LATENESS {}", duration(lateness.by, fields[column].data_type())))
+    };
     rows(vec![
         ("column_name", fields.iter().map(|field| Some(field.name().clone())).collect()),
         ("column_type", fields.iter().map(|field| Some(type_name(field.data_type()))).collect()),
         ("null", fields.iter().map(|field| yes_or_no(field.is_nullable())).collect()),
         ("key", (0..fields.len()).map(key).collect()),
         ("default", (0..fields.len()).map(default).collect()),
-        ("extra", vec![None; fields.len()]),
+        ("extra", (0..fields.len()).map(extra).collect()),
     ])
+}
+
+/// A lateness of a column of this type as SQL has it.
+fn duration(by: i64, data_type: &DataType) -> String {
+    let (whole, fraction, digits) = match data_type {
+        DataType::Date32 => return format!("INTERVAL '{by} days'"),
+        DataType::Timestamp(TimeUnit::Second, _) => (by, 0, 0),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => (by / 1_000, by % 1_000, 3),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => (by / 1_000_000, by % 1_000_000, 6),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => (by / 1_000_000_000, by % 1_000_000_000, 9),
+        _ => return by.to_string(),
+    };
+    match fraction {
+        0 => format!("INTERVAL '{whole} seconds'"),
+        _ => format!("INTERVAL '{whole}.{fraction:0digits$} seconds'"),
+    }
 }
 
 /// A default as SQL has it.

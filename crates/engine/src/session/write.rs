@@ -57,6 +57,7 @@ impl Session {
             let width = rows.num_columns() / 2;
             let (old, new) = rows.columns().split_at(width);
             staging.delete(old)?;
+            staging.check_late(new)?;
             staging.insert(new)
         })?;
         Ok(match outcome {

@@ -1,4 +1,4 @@
-//! The rows that sources refused, as `alluvium.errors` shows them.
+//! The rows that sources refused, or that came too late, as `alluvium.errors` shows them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,6 +46,16 @@ impl Refusing {
                 self.kept.push(refusal);
             }
         }
+    }
+
+    /// Whether no more are kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.left_out > 0
+    }
+
+    /// Adds so many rows that are not kept.
+    pub(crate) fn leave_out(&mut self, count: u64) {
+        self.left_out += count;
     }
 
     /// The first ones.
@@ -229,7 +239,11 @@ fn batch(table: &str, source: &str, epoch: Epoch, rows: &[&Refusal]) -> Result<R
     let same = |text: &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows.len())))
     };
-    let place = |row: &&Refusal| format!("{}:{}", row.file.display(), row.line);
+    // A row that comes from no file stands in its place.
+    let place = |row: &&Refusal| match row.line {
+        0 => row.file.display().to_string(),
+        line => format!("{}:{line}", row.file.display()),
+    };
     let messages = rows.iter().map(|row| row.message.as_str());
     let columns: Vec<ArrayRef> = vec![
         same(table),

@@ -8,6 +8,7 @@ use arrow::buffer::ScalarBuffer;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
+use super::late::Bounds;
 use super::rows::Rows;
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ pub(crate) struct TableChange {
     /// With the table's columns. With [`Weights::Column`] one more follows.
     rows: Rows,
     weights: Weights,
+    /// What rows must have so that they are changed; `None` if all are.
+    bounds: Option<Bounds>,
     /// The number of the first row among the transaction's changes to the table; the others follow. Set on commit.
     sequence: u64,
 }
@@ -57,12 +60,12 @@ impl Weights {
 impl TableChange {
     /// Inserts every row once.
     pub(crate) fn insertions(rows: RecordBatch) -> Self {
-        Self { rows: rows.into(), weights: Weights::Insert, sequence: 0 }
+        Self::new(rows.into(), Weights::Insert)
     }
 
     /// Deletes every row once.
     pub(crate) fn deletions(rows: RecordBatch) -> Self {
-        Self { rows: rows.into(), weights: Weights::Delete, sequence: 0 }
+        Self::new(rows.into(), Weights::Delete)
     }
 
     /// Changes every row by its weight; there are as many weights as rows.
@@ -73,10 +76,14 @@ impl TableChange {
         let columns = rows.columns().iter().cloned().chain([weights]);
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let rows = RecordBatch::try_new(schema, columns.collect())?;
-        Ok(Self { rows: rows.into(), weights: Weights::Column, sequence: 0 })
+        Ok(Self::new(rows.into(), Weights::Column))
     }
 
-    /// The number of rows.
+    fn new(rows: Rows, weights: Weights) -> Self {
+        Self { rows, weights, bounds: None, sequence: 0 }
+    }
+
+    /// The number of rows, with those that are out of its bounds.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -86,13 +93,32 @@ impl TableChange {
         self.weights == Weights::Insert
     }
 
+    /// Whether every row is deleted once.
+    pub(crate) fn deletes(&self) -> bool {
+        self.weights == Weights::Delete
+    }
+
+    /// The weights of its own [`rows`](Self::rows), if each has one.
+    pub(crate) fn weights_in<'a>(&self, rows: &'a RecordBatch) -> Option<&'a Int64Array> {
+        match self.weights {
+            Weights::Insert | Weights::Delete => None,
+            Weights::Column => rows.columns().last()?.as_primitive_opt(),
+        }
+    }
+
+    /// The same change of the rows that are within bounds. They are filtered when they are loaded: rows in a file stay there.
+    pub(crate) fn within(self, bounds: Option<Bounds>) -> Self {
+        Self { bounds, ..self }
+    }
+
+    /// All rows, whatever its bounds are; a column of weights may follow those of the table.
     pub(crate) fn rows(&self) -> &Rows {
         &self.rows
     }
 
     /// The same change of rows that are kept elsewhere.
     pub(crate) fn with_rows(&self, rows: Rows) -> Self {
-        Self { rows, ..*self }
+        Self { rows, bounds: self.bounds.clone(), ..*self }
     }
 
     /// As [`Rows::count`].
@@ -105,14 +131,23 @@ impl TableChange {
         self.sequence
     }
 
-    /// The rows, read from a file if they are in one, and their weights; without weights every row is inserted once.
+    /// The rows within its bounds, read from a file if they are in one, and their weights; without weights every row is inserted once.
     pub(crate) fn load(&self) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
-        Ok(self.weights.split(self.rows.load()?))
+        self.split(self.rows.load()?)
     }
 
     /// As [`load`](Self::load), for a program: what it keeps of the rows is not counted.
     pub(crate) fn take(self) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
-        Ok(self.weights.split(self.rows.take()?))
+        let rows = self.rows.clone().take()?;
+        self.split(rows)
+    }
+
+    fn split(&self, rows: RecordBatch) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
+        let rows = match &self.bounds {
+            Some(bounds) => bounds.in_time(rows)?,
+            None => rows,
+        };
+        Ok(self.weights.split(rows))
     }
 
     /// Fails if its rows are not of this table's columns.
@@ -147,7 +182,7 @@ impl TableChange {
             2 => Weights::Column,
             other => return Err(Error::data(format!("there are no weights of kind {other}"))),
         };
-        Ok(Self { rows: Rows::decode(rows)?, weights, sequence: 0 })
+        Ok(Self::new(Rows::decode(rows)?, weights))
     }
 
     /// The same change in parts of at most `length` rows. Rows in a file are a part already.

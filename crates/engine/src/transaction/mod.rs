@@ -7,6 +7,7 @@
 pub(crate) mod change;
 mod check;
 mod counted;
+pub(crate) mod late;
 mod overlay;
 pub(crate) mod rows;
 mod staged;
@@ -30,7 +31,7 @@ use crate::durable::portion::ReadPortion;
 use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::sequencer::{Changed, Commit, Committed};
+use crate::sequencer::{Changed, Commit, Committed, LateRows};
 use crate::source::{Portion, Refusal, Refusing};
 use crate::worker::DataflowId;
 use crate::writer::{WriteGuard, Writer, column_names};
@@ -211,14 +212,18 @@ impl Transaction {
         // What is refused is recorded with the epoch.
         let is_recorded = instance.definitions.is_durable();
         let is_other = is_time_given || read.is_some() || key.is_some();
-        let refuse = |epoch| {
+        let refuse = |epoch, late: &[LateRows]| {
+            let refusals = &instance.connectors.refusals;
             refused.iter().try_for_each(|Refused { table, source, rows }| {
-                instance.connectors.refusals.add(table, source, epoch, rows)
+                refusals.add(table, source, epoch, rows)
+            })?;
+            late.iter().try_for_each(|LateRows { table, rows }| {
+                refusals.add(table, "LATENESS", epoch, rows)
             })
         };
         let committed = if is_empty && !is_other && (refused.is_empty() || !is_recorded) {
             let epoch = writer.last();
-            refuse(epoch)?;
+            refuse(epoch, &[])?;
             Committed { epoch, record: None }
         } else {
             let budget = writer.context.budget();
@@ -255,13 +260,14 @@ impl Transaction {
 
     /// Begins to stage the changes of a statement to a table.
     pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
-        Staging::new(table, &self.writer().context)
+        let bounds = table.dataflow().and_then(|id| self.writer().bounds(id));
+        Staging::new(table, bounds, &self.writer().context)
     }
 
     /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
-        let Staging { table, deletions, insertions } = staging;
+        let Staging { table, deletions, insertions, .. } = staging;
         self.staged(table)?.append([deletions, insertions])?;
         Ok(rows)
     }

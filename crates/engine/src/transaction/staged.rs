@@ -5,9 +5,10 @@ use arrow::array::ArrayRef;
 
 use super::change::TableChange;
 use super::check::check;
+use super::late::Bounds;
 use super::rows::Rows;
 use crate::catalog::Entry;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Changes in the order they were made, in memory until they take too much of it.
 pub(crate) struct Staged {
@@ -107,16 +108,31 @@ pub(crate) struct Staging<'a> {
     pub(super) table: &'a Entry,
     pub(super) deletions: Staged,
     pub(super) insertions: Staged,
+    /// What rows must have that the table takes now.
+    bounds: Option<Bounds>,
 }
 
 impl<'a> Staging<'a> {
-    pub(super) fn new(table: &'a Entry, context: &StateContext) -> Self {
+    pub(super) fn new(table: &'a Entry, bounds: Option<Bounds>, context: &StateContext) -> Self {
         let (deletions, insertions) = (Staged::new(context), Staged::new(context));
-        Self { table, deletions, insertions }
+        Self { table, deletions, insertions, bounds }
+    }
+
+    /// Fails if one of these rows comes too late: a statement that changes rows which are there must not do a part of that.
+    pub(crate) fn check_late(&self, columns: &[ArrayRef]) -> Result<()> {
+        let Some(bounds) = &self.bounds else { return Ok(()) };
+        let Some(late) = bounds.late(columns)? else { return Ok(()) };
+        let row = late.values().set_indices().next().unwrap_or_default();
+        let reason = bounds.reason(&self.table.schema, columns, row);
+        Err(Error::data(format!(
+            "rows of \"{}\" behind the waterline can no longer change: {reason}",
+            self.table.name
+        )))
     }
 
     /// Deletes rows; deletions come before all insertions of the statement.
     pub(crate) fn delete(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.check_late(columns)?;
         self.deletions.push(TableChange::deletions(check(self.table, columns)?))
     }
 

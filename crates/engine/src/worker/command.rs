@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::states::StateName;
+use alluvium_dataflow::waterlines::TimeColumn;
 use alluvium_sql::physical::{PhysicalPlan, Table};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::{Batch, Epoch};
@@ -21,6 +22,8 @@ pub(crate) struct DataflowId(pub u64);
 pub(crate) struct Shard {
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: u64,
+    /// How many writes to rows behind a waterline were dropped, if it is a table.
+    pub(crate) late: u64,
     /// The batches of each trace, in the order of their times.
     pub(crate) states: Vec<(StateName, Vec<Batch<Epoch>>)>,
 }
@@ -48,6 +51,13 @@ pub(crate) enum Command {
         advance: Advance,
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,
+    },
+    /// Waterlines hold from an epoch on, which is not committed yet.
+    Raise {
+        /// The epoch.
+        epoch: Epoch,
+        /// Their values.
+        raised: Arc<[(TimeColumn, i64)]>,
     },
     /// Waits until all dataflows have what was sent to them, and sends what they keep, with the number of the worker.
     Pin(Sender<(usize, BTreeMap<DataflowId, Shard>)>),

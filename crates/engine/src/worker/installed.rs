@@ -68,11 +68,14 @@ impl Installed {
 
     /// What it keeps.
     fn pin(&self) -> Shard {
-        let refused = match &self.kind {
-            Kind::Table(table) => table.refused.load(Ordering::Relaxed),
-            Kind::Stream(_) | Kind::View(_) => 0,
+        let counts = |table: &TableDataflow| {
+            (table.refused.load(Ordering::Relaxed), table.late.load(Ordering::Relaxed))
         };
-        Shard { refused, states: self.states.pin() }
+        let (refused, late) = match &self.kind {
+            Kind::Table(table) => counts(table),
+            Kind::Stream(_) | Kind::View(_) => (0, 0),
+        };
+        Shard { refused, late, states: self.states.pin() }
     }
 
     /// Promises that no rows enter it before `epoch`.
@@ -103,6 +106,15 @@ impl Installed {
         match &self.kind {
             Kind::Stream(name) => Some(name.clone()),
             Kind::Table(_) | Kind::View(_) => None,
+        }
+    }
+
+    /// Its name, if it is a table.
+    pub(super) fn table_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Table(_) => self.name.as_deref(),
+            Kind::Stream(name) => Some(name),
+            Kind::View(_) => None,
         }
     }
 
@@ -171,15 +183,20 @@ impl Installed {
 
     /// Its snapshots for other threads.
     pub(super) fn publish(&self) -> Published {
-        let (contents, errors, refused) = match &self.kind {
-            Kind::Table(table) => (Some(&table.contents), None, Some(table.refused.clone())),
-            Kind::Stream(_) => (None, None, None),
-            Kind::View(view) => (view.contents.as_ref(), view.errors.as_ref(), None),
+        let (contents, errors) = match &self.kind {
+            Kind::Table(table) => (Some(&table.contents), None),
+            Kind::Stream(_) => (None, None),
+            Kind::View(view) => (view.contents.as_ref(), view.errors.as_ref()),
+        };
+        let (refused, late) = match &self.kind {
+            Kind::Table(table) => (Some(table.refused.clone()), Some(table.late.clone())),
+            Kind::Stream(_) | Kind::View(_) => (None, None),
         };
         Published {
             contents: contents.map(Contents::snapshot),
             errors: errors.map(Contents::snapshot),
             refused,
+            late,
         }
     }
 }
@@ -200,13 +217,14 @@ impl Dataflows {
         self.installed.insert(installed.id, installed);
     }
 
-    pub(super) fn remove(&mut self, id: DataflowId) {
+    pub(super) fn remove(&mut self, id: DataflowId) -> Option<Installed> {
         let removed = self.installed.remove(&id);
         if let Some(name) = removed.as_ref().and_then(|removed| removed.name.as_ref())
             && self.names.get(name) == Some(&id)
         {
             self.names.remove(name);
         }
+        removed
     }
 
     pub(super) fn ids(&self) -> Vec<DataflowId> {

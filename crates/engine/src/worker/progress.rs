@@ -1,7 +1,7 @@
 //! The progress of the workers and their snapshots: all that other threads see of them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use alluvium_dataflow::snapshot::Snapshot;
@@ -23,6 +23,20 @@ pub(crate) struct Published {
     pub(crate) errors: Option<Snapshot>,
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: Option<Arc<AtomicU64>>,
+    /// How many writes to rows behind a waterline were dropped, if it is a table.
+    pub(crate) late: Option<Arc<AtomicU64>>,
+}
+
+impl Published {
+    /// How many deletions were refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// How many writes were dropped.
+    pub(crate) fn late(&self) -> u64 {
+        self.late.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
+    }
 }
 
 /// Dataflows as of one complete epoch.

@@ -125,6 +125,11 @@ impl Worker {
                     Command::Commit { epoch, advance, changes } => {
                         self.commit(epoch, &advance, changes);
                     }
+                    Command::Raise { epoch, raised } => {
+                        for (column, value) in &*raised {
+                            self.waterlines.raise(column.clone(), epoch, *value);
+                        }
+                    }
                     Command::Pin(reply) => {
                         self.wait_for(&self.installed.ids());
                         // Nobody may be interested any more.
@@ -170,7 +175,7 @@ impl Worker {
     }
 
     fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow, shard: Option<Shard>) {
-        let refused = shard.as_ref().map_or(0, |shard| shard.refused);
+        let (refused, late) = shard.as_ref().map_or((0, 0), |shard| (shard.refused, shard.late));
         let saved = shard.map(|Shard { states, .. }| Saved {
             upper: as_of + 1,
             batches: states.into_iter().collect(),
@@ -184,9 +189,10 @@ impl Worker {
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
                 let (timely, start) = (&mut self.timely, self.next_epoch);
-                let render = || table.render(timely, &name, start, &self.context);
+                let render = || table.render(timely, &name, start, &self.waterlines, &self.context);
                 let (table, states) = states::build(saved, render);
                 table.refused.store(refused, Ordering::Relaxed);
+                table.late.store(late, Ordering::Relaxed);
                 Installed::table(id, as_of, name, (table, states))
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
@@ -235,7 +241,9 @@ impl Worker {
     }
 
     fn remove(&mut self, id: DataflowId) {
-        self.installed.remove(id);
+        if let Some(table) = self.installed.remove(id).as_ref().and_then(Installed::table_name) {
+            self.waterlines.remove(table);
+        }
         self.readers.remove(id);
         self.pending.remove(&id);
         self.uncompacted.remove(&id);
@@ -324,6 +332,7 @@ impl Worker {
         let removed = std::mem::take(&mut self.removed);
         let complete = self.progress.publish(self.index, self.published, changed, &removed);
         self.shown_complete = complete;
+        self.waterlines.forget_before(complete);
         self.compact(complete);
     }
 

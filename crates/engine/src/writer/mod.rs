@@ -21,8 +21,10 @@ use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
-use crate::sequencer::{Commit, Committed, Sequencer};
+use crate::sequencer::{Commit, Committed, LateRows, Sequencer};
 use crate::source::SourcePosition;
+use crate::transaction::late::Bounds;
+use crate::worker::DataflowId;
 
 /// The part of an engine that transactions write through.
 pub(crate) struct Writer {
@@ -85,11 +87,16 @@ impl Writer {
         self.sequencer.last()
     }
 
+    /// What rows of a table must have to be in time in the next epoch; `None` if all are.
+    pub(crate) fn bounds(&self, table: DataflowId) -> Option<Bounds> {
+        self.sequencer.waterlines(table)?.bounds()
+    }
+
     /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
     pub(crate) fn commit(
         &self,
         commit: Commit,
-        ordered: impl FnOnce(Epoch) -> Result<()>,
+        ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
         self.sequencer.commit(commit, ordered)
     }

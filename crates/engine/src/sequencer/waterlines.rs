@@ -1,0 +1,270 @@
+//! The waterlines of tables: how far rows may come late, and which do.
+//!
+//! The waterline of a column before an epoch is the largest value that was inserted in epochs before it, less the column's
+//! [`Lateness`]. Rows of the epoch below it come too late and are dropped; the others raise it for the next epoch. So no row
+//! makes another one of its epoch late, and the waterlines depend on nothing but the order of epochs.
+
+use std::collections::BTreeMap;
+
+use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_sql::statement::Lateness;
+use alluvium_trace::memory::MemoryBudget;
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::compute::kernels::cmp::gt;
+use arrow::compute::{and, filter, max, not};
+use arrow::datatypes::SchemaRef;
+
+use crate::catalog::{Entry, Table};
+use crate::durable::checkpoint::SavedWaterlines;
+use crate::error::Result;
+use crate::source::{Refusal, Refusing};
+use crate::transaction::change::TableChange;
+use crate::transaction::late::{Bounds, integers, row_text};
+use crate::worker::DataflowId;
+
+/// The waterlines of all tables.
+#[derive(Default)]
+pub(super) struct Waterlines {
+    tables: BTreeMap<DataflowId, TableWaterlines>,
+    /// Those of tables that are not there again yet, by name.
+    saved: BTreeMap<String, SavedWaterlines>,
+}
+
+/// The waterlines of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableWaterlines {
+    name: String,
+    schema: SchemaRef,
+    lateness: Vec<Lateness>,
+    primary_key: Vec<usize>,
+    /// Whether late rows are shown.
+    shows: bool,
+    /// For each lateness; `None` before the first value.
+    values: Vec<Option<i64>>,
+    /// How many rows were dropped.
+    late: u64,
+}
+
+/// The rows of a table that came too late in an epoch, as they are shown.
+pub(crate) struct LateRows {
+    pub(crate) table: String,
+    pub(crate) rows: Refusing,
+}
+
+/// What the changes of a table in an epoch do to its waterlines.
+pub(super) struct Sifted {
+    table: DataflowId,
+    /// The largest values inserted in time, for each lateness.
+    highest: Vec<Option<i64>>,
+    late: u64,
+}
+
+impl Waterlines {
+    /// A table is there, perhaps again. Returns the waterlines it has already.
+    pub(super) fn declare(&mut self, id: DataflowId, entry: &Entry, table: &Table) -> Raised {
+        let mut waterlines = TableWaterlines {
+            name: entry.name.clone(),
+            schema: entry.schema.clone(),
+            lateness: table.lateness.clone(),
+            primary_key: table.primary_key.clone(),
+            shows: table.shows_late,
+            values: vec![None; table.lateness.len()],
+            late: 0,
+        };
+        let saved = self.saved.remove(&entry.name);
+        let raised = saved.map_or_else(Vec::new, |saved| waterlines.restore(&saved));
+        self.tables.insert(id, waterlines);
+        raised
+    }
+
+    /// A table is gone.
+    pub(super) fn remove(&mut self, id: DataflowId) {
+        self.tables.remove(&id);
+    }
+
+    /// Those of a table; `None` if no row of it can be late.
+    pub(super) fn of(&self, table: DataflowId) -> Option<&TableWaterlines> {
+        self.tables.get(&table)
+    }
+
+    /// The epoch of these changes is there. Returns the waterlines that rise.
+    pub(super) fn apply(&mut self, sifted: &[Sifted]) -> Raised {
+        let mut raised = Vec::new();
+        for Sifted { table, highest, late } in sifted {
+            let Some(table) = self.tables.get_mut(table) else { continue };
+            table.late += late;
+            for (number, highest) in highest.iter().enumerate() {
+                let by = table.lateness[number].by;
+                raised.extend(
+                    highest.and_then(|value| table.raise(number, value.saturating_sub(by))),
+                );
+            }
+        }
+        raised
+    }
+
+    /// All of them, as a checkpoint has them.
+    pub(super) fn saved(&self) -> Vec<SavedWaterlines> {
+        let saved = |table: &TableWaterlines| {
+            let columns = table.columns().map(|(column, value)| (column as u32, value));
+            SavedWaterlines {
+                table: table.name.clone(),
+                columns: columns.collect(),
+                late: table.late,
+            }
+        };
+        self.tables.values().map(saved).collect()
+    }
+
+    /// Goes on with those of a checkpoint, of tables that are there and of those that will be. Returns the waterlines that
+    /// rise.
+    pub(super) fn restore(&mut self, saved: Vec<SavedWaterlines>) -> Raised {
+        let mut raised = Vec::new();
+        for saved in saved {
+            match self.tables.values_mut().find(|table| table.name == saved.table) {
+                Some(table) => raised.extend(table.restore(&saved)),
+                None => drop(self.saved.insert(saved.table.clone(), saved)),
+            }
+        }
+        raised
+    }
+}
+
+/// Columns and the values that their waterlines have risen to.
+pub(super) type Raised = Vec<(TimeColumn, i64)>;
+
+impl TableWaterlines {
+    /// How many rows came too late and were dropped before they were committed.
+    pub(crate) fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// The columns and their waterlines, which are `None` before the first value.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, Option<i64>)> {
+        self.lateness.iter().map(|lateness| lateness.column).zip(self.values.iter().copied())
+    }
+
+    /// What rows must have at least to be in time; `None` if all are.
+    pub(crate) fn bounds(&self) -> Option<Bounds> {
+        Bounds::new(self.columns().filter_map(|(column, value)| Some((column, value?))))
+    }
+
+    /// What deletions must have. With a primary key, the other columns of a deletion say nothing.
+    fn bounds_of_deletions(&self) -> Option<Bounds> {
+        if self.primary_key.is_empty() {
+            return self.bounds();
+        }
+        let of_key = self.columns().filter(|(column, _)| self.primary_key.contains(column));
+        Bounds::new(of_key.filter_map(|(column, value)| Some((column, value?))))
+    }
+
+    /// Drops the changes of an epoch that come too late, and finds the largest values of the others.
+    pub(super) fn sift(
+        &self,
+        table: DataflowId,
+        changes: &mut Vec<TableChange>,
+        budget: &MemoryBudget,
+    ) -> Result<(Sifted, Option<LateRows>)> {
+        let (all, deletions) = (self.bounds(), self.bounds_of_deletions());
+        let mut sifted = Sifted { table, highest: vec![None; self.lateness.len()], late: 0 };
+        let mut shown = self.shows.then(|| Refusing::new(budget));
+        let before = std::mem::take(changes);
+        for change in before {
+            let bounds = if change.deletes() { &deletions } else { &all };
+            let rows = change.rows().load()?;
+            let late = match bounds {
+                Some(bounds) => bounds.late(rows.columns())?,
+                None => None,
+            };
+            let count = late.as_ref().map_or(0, BooleanArray::true_count);
+            sifted.late += count as u64;
+            if let (Some(late), Some(bounds), Some(shown)) = (&late, bounds, &mut shown) {
+                self.show(&rows, late, bounds, shown);
+            }
+            if count == rows.num_rows() {
+                continue;
+            }
+            if !change.deletes() {
+                let inserted = self.inserted(&change, &rows, late.as_ref())?;
+                self.find_highest(&rows, inserted.as_ref(), &mut sifted.highest)?;
+            }
+            changes.push(match late {
+                Some(_) => change.within(bounds.clone()),
+                None => change,
+            });
+        }
+        let rows = shown.filter(|rows| rows.len() > 0);
+        Ok((sifted, rows.map(|rows| LateRows { table: self.name.clone(), rows })))
+    }
+
+    /// Which rows are inserted in time; `None` if all are.
+    fn inserted(
+        &self,
+        change: &TableChange,
+        rows: &RecordBatch,
+        late: Option<&BooleanArray>,
+    ) -> Result<Option<BooleanArray>> {
+        let in_time = late.map(not).transpose()?;
+        let Some(weights) = change.weights_in(rows) else { return Ok(in_time) };
+        let inserted = gt(weights, &Int64Array::new_scalar(0))?;
+        Ok(Some(match in_time {
+            Some(in_time) => and(&in_time, &inserted)?,
+            None => inserted,
+        }))
+    }
+
+    fn find_highest(
+        &self,
+        rows: &RecordBatch,
+        inserted: Option<&BooleanArray>,
+        highest: &mut [Option<i64>],
+    ) -> Result<()> {
+        for (lateness, highest) in self.lateness.iter().zip(highest) {
+            let column: &ArrayRef = rows.column(lateness.column);
+            let values = match inserted {
+                Some(inserted) => integers(&filter(column, inserted)?)?,
+                None => integers(column)?,
+            };
+            *highest = (*highest).max(max(&values));
+        }
+        Ok(())
+    }
+
+    /// Adds the rows that are late to those that are shown.
+    fn show(&self, rows: &RecordBatch, late: &BooleanArray, bounds: &Bounds, shown: &mut Refusing) {
+        let width = self.schema.fields().len();
+        for row in late.values().set_indices() {
+            if shown.is_full() {
+                let others = late.slice(row, late.len() - row).true_count();
+                shown.leave_out(others as u64);
+                return;
+            }
+            let reason = bounds.reason(&self.schema, rows.columns(), row);
+            let message = format!("the row comes too late: {reason}");
+            let file = row_text(rows, width, row).into();
+            shown.extend([Refusal { file, line: 0, message }]);
+        }
+    }
+
+    /// Raises a waterline to a value.
+    fn raise(&mut self, number: usize, value: i64) -> Option<(TimeColumn, i64)> {
+        if self.values[number].is_some_and(|before| value <= before) {
+            return None;
+        }
+        self.values[number] = Some(value);
+        let column = self.lateness[number].column;
+        Some((TimeColumn { table: self.name.clone(), column }, value))
+    }
+
+    fn restore(&mut self, saved: &SavedWaterlines) -> Raised {
+        self.late += saved.late;
+        let mut raised = Vec::new();
+        for number in 0..self.lateness.len() {
+            let column = self.lateness[number].column;
+            let saved = saved.columns.iter().find(|(saved, _)| *saved as usize == column);
+            let value = saved.and_then(|(_, value)| *value);
+            raised.extend(value.and_then(|value| self.raise(number, value)));
+        }
+        raised
+    }
+}
