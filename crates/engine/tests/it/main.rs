@@ -8,6 +8,7 @@ mod definitions;
 mod durable;
 mod explosions;
 mod failures;
+mod forgetting;
 mod interrupts;
 mod keys;
 mod killed;
