@@ -13,6 +13,9 @@ pub trait Pruning: Debug + Send + Sync {
     /// The bound of the rows that nobody needs who reads the trace for changes at `epoch` or later; `None` if all may be
     /// needed. It never falls from one epoch to the next.
     fn bound(&self, epoch: Epoch) -> Option<Bound>;
+
+    /// The least value of a bound, for people.
+    fn describe(&self, least: i64) -> String;
 }
 
 /// Rows that nobody needs: those in which a column is not NULL and has less than a value.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::bound::Pruning;
 use crate::memory::StateContext;
 use crate::spine::Reason;
 
@@ -38,6 +39,10 @@ pub struct SpineMetrics {
     pub memory: u64,
     /// The bytes of its files.
     pub disk: u64,
+    /// The least value that is needed in some column, if the spine is pruned.
+    pub bound: Option<String>,
+    /// About how many updates are below that bound and not dropped yet; `None` if rows are not sorted by the column.
+    pub below: Option<u64>,
     /// The number of batches.
     pub batches: u64,
     /// The number of merges.
@@ -91,28 +96,45 @@ struct Counters {
     written: AtomicU64,
     jobs: AtomicU64,
     debt: AtomicU64,
+    pruned: Mutex<Option<Pruned>>,
+}
+
+/// How far a spine is pruned.
+#[derive(Debug)]
+struct Pruned {
+    by: Arc<dyn Pruning>,
+    least: i64,
+    below: Option<u64>,
 }
 
 impl Metrics {
     /// The metrics of each spine now, in the order in which they were made.
     pub fn spines(&self) -> Vec<SpineMetrics> {
-        let counters = |counters: &Arc<Counters>| SpineMetrics {
-            label: counters.label.clone(),
-            rows: counters.rows.load(Ordering::Relaxed),
-            memory: counters.memory.load(Ordering::Relaxed),
-            disk: counters.disk.load(Ordering::Relaxed),
-            batches: counters.batches.load(Ordering::Relaxed),
-            merges: counters.merges.load(Ordering::Relaxed),
-            merges_for_reads: counters.merges_for_reads.load(Ordering::Relaxed),
-            merges_for_churn: counters.merges_for_churn.load(Ordering::Relaxed),
-            seeks: counters.past_seeks.load(Ordering::Relaxed)
-                + counters.present_seeks.load(Ordering::Relaxed),
-            inserted: counters.inserted.load(Ordering::Relaxed),
-            written: counters.written.load(Ordering::Relaxed),
-            jobs: counters.jobs.load(Ordering::Relaxed),
-            debt: counters.debt.load(Ordering::Relaxed),
+        let bound = |counters: &Counters| {
+            let pruned = counters.pruned.lock();
+            let described = |pruned: &Pruned| (pruned.by.describe(pruned.least), pruned.below);
+            pruned.as_ref().map(described)
         };
-        self.spines.lock().iter().map(counters).collect()
+        let counters =
+            |(counters, bound): (&Arc<Counters>, Option<(String, Option<u64>)>)| SpineMetrics {
+                label: counters.label.clone(),
+                rows: counters.rows.load(Ordering::Relaxed),
+                memory: counters.memory.load(Ordering::Relaxed),
+                disk: counters.disk.load(Ordering::Relaxed),
+                batches: counters.batches.load(Ordering::Relaxed),
+                merges: counters.merges.load(Ordering::Relaxed),
+                merges_for_reads: counters.merges_for_reads.load(Ordering::Relaxed),
+                merges_for_churn: counters.merges_for_churn.load(Ordering::Relaxed),
+                seeks: counters.past_seeks.load(Ordering::Relaxed)
+                    + counters.present_seeks.load(Ordering::Relaxed),
+                inserted: counters.inserted.load(Ordering::Relaxed),
+                written: counters.written.load(Ordering::Relaxed),
+                jobs: counters.jobs.load(Ordering::Relaxed),
+                debt: counters.debt.load(Ordering::Relaxed),
+                below: bound.as_ref().and_then(|(_, below)| *below),
+                bound: bound.map(|(least, _)| least),
+            };
+        self.spines.lock().iter().map(|it| counters((it, bound(it)))).collect()
     }
 }
 
@@ -143,6 +165,11 @@ impl Open {
     pub(crate) fn set_jobs(&self, jobs: usize, debt: u64) {
         self.counters.jobs.store(jobs as u64, Ordering::Relaxed);
         self.counters.debt.store(debt, Ordering::Relaxed);
+    }
+
+    /// Sets the least value that is needed, and about how many updates are below it.
+    pub(crate) fn set_bound(&self, by: &Arc<dyn Pruning>, least: i64, below: Option<u64>) {
+        *self.counters.pruned.lock() = Some(Pruned { by: by.clone(), least, below });
     }
 
     /// Counts the bytes of a batch that is inserted.

@@ -62,4 +62,8 @@ impl Pruning for OnWorker {
         }
         Some(Bound { column: self.by.column, least: last.1? })
     }
+
+    fn describe(&self, least: i64) -> String {
+        self.by.bound.format(least)
+    }
 }

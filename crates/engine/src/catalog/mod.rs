@@ -53,6 +53,8 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         number("rows"),
         number("memory_bytes"),
         number("disk_bytes"),
+        Field::new("bound", DataType::Utf8, true),
+        Field::new("rows_below", DataType::UInt64, true),
         number("batches"),
         number("merges"),
         number("merges_for_reads"),

@@ -32,6 +32,8 @@ pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> 
         numbers(|counters| counters.rows),
         numbers(|counters| counters.memory),
         numbers(|counters| counters.disk),
+        Arc::new(StringArray::from_iter(spines.iter().map(|(_, it)| it.bound.as_deref()))) as _,
+        Arc::new(UInt64Array::from_iter(spines.iter().map(|(_, it)| it.below))) as _,
         numbers(|counters| counters.batches),
         numbers(|counters| counters.merges),
         numbers(|counters| counters.merges_for_reads),

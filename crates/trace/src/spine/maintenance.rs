@@ -281,6 +281,13 @@ impl<T: PageTime> Spine<T> {
             held[3] += 1;
         }
         self.counters.set(held);
+        if let (Some(by), Some(bound)) = (self.context.pruning(), self.pruned) {
+            let below = bound.first_key().map(|first| {
+                let of = |batch: &Batch<T>| batch.updates_between(&[1], Some(first.bytes()));
+                self.version.batches().map(of).sum::<usize>() as u64
+            });
+            self.counters.set_bound(by, bound.least, below);
+        }
         self.counters.set_seeks(self.version.batches().map(Batch::seeks).sum());
         self.counters.set_jobs(self.jobs.len(), self.jobs.iter().map(Running::count_debt).sum());
     }

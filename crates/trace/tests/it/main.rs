@@ -21,6 +21,7 @@ mod null_trace;
 mod outcome;
 mod page;
 mod pins;
+mod pruning;
 mod reference;
 mod spine;
 mod typed_cursor;

@@ -21,6 +21,7 @@ use alluvium_dataflow::waterlines::TimeColumn;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use arrow::util::display::array_value_to_string;
 
 pub(crate) use self::conditions::{conjuncts, infer};
 pub(crate) use self::groups::of_groups;
@@ -229,6 +230,17 @@ impl LowerBound {
         &self.terms
     }
 
+    /// A value as SQL writes it.
+    pub(crate) fn format(&self, value: i64) -> String {
+        let data_type =
+            self.terms.first().and_then(|term| term.value.data_type(&term.schema()).ok());
+        let shown = data_type.and_then(|data_type| {
+            let column = typed(value, &data_type)?;
+            array_value_to_string(&column, 0).ok()
+        });
+        shown.unwrap_or_else(|| value.to_string())
+    }
+
     fn describe(&self) -> String {
         let terms: Vec<String> = self.terms.iter().map(Term::describe).collect();
         match &terms[..] {
@@ -255,13 +267,8 @@ impl Term {
 
     /// Its value where the waterline is at `waterline`, as Arrow has it in memory; `None` if it is out of range.
     pub fn value(&self, waterline: i64) -> Option<i64> {
-        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![waterline]));
-        let column = match &self.data_type {
-            // There is no cast from a long number to a date.
-            DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).ok()?, &DataType::Date32),
-            data_type => cast(&numbers, data_type),
-        };
-        let row = RecordBatch::try_new(self.schema(), vec![column.ok()?]).ok()?;
+        let column = typed(waterline, &self.data_type)?;
+        let row = RecordBatch::try_new(self.schema(), vec![column]).ok()?;
         let value = self.value.evaluate(&row).ok()?.into_array(1).ok()?;
         let value = match value.data_type() {
             DataType::Date32 => cast(&cast(&value, &DataType::Int32).ok()?, &DataType::Int64),
@@ -270,6 +277,17 @@ impl Term {
         let value = value.ok()?;
         value.is_valid(0).then(|| value.as_primitive::<Int64Type>().value(0))
     }
+}
+
+/// One value of a type, given as Arrow has it in memory; `None` if it is out of range.
+fn typed(value: i64, data_type: &DataType) -> Option<ArrayRef> {
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![value]));
+    let column = match data_type {
+        // There is no cast from a long number to a date.
+        DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).ok()?, &DataType::Date32),
+        data_type => cast(&numbers, data_type),
+    };
+    column.ok().filter(|column| column.is_valid(0))
 }
 
 fn waterline_schema(data_type: &DataType) -> SchemaRef {
