@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 use sqlparser::ast::{
     self, BinaryOperator, ColumnOption, Expr, Ident, SqlOption, UnaryOperator, Value,
 };
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -46,7 +47,7 @@ pub(super) fn parse(
 ) -> std::result::Result<Option<ColumnOption>, ParserError> {
     if is_word(parser.peek_token_ref(), "LATENESS") {
         let key = Ident::with_span(parser.next_token().span, LATENESS);
-        let value = parser.parse_expr()?;
+        let value = amount(parser)?;
         return Ok(Some(ColumnOption::Options(vec![SqlOption::KeyValue { key, value }])));
     }
     if !is_word(parser.get_current_token(), "FOR")
@@ -57,9 +58,14 @@ pub(super) fn parse(
     let key = Ident::with_span(parser.get_previous_token().span, WATERMARK);
     let column = Expr::Identifier(parser.parse_identifier()?);
     parser.expect_keyword(Keyword::AS)?;
-    let (left, right) = (Box::new(column), Box::new(parser.parse_expr()?));
+    let (left, right) = (Box::new(column), Box::new(amount(parser)?));
     let value = Expr::BinaryOp { left, op: BinaryOperator::Assignment, right };
     Ok(Some(ColumnOption::Options(vec![SqlOption::KeyValue { key, value }])))
+}
+
+/// Parses sums and what binds more tightly: a NOT NULL that follows is another option.
+fn amount(parser: &mut Parser<'_>) -> std::result::Result<Expr, ParserError> {
+    parser.parse_subexpr(GenericDialect.prec_value(Precedence::Between))
 }
 
 fn is_word(token: &TokenWithSpan, word: &str) -> bool {

@@ -355,7 +355,9 @@ fn key_column(column: &ast::IndexColumn, fields: &[Field]) -> Result<usize> {
 /// The words that start a column option.
 fn option_name(option: &ColumnOption) -> String {
     let text = option.to_string();
-    text.split_whitespace()
+    let words = text.split('(').next().unwrap_or_default();
+    words
+        .split_whitespace()
         .map(|word| word.trim_end_matches(|character: char| !character.is_alphanumeric()))
         .take_while(|word| {
             !word.is_empty()
@@ -388,11 +390,14 @@ fn options(
         }
     };
     for option in options {
-        if let SqlOption::KeyValue { key, .. } = option
+        if let SqlOption::KeyValue { key, value } = option
             && key.value.eq_ignore_ascii_case("idle_after")
         {
             let message = "'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is";
-            return Err(Error::new(message, Position::of_span(key.span).or(Some(position))));
+            return Err(Error::new(
+                message,
+                Position::of_span(key.span).or(Position::of(value)).or(Some(position)),
+            ));
         }
     }
     let Options { own, connectors } =

@@ -65,20 +65,20 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
     for (columns, expected) in [
         (
             "ts TIMESTAMP LATENESS INTERVAL '1' MONTH",
-            "1:39: the LATENESS of \"ts\" cannot have months or years, which differ in length: write it in days",
+            "1:48: the LATENESS of \"ts\" cannot have months or years, which differ in length: write it in days",
         ),
         (
             "ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1' YEAR",
-            "1:56: the WATERMARK of \"ts\" cannot have months or years, which differ in length: write it in days",
+            "1:65: the WATERMARK of \"ts\" cannot have months or years, which differ in length: write it in days",
         ),
         (
             "ts TIMESTAMP LATENESS INTERVAL '-1' HOUR",
-            "1:39: the LATENESS of \"ts\" cannot be negative",
+            "1:48: the LATENESS of \"ts\" cannot be negative",
         ),
         ("n BIGINT LATENESS -1", "1:36: the LATENESS of \"n\" cannot be negative"),
         (
             "n BIGINT LATENESS INTERVAL '1' HOUR",
-            "1:35: the LATENESS of \"n\", which is BIGINT, is a whole number, such as 100",
+            "1:44: the LATENESS of \"n\", which is BIGINT, is a whole number, such as 100",
         ),
         (
             "n BIGINT LATENESS 1.5",
@@ -94,11 +94,11 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
         ),
         (
             "ts TIMESTAMP LATENESS INTERVAL '1' HOUR * 2",
-            "1:39: the LATENESS of \"ts\", which is TIMESTAMP, is one interval, such as INTERVAL '1' HOUR",
+            "1:48: the LATENESS of \"ts\", which is TIMESTAMP, is one interval, such as INTERVAL '1' HOUR",
         ),
         (
             "d DATE LATENESS INTERVAL '1' HOUR",
-            "1:33: the LATENESS of \"d\", which is DATE, is one interval of whole days, such as INTERVAL '1' DAY",
+            "1:42: the LATENESS of \"d\", which is DATE, is one interval of whole days, such as INTERVAL '1' DAY",
         ),
         (
             "v VARCHAR LATENESS 1",
@@ -108,7 +108,7 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
             "v DOUBLE, WATERMARK FOR v AS v - 1",
             "1:27: WATERMARK is for columns of type TIMESTAMP, DATE, BIGINT, INTEGER or SMALLINT; \"v\" is DOUBLE",
         ),
-        ("n INT, WATERMARK FOR nn AS nn", "1:38: no column \"nn\""),
+        ("n INT, WATERMARK FOR nn AS nn", "1:38: no column \"nn\"; did you mean \"n\"?"),
         (
             "n INT, m INT, WATERMARK FOR n AS m - 1",
             "1:50: write WATERMARK FOR n AS n - INTERVAL '1' HOUR, with the time that rows may come late by",
@@ -134,15 +134,15 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
         ),
         (
             "CREATE TABLE t (a INT LATENESS 1) WITH ('idle_after' = '1 minute')",
-            "1:41: 'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is",
+            "1:56: 'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is",
         ),
         (
             "CREATE TABLE t (a INT LATENESS 1) WITH ('late_rows' = 'true')",
-            "1:41: option 'late_rows' must be 'errors' or 'count', not 'true'",
+            "1:55: option 'late_rows' must be 'errors' or 'count', not 'true'",
         ),
         (
             "CREATE TABLE t (a INT) WITH ('late_rows' = 'errors')",
-            "1:30: 'late_rows' is for a table with a column that has LATENESS: without it no row comes too late",
+            "1:44: 'late_rows' is for a table with a column that has LATENESS: without it no row comes too late",
         ),
     ] {
         assert_eq!(

@@ -13,6 +13,7 @@ mod interrupts;
 mod keys;
 mod killed;
 mod large;
+mod lateness;
 mod memory;
 mod merges;
 mod now;
