@@ -54,7 +54,7 @@ impl Definitions {
                     let relation = Relation::Table {
                         kept: table.is_kept(),
                         append_only: table.is_append_only(),
-                        waterlines: Vec::new(),
+                        waterlines: table.lateness.iter().map(|late| late.column).collect(),
                         schema: table.schema,
                         primary_key: table.primary_key,
                         defaults: table.defaults,

@@ -225,7 +225,7 @@ impl Entry {
                 defaults: table.defaults.clone(),
                 kept: table.kept,
                 append_only: table.append_only,
-                waterlines: Vec::new(),
+                waterlines: table.lateness.iter().map(|late| late.column).collect(),
             },
             Definition::View(View { kind: ViewKind::Materialized, plan, .. }) => {
                 Relation::MaterializedView { schema, fingerprint: plan.fingerprint() }
