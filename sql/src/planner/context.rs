@@ -16,7 +16,7 @@ use sqlparser::ast::{self, ColumnDef};
 use super::corrections;
 use super::extent::Extent;
 use super::frame_bounds;
-use super::functions::{FUNCTIONS, Functions};
+use super::functions::{FUNCTIONS, Functions, moving};
 use super::grouping_sets;
 use super::lateral;
 use super::literal_rows;
@@ -78,8 +78,8 @@ impl<'a> Context<'a> {
 
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), grouping sets by
     /// [`grouping_sets`](super::grouping_sets), numbers by [`numbers`](super::numbers), many rows of VALUES by
-    /// [`literal_rows`](super::literal_rows), frames by [`frame_bounds`](super::frame_bounds), and some expressions by
-    /// [`corrections`](super::corrections).
+    /// [`literal_rows`](super::literal_rows), frames by [`frame_bounds`](super::frame_bounds), aggregates over them
+    /// by [`moving`](super::functions::moving), and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
@@ -90,6 +90,7 @@ impl<'a> Context<'a> {
             .and_then(|plan| numbers::meet(plan, into_table))
             .and_then(literal_rows::scanned)
             .and_then(frame_bounds::corrected)
+            .and_then(moving::computable)
             .and_then(corrections::in_plan)
     }
 }

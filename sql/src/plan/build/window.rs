@@ -17,6 +17,7 @@ use super::{Builder, check_columns};
 use crate::error::{Error, Result};
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::Expression;
+use crate::planner::functions::moving::over;
 
 /// A call of a window function.
 type Call = datafusion_expr::expr::WindowFunction;
@@ -132,7 +133,7 @@ impl Builder<'_> {
         let nullable = field.is_nullable() || !NEVER_NULL.contains(&call.fun.name());
         let (function, result) = match exact {
             Some((_, sum)) => (
-                WindowFunctionDefinition::AggregateUDF(sum_udaf()),
+                WindowFunctionDefinition::AggregateUDF(over(sum_udaf(), window_frame)),
                 Field::new(field.name(), sum, true),
             ),
             None => (call.fun.clone(), field.clone().with_nullable(nullable)),

@@ -1,7 +1,7 @@
 //! The functions that SQL can call: all of DataFusion's, and those that DataFusion lacks or gets wrong.
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
-//! - `sum` does not wrap around; `percentile` interpolates exactly.
+//! - `sum` does not wrap around; `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
 //! - `similar_to` has the patterns of the standard;
@@ -13,6 +13,7 @@ mod date_part;
 mod date_trunc;
 pub(super) mod duckdb;
 mod extremes;
+pub(crate) mod moving;
 pub(super) mod now;
 mod percentile;
 mod similar_to;
