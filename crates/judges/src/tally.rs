@@ -61,7 +61,7 @@ impl Tally {
                 let view = view.map_or(String::new(), |view| program.views[view].sql());
                 tally.wrong.push((number, format!("step {step}: {view}\n{what}")));
             } else if judges.variations
-                && let Some(variation) = Variation::due(number)
+                && let Some(variation) = Variation::of(&program)
             {
                 tally.varied += 1;
                 if let Some(what) = variation.difference(&program, &report) {
@@ -151,6 +151,7 @@ fn of_script(program: &Program) -> Vec<&'static str> {
     let late = program.steps.iter().rposition(|step| matches!(step, Step::Create(_)));
     note("script: view created midway", late > first_write);
     note("script: append-only table", program.tables.iter().any(|table| table.append_only));
+    note("script: late rows", program.tables.iter().any(|table| table.lateness.is_some()));
     found
 }
 

@@ -39,6 +39,10 @@ struct Maker {
     sources: Vec<Source>,
     /// The number of names generated so far.
     names: usize,
+    /// The number of transactions generated so far.
+    transactions: usize,
+    /// The latest times in tables that have lateness, by place, as of the last transaction.
+    latest: Vec<Option<i64>>,
 }
 
 impl Maker {

@@ -17,9 +17,16 @@ const TRANSACTIONS: usize = 9;
 pub(crate) fn program(seed: u64, number: u64) -> Program {
     let mixed =
         (seed ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD129_0DDB_53C4_3E49).wrapping_add(number);
-    let mut maker = Maker { rng: fastrand::Rng::with_seed(mixed), sources: Vec::new(), names: 0 };
+    let mut maker = Maker {
+        rng: fastrand::Rng::with_seed(mixed),
+        sources: Vec::new(),
+        names: 0,
+        transactions: 0,
+        latest: Vec::new(),
+    };
     let workers = maker.one_of(&[1, 2, 2, 3]);
     let tables = maker.tables();
+    maker.latest = vec![None; tables.len()];
     for table in &tables {
         let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind));
         maker.sources.push(Source {

@@ -31,7 +31,9 @@ impl Maker {
             // A key of one column, or of two, or none.
             let key = [0, 0, 1, 2][self.below(4)];
             columns[..key].iter_mut().for_each(|column| column.not_null = true);
+            let lateness = self.once_in(3).then(|| self.lateness(&columns)).flatten();
             tables.push(Table {
+                lateness,
                 name: format!("t{place}"),
                 columns,
                 key,
@@ -39,5 +41,15 @@ impl Maker {
             });
         }
         tables
+    }
+
+    /// How late the rows of a table with such columns may come, by its first column that can have lateness.
+    fn lateness(&mut self, columns: &[Column]) -> Option<(usize, i64)> {
+        let kinds = [Kind::Integer, Kind::Big, Kind::Moment];
+        let places: Vec<usize> =
+            (1..columns.len()).filter(|place| kinds.contains(&columns[*place].kind)).collect();
+        let place = *places.first()?;
+        let most = if columns[place].kind == Kind::Moment { 60 } else { 4 };
+        Some((place, self.below(most) as i64))
     }
 }

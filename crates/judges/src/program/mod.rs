@@ -31,6 +31,8 @@ pub(crate) struct Table {
     /// The number of leading columns that form its primary key.
     pub(crate) key: usize,
     pub(crate) append_only: bool,
+    /// A column, of type INT, BIGINT or TIMESTAMP, and how late its values may come: a number, or seconds.
+    pub(crate) lateness: Option<(usize, i64)>,
 }
 
 /// How a view is created.
@@ -122,7 +124,7 @@ impl Table {
             .iter()
             .map(|column| {
                 let not_null = if column.not_null { " NOT NULL" } else { "" };
-                format!("{} {}{not_null}", column.name, column.kind.sql())
+                format!("{} {}{not_null}{}", column.name, column.kind.sql(), self.late(column))
             })
             .collect();
         if self.key > 0 {
@@ -132,6 +134,26 @@ impl Table {
         }
         let options = if self.append_only { " WITH ('append_only' = 'true')" } else { "" };
         format!("CREATE TABLE {} ({}){options}", self.name, items.join(", "))
+    }
+
+    /// The lateness of a column, if it has one.
+    fn late(&self, column: &Column) -> String {
+        match self.lateness {
+            Some((place, by)) if self.columns[place] == *column => match column.kind {
+                Kind::Moment => format!(" LATENESS INTERVAL '{by}' SECONDS"),
+                _ => format!(" LATENESS {by}"),
+            },
+            _ => String::new(),
+        }
+    }
+
+    /// The value of a row by which it may come late, as a number or in seconds.
+    pub(crate) fn time(&self, row: &[Value]) -> Option<i64> {
+        match row[self.lateness?.0] {
+            Value::Whole(number) => i64::try_from(number).ok(),
+            Value::Moment(seconds) => Some(seconds),
+            _ => None,
+        }
     }
 
     /// A row in VALUES.

@@ -9,6 +9,10 @@ use crate::naive::{Outcome, Relation, Row, World};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) relations: HashMap<String, Relation>,
+    /// Below which times rows of a table come too late.
+    waterlines: HashMap<String, i64>,
+    /// The latest times that transactions have inserted, of which the waterlines do not know yet.
+    latest: HashMap<String, i64>,
 }
 
 impl Model {
@@ -18,12 +22,28 @@ impl Model {
             let columns = columns.map(|column| (column.name.clone(), column.kind)).collect();
             (table.name.clone(), Relation { columns, rows: Some(Vec::new()) })
         });
-        Self { relations: relations.collect() }
+        Self { relations: relations.collect(), ..Self::default() }
     }
 
     pub(crate) fn rows(&self, name: &str) -> &[Row] {
         let relation = self.relations.get(name);
         relation.and_then(|relation| relation.rows.as_deref()).unwrap_or_default()
+    }
+
+    /// A transaction is committed: its rows raise the waterlines.
+    pub(crate) fn commit(&mut self, tables: &[Table]) {
+        for table in tables {
+            let Some((_, by)) = table.lateness else { continue };
+            if let Some(latest) = self.latest.get(&table.name) {
+                self.waterlines.insert(table.name.clone(), latest - by);
+            }
+        }
+    }
+
+    /// Whether a row comes too late, or can no longer change.
+    fn is_late(&self, table: &Table, row: &Row) -> bool {
+        let waterline = self.waterlines.get(&table.name);
+        table.time(row).zip(waterline).is_some_and(|(time, waterline)| time < *waterline)
     }
 
     /// Executes a change. Expressions in statements do not fail.
@@ -78,7 +98,18 @@ impl Model {
     fn insert(&mut self, table: &Table, new: Vec<Row>) {
         let mut rows = self.rows(&table.name).to_vec();
         for row in new {
+            if self.is_late(table, &row) {
+                continue;
+            }
+            if let Some(time) = table.time(&row) {
+                let latest = self.latest.entry(table.name.clone()).or_insert(time);
+                *latest = time.max(*latest);
+            }
             if table.key > 0 {
+                let replaced = rows.iter().find(|other| other[..table.key] == row[..table.key]);
+                if replaced.is_some_and(|replaced| self.is_late(table, replaced)) {
+                    continue;
+                }
                 rows.retain(|other| other[..table.key] != row[..table.key]);
             }
             rows.push(row);

@@ -49,6 +49,12 @@ pub(crate) enum Variation {
 }
 
 impl Variation {
+    /// The variation for a program, if one is due. Which rows come too late depends on the transactions.
+    pub(crate) fn of(program: &Program) -> Option<Self> {
+        let has_lateness = program.tables.iter().any(|table| table.lateness.is_some());
+        Self::due(program.number).filter(|due| due.keeps_transactions() || !has_lateness)
+    }
+
     /// The variation for the program of this number.
     pub(crate) fn due(number: u64) -> Option<Self> {
         match number % 3 {

@@ -265,6 +265,7 @@ impl<'a> Bench<'a> {
             recording.commit(self.ended, &self.engine)?;
         }
         self.ended += 1;
+        self.model.commit(&self.program.tables);
         let last = self.epoch;
         self.judge()?;
         let made = (self.epoch != last).then(|| {
