@@ -9,11 +9,28 @@ pub use alluvium_trace::fault::armed;
 pub enum Fault {
     /// Rows with NULL keys match in a join.
     NullsMeet,
+    /// A condition `a <= b` bounds `a` by what bounds `b`.
+    BoundDownwards,
+    /// The bound of `a` from `a + 1 >= b` is that of `b`.
+    BoundWithoutOffset,
+    /// A side of a join is pruned by its own bounds instead of those of what meets it.
+    BoundOfOwnSide,
+    /// The bound of rows that two streams change is that of the first.
+    BoundOfFirst,
+    /// Groups are pruned by a column that is not in their key.
+    BoundOfMembers,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 1] = [Fault::NullsMeet];
+    pub const WRONG: [Fault; 6] = [
+        Fault::NullsMeet,
+        Fault::BoundDownwards,
+        Fault::BoundWithoutOffset,
+        Fault::BoundOfOwnSide,
+        Fault::BoundOfFirst,
+        Fault::BoundOfMembers,
+    ];
 }
 
 impl From<Fault> for FaultId {

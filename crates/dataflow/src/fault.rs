@@ -51,11 +51,15 @@ pub enum Fault {
     KeepDefault,
     /// An outer join does not emit rows of its left side without a partner.
     NoLonelyRows,
+    /// Rows behind a waterline can still be replaced by their keys.
+    ReplaceLateRows,
+    /// A waterline holds before its epoch.
+    WaterlineAhead,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 19] = [
+    pub const WRONG: [Fault; 21] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -75,6 +79,8 @@ impl Fault {
         Fault::CountNulls,
         Fault::KeepDefault,
         Fault::NoLonelyRows,
+        Fault::ReplaceLateRows,
+        Fault::WaterlineAhead,
     ];
 }
 

@@ -24,11 +24,14 @@ pub enum Fault {
     SkipPage,
     /// Readers of a trace do not see its youngest batch.
     ForgetYoungest,
+    /// A merge drops the rows at its bound, too.
+    PruneOneMore,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 3] = [Fault::LoseRetraction, Fault::SkipPage, Fault::ForgetYoungest];
+    pub const WRONG: [Fault; 4] =
+        [Fault::LoseRetraction, Fault::SkipPage, Fault::ForgetYoungest, Fault::PruneOneMore];
 }
 
 impl From<Fault> for FaultId {

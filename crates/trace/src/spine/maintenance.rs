@@ -15,6 +15,7 @@ use super::version::Layer;
 use super::work::Task;
 use crate::batch::Batch;
 use crate::bound::Bound;
+use crate::fault::{self, Fault};
 use crate::schedule::Pace;
 use crate::time::{MAXIMUM_LANES, PageTime};
 
@@ -154,7 +155,11 @@ impl<T: PageTime> Spine<T> {
             time.store(&mut lanes[..T::LANES]);
             lanes[0]
         });
-        pruning.bound(epoch.min()?)
+        let mut bound = pruning.bound(epoch.min()?)?;
+        if fault::armed(Fault::PruneOneMore) {
+            bound.least = bound.least.saturating_add(1);
+        }
+        Some(bound)
     }
 
     /// Replaces these open layers, of which there is at least one, by one: now or when the job is done.

@@ -9,6 +9,7 @@ use datafusion_physical_expr::utils::split_conjunction;
 
 use super::monotone::is_constant;
 use super::{LowerBounds, lower_bound};
+use crate::fault::{self, Fault};
 use crate::plan::expression::{self, Expression};
 
 /// The conditions that are true where a filter is.
@@ -27,7 +28,10 @@ pub(crate) fn infer(bounds: &mut LowerBounds, schema: &Schema, conditions: &[Exp
 /// Whether a condition gave a column a bound.
 fn infer_from(bounds: &mut LowerBounds, schema: &Schema, condition: &Expression) -> bool {
     let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { return false };
-    let (left, right) = (binary.left(), binary.right());
+    let (left, right) = match fault::armed(Fault::BoundDownwards) {
+        true => (binary.right(), binary.left()),
+        false => (binary.left(), binary.right()),
+    };
     match binary.op() {
         Operator::GtEq | Operator::Gt => raise(bounds, schema, left, right),
         Operator::LtEq | Operator::Lt => raise(bounds, schema, right, left),
@@ -51,6 +55,9 @@ fn raise(
     let column_type = schema.field(column).data_type();
     let bound = bound.map(|value| {
         let Some((operator, length)) = &distance else { return Some(value) };
+        if fault::armed(Fault::BoundWithoutOffset) {
+            return Some(value);
+        }
         let inverse = match operator {
             Operator::Plus => Operator::Minus,
             _ => Operator::Plus,

@@ -1,5 +1,6 @@
 //! Inner joins and cross joins.
 
+use crate::fault::{self, Fault};
 use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
@@ -123,11 +124,14 @@ impl PlanNode for Join {
         let (left, right) = (self.left.bound(&[]), self.right.bound(&[]));
         let pairs = PairBounds::new(left, right, &self.on, schema, conditions);
         // A row is needed for pairs with later rows of the other side.
+        let (of_left, of_right) = match fault::armed(Fault::BoundOfOwnSide) {
+            true => (&pairs.by_left, &pairs.by_right),
+            false => (&pairs.by_right, &pairs.by_left),
+        };
         let keys = self.on.iter().map(|pair| pair.0);
-        let left = Retention::by_first(&pairs.by_right, keys.chain(0..width), schema);
+        let left = Retention::by_first(of_left, keys.chain(0..width), schema);
         let keys = self.on.iter().map(|pair| width + pair.1);
-        let right =
-            Retention::by_first(&pairs.by_left, keys.chain(width..schema.fields().len()), schema);
+        let right = Retention::by_first(of_right, keys.chain(width..schema.fields().len()), schema);
         self.retention = (left, right.behind(width));
         // State is pruned at the least cost by the first column of its keys.
         let pruned = self.retention.0.column();
