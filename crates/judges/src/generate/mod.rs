@@ -2,7 +2,7 @@
 //!
 //! The same seed and number yield the same program on every machine. In reading order: [`program`] assembles a
 //! program, [`schema`] generates its tables, and [`script`] the changes to them. [`shape`] chooses the shape of a
-//! view from [`join`], [`aggregate`], [`window`], [`subquery`] and [`special`], which use [`expression`] and
+//! view from [`join`], [`aggregate`], [`window`], [`subquery`], [`timed`] and [`special`], which use [`expression`] and
 //! [`value`].
 
 mod aggregate;
@@ -14,6 +14,7 @@ mod script;
 mod shape;
 mod special;
 mod subquery;
+mod timed;
 mod value;
 mod window;
 
@@ -28,6 +29,8 @@ struct Source {
     columns: Vec<(String, Kind)>,
     /// The expected number of rows.
     size: f64,
+    /// The column that has lateness.
+    time: Option<(String, Kind)>,
 }
 
 /// The relations that an expression can refer to, by alias, with their columns.

@@ -33,6 +33,10 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
             name: table.name.clone(),
             columns: columns.collect(),
             size: 13.0,
+            time: table.lateness.map(|(place, _)| {
+                let column = &table.columns[place];
+                (column.name.clone(), column.kind)
+            }),
         });
     }
     let mut views = Vec::new();
@@ -48,7 +52,8 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         // No views over queries that can fail, because databases differ in whether they evaluate unused
         // expressions, or over queries of the time, which advances.
         if !may_fail(&query) && !names_now(&query) {
-            maker.sources.push(Source { name: name.clone(), columns: query.columns(), size });
+            let columns = query.columns();
+            maker.sources.push(Source { name: name.clone(), columns, size, time: None });
         }
         views.push(View { name, keeping, query });
     }

@@ -7,7 +7,7 @@ impl Maker {
     /// A query, and its expected number of rows.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(77) {
+            let (shape, size) = match self.below(85) {
                 0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
@@ -49,6 +49,7 @@ impl Maker {
                 57..59 => (self.by_now(), 8.0),
                 59..65 => (self.nested(), 16.0),
                 65..74 => (self.functions(), 13.0),
+                74..82 => (self.timed(), 30.0),
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)

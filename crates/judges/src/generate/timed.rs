@@ -1,0 +1,159 @@
+//! Generating queries whose state can be pruned: over the times of tables that have lateness.
+
+use super::aggregate::{count, plain};
+use super::{Maker, Sight, Source, named, sorts};
+use crate::query::{
+    Body, Expr, From, Group, Join, JoinKind, Kind, Op, Query, Select, SetOperation, Value,
+};
+
+/// A relation with an alias, and its time.
+struct Timed {
+    from: From,
+    sight: Sight,
+    time: Expr,
+}
+
+impl Maker {
+    /// A query of such tables; `None` if there are none.
+    pub(super) fn timed(&mut self) -> Option<Query> {
+        let one = self.table_with_time(|_| true)?;
+        let kind = one.time.kind();
+        let other = self.table_with_time(|other| other == kind)?;
+        Some(match self.below(5) {
+            0 | 1 => self.band(one, other),
+            2 => self.same_time(one, other),
+            3 => self.union_by_time(&one, &other),
+            _ => {
+                let Timed { from, sight, time } = one;
+                self.by_time(from, &sight, time)
+            }
+        })
+    }
+
+    fn table_with_time(&mut self, fits: impl Fn(Kind) -> bool) -> Option<Timed> {
+        let fitting = |source: &&Source| source.time.as_ref().is_some_and(|(_, kind)| fits(*kind));
+        let sources: Vec<Source> = self.sources.iter().filter(fitting).cloned().collect();
+        if sources.is_empty() {
+            return None;
+        }
+        let source = self.one_of(&sources);
+        let alias = self.alias();
+        let (name, kind) = source.time?;
+        Some(Timed {
+            time: Expr::Column(alias.clone(), name, kind),
+            sight: vec![(alias.clone(), source.columns)],
+            from: From::Relation(source.name, alias),
+        })
+    }
+
+    /// Pairs whose times are close to each other, or groups of such pairs.
+    fn band(&mut self, one: Timed, other: Timed) -> Query {
+        let least = Expr::binary(
+            self.moved(other.time.clone()),
+            self.one_of(&[Op::GreaterEqual, Op::Greater]),
+            self.moved(one.time.clone()),
+        );
+        let most = Expr::binary(
+            self.moved(other.time),
+            self.one_of(&[Op::LessEqual, Op::Less]),
+            self.moved(one.time.clone()),
+        );
+        let mut on = match self.once_in(4) {
+            true => self.one_of(&[least, most]),
+            false => Expr::binary(least, Op::And, most),
+        };
+        if !self.once_in(4)
+            && let Some(equal) = self.pair(&one.sight, &other.sight, Op::Equal)
+        {
+            on = Expr::binary(equal, Op::And, on);
+        }
+        let kind = self.one_of(&[JoinKind::Inner, JoinKind::Inner, JoinKind::Left]);
+        let from = joined(kind, one.from, other.from, on);
+        let sight: Sight = one.sight.into_iter().chain(other.sight).collect();
+        if self.once_in(3) {
+            return self.by_time(from, &sight, one.time);
+        }
+        Query::select(Select::of(named(self.items(&sight, 4)), from))
+    }
+
+    /// A join of rows of the same time.
+    fn same_time(&mut self, one: Timed, other: Timed) -> Query {
+        let mut on = Expr::binary(one.time.clone(), Op::Equal, other.time);
+        if self.once_in(2)
+            && let Some(pair) = self.pair(&one.sight, &other.sight, Op::Equal)
+        {
+            on = Expr::binary(on, Op::And, pair);
+        }
+        let kind = self.one_of(&[
+            JoinKind::Inner,
+            JoinKind::Left,
+            JoinKind::Full,
+            JoinKind::LeftSemi,
+            JoinKind::LeftAnti,
+        ]);
+        let from = joined(kind, one.from, other.from, on);
+        let mut sight = one.sight;
+        if !kind.is_filter() {
+            sight.extend(other.sight);
+        }
+        match self.once_in(3) {
+            true => self.by_time(from, &sight, one.time),
+            false => Query::select(Select::of(named(self.items(&sight, 4)), from)),
+        }
+    }
+
+    /// Groups by time of the rows of two tables.
+    fn union_by_time(&mut self, one: &Timed, other: &Timed) -> Query {
+        let side = |maker: &mut Self, timed: &Timed| {
+            let number = maker.scalar(&timed.sight, Kind::Integer, 0);
+            Query::select(Select::of(named(vec![timed.time.clone(), number]), timed.from.clone()))
+        };
+        let sides = [side(self, one), side(self, other)].map(Box::new);
+        let [left, right] = sides;
+        let all = Body::Set(SetOperation::Union, self.once_in(2), left, right);
+        let query = Query { with: Vec::new(), body: all, top: None };
+        let alias = self.alias();
+        let columns = query.columns();
+        let time = Expr::Column(alias.clone(), columns[0].0.clone(), columns[0].1);
+        let sight: Sight = vec![(alias.clone(), columns)];
+        self.by_time(From::Derived(Box::new(query), alias), &sight, time)
+    }
+
+    /// Groups, or distinct rows, by time and perhaps another column.
+    fn by_time(&mut self, from: From, sight: &Sight, time: Expr) -> Query {
+        let mut keys = vec![self.moved(time)];
+        if self.once_in(2)
+            && let Some(key) = self.column(sight, sorts)
+            && !keys.contains(&key)
+        {
+            keys.insert(self.below(2), key);
+        }
+        let mut exprs = keys.clone();
+        let number = self.scalar(sight, Kind::Integer, 0);
+        exprs.push(Expr::Aggregate(Box::new(count())));
+        let function = self.one_of(&["max", "min"]);
+        exprs.push(Expr::Aggregate(Box::new(plain(function, number, Kind::Integer))));
+        let mut select = Select::of(named(exprs), from);
+        select.group = Group::Keys(keys);
+        Query::select(select)
+    }
+
+    /// A time, or one that is always as much later or earlier.
+    fn moved(&mut self, time: Expr) -> Expr {
+        if self.once_in(3) {
+            return time;
+        }
+        match time.kind() {
+            Kind::Moment => Expr::Shift(Box::new(time), self.one_of(&[-20, 10, 30])),
+            kind => {
+                let op = self.one_of(&[Op::Add, Op::Subtract]);
+                let by = self.one_of(&[1, 3]);
+                Expr::binary(time, op, Expr::literal(Value::Whole(by), kind))
+            }
+        }
+    }
+}
+
+fn joined(kind: JoinKind, left: From, right: From, on: Expr) -> From {
+    From::Join(Box::new(Join { kind, left, right, on: Some(on), using: Vec::new() }))
+}
