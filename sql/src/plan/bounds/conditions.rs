@@ -8,7 +8,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use datafusion_physical_expr::utils::split_conjunction;
 
 use super::monotone::is_constant;
-use super::{LowerBounds, lower_bound};
+use super::{LowerBounds, lower_bound, other_side};
 use crate::fault::{self, Fault};
 use crate::plan::expression::{self, Expression};
 
@@ -51,7 +51,16 @@ fn raise(
     if bounds[column].is_ok() {
         return false;
     }
-    let Ok(bound) = lower_bound(smaller, schema, bounds) else { return false };
+    let bound = match lower_bound(smaller, schema, bounds) {
+        Ok(bound) => bound,
+        Err(reason) => {
+            // Would it rise, so would the column.
+            if bounds[column] == Err(other_side()) {
+                bounds[column] = Err(reason);
+            }
+            return false;
+        }
+    };
     let column_type = schema.field(column).data_type();
     let bound = bound.map(|value| {
         let Some((operator, length)) = &distance else { return Some(value) };

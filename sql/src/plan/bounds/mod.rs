@@ -99,17 +99,20 @@ impl Retention {
         columns: impl IntoIterator<Item = usize>,
         schema: &Schema,
     ) -> Self {
-        let mut first = None;
+        let mut reason = None;
         for column in columns {
             match &bounds[column] {
                 Ok(bound) if !bound.terms.is_empty() && can_prune(schema, column) => {
                     return Self::From { column, bound: bound.clone() };
                 }
-                Ok(_) => {}
-                Err(reason) => first = first.or(Some(reason.clone())),
+                Err(lost) if is_time(schema, column) => reason = reason.or(Some(lost.clone())),
+                _ => {}
             }
         }
-        Self::All(first.unwrap_or_else(|| Reason::new("no column of it is a time or an integer")))
+        Self::All(
+            reason
+                .unwrap_or_else(|| Reason::new("no time tells which of them can no longer change")),
+        )
     }
 
     /// The same of rows that have only the columns from `first` on.
@@ -168,6 +171,11 @@ fn can_prune(schema: &Schema, column: usize) -> bool {
             | DataType::Date32
             | DataType::Timestamp(..)
     )
+}
+
+/// Whether a column is a time.
+fn is_time(schema: &Schema, column: usize) -> bool {
+    matches!(schema.field(column).data_type(), DataType::Date32 | DataType::Timestamp(..))
 }
 
 /// The least of two bounds.

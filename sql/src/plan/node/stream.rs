@@ -95,7 +95,10 @@ pub(super) fn table_bounds(
         if waterlines.contains(&column) {
             return Ok(LowerBound::waterline(table, column, field));
         }
-        Err(Reason::new(format!("{table}.{} has no LATENESS", field.name())))
+        Err(Reason::new(format!(
+            "{table}.{} has no LATENESS (add it in CREATE TABLE)",
+            field.name()
+        )))
     };
     columns.iter().zip(schema.fields()).map(bound).collect()
 }

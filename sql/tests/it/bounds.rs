@@ -1,0 +1,137 @@
+//! Which state of a view is pruned, and why other state is not.
+
+use crate::fixture::Definitions;
+
+const AUCTIONS: &str = "
+    CREATE TABLE auction (
+        id BIGINT, seller BIGINT, category BIGINT, expires TIMESTAMP,
+        date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS);
+    CREATE TABLE bid (
+        auction BIGINT, bidder BIGINT, price BIGINT,
+        date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS);
+    CREATE TABLE person (id BIGINT, name TEXT, date_time TIMESTAMP);
+    CREATE TABLE reading (sensor INT, number BIGINT LATENESS 100, day DATE LATENESS INTERVAL '1' DAY, at INT)";
+
+/// What is said of the states of a query, a state a line.
+fn states(query: &str) -> Vec<String> {
+    let mut definitions = Definitions::flights();
+    definitions.define(AUCTIONS);
+    let view = definitions.view(query).unwrap();
+    let text = definitions.planner.explain_state(&view.plan);
+    let states = text.lines().filter_map(|line| line.trim_start().strip_prefix("- "));
+    states.map(str::to_owned).collect()
+}
+
+fn assert_states(query: &str, expected: &[&str]) {
+    assert_eq!(states(query), expected, "{query}");
+}
+
+#[test]
+fn groups_by_a_time_are_pruned_by_it() {
+    for key in [
+        "date_time",
+        "DATE_TRUNC('hour', date_time)",
+        "DATE_BIN(INTERVAL '10' SECOND, date_time)",
+        "CAST(date_time AS DATE)",
+        "date_time - INTERVAL '1' HOUR",
+    ] {
+        let said = states(&format!("SELECT bidder, {key} AS k, COUNT(*) FROM bid GROUP BY 1, 2"));
+        assert_eq!(said, ["groups: pruned below the waterline of bid.date_time of k"], "{key}");
+    }
+    let said = states("SELECT number + 1 AS n, MAX(at) FROM reading GROUP BY 1");
+    assert_eq!(said, ["groups: pruned below the waterline of reading.number of n"]);
+}
+
+#[test]
+fn a_group_that_does_not_rise_with_time_is_kept() {
+    for (query, reason) in [
+        ("SELECT bidder, COUNT(*) FROM bid GROUP BY 1", "no time tells"),
+        ("SELECT COUNT(*) FROM bid", "one group, of all rows"),
+        ("SELECT date_time, COUNT(*) FROM person GROUP BY 1", "person.date_time has no LATENESS"),
+        ("SELECT 0 - number AS n, COUNT(*) FROM reading GROUP BY 1", "no time tells"),
+        (
+            "SELECT DATE_TRUNC('day', date_time - (expires - date_time)) AS d, COUNT(*) FROM auction GROUP BY 1",
+            "is not known to rise",
+        ),
+        // A month has not always the same length: a later time may become an earlier one.
+        (
+            "SELECT date_time - INTERVAL '1' MONTH AS t, COUNT(*) FROM bid GROUP BY 1",
+            "is not known to rise",
+        ),
+    ] {
+        let said = states(query);
+        assert_eq!(said.len(), 1, "{query}: {said:?}");
+        assert!(said[0].starts_with("groups: never pruned: "), "{query}: {said:?}");
+        assert!(said[0].contains(reason), "{query}: {said:?}");
+    }
+}
+
+#[test]
+fn joins_are_pruned_through_their_conditions() {
+    // The winning bids of auctions: an auction is needed until it has expired, a bid until no auction begins before it.
+    assert_states(
+        "SELECT a.id, b.price FROM auction AS a JOIN bid AS b ON a.id = b.auction
+         AND b.date_time BETWEEN a.date_time AND a.expires",
+        &[
+            "left rows: pruned below the waterline of bid.date_time of expires",
+            "right rows: pruned below the waterline of auction.date_time of date_time",
+        ],
+    );
+    // A band.
+    let said = states(
+        "SELECT a.id, b.price FROM auction AS a JOIN bid AS b ON a.id = b.auction
+         AND b.date_time BETWEEN a.date_time AND a.date_time + INTERVAL '1' HOUR",
+    );
+    assert!(said.iter().all(|state| state.contains(": pruned below")), "{said:?}");
+    // An equality of times.
+    let said = states(
+        "SELECT b.price, m.price FROM bid AS b JOIN
+         (SELECT MAX(price) AS price, DATE_BIN(INTERVAL '10' SECOND, date_time) AS start FROM bid GROUP BY 2) AS m
+         ON b.price = m.price AND DATE_BIN(INTERVAL '10' SECOND, b.date_time) = m.start",
+    );
+    assert!(said.iter().all(|state| state.contains(": pruned below")), "{said:?}");
+    // People register whenever they like.
+    assert_states(
+        "SELECT p.name, a.id FROM person AS p JOIN auction AS a ON p.id = a.seller
+         AND a.date_time BETWEEN p.date_time AND p.date_time + INTERVAL '10' SECOND",
+        &[
+            "left rows: pruned below the waterline of auction.date_time of date_time",
+            "right rows: never pruned: person.date_time has no LATENESS (add it in CREATE TABLE)",
+        ],
+    );
+}
+
+#[test]
+fn the_bound_of_a_union_is_the_least() {
+    let said = states(
+        "SELECT date_time, COUNT(*) FROM (SELECT date_time FROM bid UNION ALL SELECT date_time FROM auction) AS u
+         GROUP BY 1",
+    );
+    let least =
+        "the least of the waterline of bid.date_time and the waterline of auction.date_time";
+    assert_eq!(said, [format!("groups: pruned below {least} of date_time")]);
+    let said = states(
+        "SELECT date_time, COUNT(*) FROM (SELECT date_time FROM bid UNION ALL SELECT date_time FROM person) AS u
+         GROUP BY 1",
+    );
+    assert!(said[0].contains("person.date_time has no LATENESS"), "{said:?}");
+}
+
+#[test]
+fn outer_joins_of_equal_times_are_pruned() {
+    for join in ["LEFT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"] {
+        let said = states(&format!(
+            "SELECT a.date_time FROM auction AS a {join} bid AS b ON a.date_time = b.date_time AND a.id = b.auction"
+        ));
+        assert_eq!(said.len(), 2, "{join}: {said:?}");
+        assert!(said.iter().all(|state| state.contains(": pruned below")), "{join}: {said:?}");
+    }
+}
+
+#[test]
+fn values_that_change_with_their_group_have_no_bound() {
+    let said = states(
+        "SELECT last, COUNT(*) FROM (SELECT bidder, MAX(date_time) AS last FROM bid GROUP BY 1) AS l GROUP BY 1",
+    );
+    assert!(said[0].contains("never pruned: last changes with any row of its group"), "{said:?}");
+}
