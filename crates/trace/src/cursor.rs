@@ -257,7 +257,8 @@ impl<T: PageTime> Cursor<T> {
         values.start = self.pages.page(page).seek_value(values.clone(), val) - 1;
         // Its updates may have begun on a page before.
         while page > self.key_page && values.start == self.values_on(page).start {
-            let (before, value) = (self.pages.page(page - 1), self.pages.page(page).value(values.start));
+            let (before, value) =
+                (self.pages.page(page - 1), self.pages.page(page).value(values.start));
             let last = self.values_on(page - 1).end - 1;
             if before.value(last) != value {
                 break;
