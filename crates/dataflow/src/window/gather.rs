@@ -14,8 +14,8 @@ use arrow::compute::SortOptions;
 
 use super::frame::{Edge, Orders, is_behind};
 use super::reach::Reach;
+use super::results::number_before;
 use super::slices::{Slice, Slices};
-use super::sliding::number_before;
 use super::versions::{Copies, Versions};
 use crate::codec::Encoded;
 use crate::key_columns::KeyColumns;

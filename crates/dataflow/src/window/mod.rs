@@ -11,12 +11,15 @@
 //! - `versions`: the rows of a partition before and after a change;
 //! - `gather`: the slices of a partition that a change reaches;
 //! - `slices`, `frame`, `function`: slices, the frames in them, and the functions over these;
+//! - `evaluate`, `results`: what slices result in, and its bytes;
 //! - `sliding`: the operator.
 
+mod evaluate;
 mod frame;
 mod function;
 mod gather;
 mod reach;
+mod results;
 mod slices;
 mod sliding;
 mod versions;
