@@ -55,11 +55,13 @@ pub enum Fault {
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
+    /// The last row whose frame sees a changed row keeps its result.
+    ShortFrames,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 21] = [
+    pub const WRONG: [Fault; 22] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -81,6 +83,7 @@ impl Fault {
         Fault::NoLonelyRows,
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
+        Fault::ShortFrames,
     ];
 }
 

@@ -164,6 +164,30 @@ impl<T: PageTime> Cursors<T> {
         self.move_vals(|cursor| cursor.seek_val(val));
     }
 
+    /// Moves, forward or back, to the last value of the current key that is below `val`. Without one it moves to the first
+    /// value and returns false. Not for cursors that scan.
+    pub fn seek_val_before(&mut self, val: &[u8]) -> bool {
+        let mut last: Option<usize> = None;
+        for head in self.heads.iter().rev().take(self.at_key) {
+            let is_below = self.cursors[head.cursor].seek_val_before(val);
+            let value = |cursor: usize| self.cursors[cursor].val();
+            if is_below && last.is_none_or(|last| value(last) < value(head.cursor)) {
+                last = Some(head.cursor);
+            }
+        }
+        if let Some(last) = last {
+            // The others have no value between that one and `val`.
+            for at in self.heads.len() - self.at_key..self.heads.len() {
+                let cursor = self.heads[at].cursor;
+                if self.cursors[cursor].val() < self.cursors[last].val() {
+                    self.cursors[cursor].step_val();
+                }
+            }
+        }
+        self.find_val();
+        last.is_some()
+    }
+
     /// Moves back to the first value of the current key.
     pub fn rewind_vals(&mut self) {
         self.move_vals(Cursor::rewind_vals);

@@ -32,6 +32,11 @@ impl<T> PageReader<T> {
         &self.batch
     }
 
+    /// Whether pages are read in their order, at some cost otherwise.
+    pub(crate) fn is_sequential(&self) -> bool {
+        self.scan.is_some()
+    }
+
     /// The page of this number, if there is one.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&Page> {

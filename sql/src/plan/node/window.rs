@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::window::WindowFunction;
+use alluvium_dataflow::window::{WindowFunction, is_sliding};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
@@ -123,7 +123,10 @@ impl PlanNode for Window {
     }
 
     fn encode(&self, canonical: &mut Canonical) {
-        canonical.text("window");
+        canonical.text(match is_sliding(&self.functions, &self.input.schema, &self.order) {
+            true => "sliding window",
+            false => "window",
+        });
         self.retention.encode(canonical);
         canonical.columns(&self.keys);
         canonical.order(&self.order);
@@ -171,7 +174,9 @@ impl PlanNode for Window {
         if !self.keys.is_empty() {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
-        line.push_str(" (re-evaluated)");
+        if !is_sliding(&self.functions, &self.input.schema, &self.order) {
+            line.push_str(" (re-evaluated)");
+        }
         Ok(())
     }
 
