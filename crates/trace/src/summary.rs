@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::bound::{Bound, BoundColumn};
+use crate::fault::{self, Fault};
 use crate::page::Page;
 
 /// How large the values of a column are in a batch.
@@ -106,7 +107,11 @@ impl Summary {
 
     /// Whether nobody needs any row of the batch.
     pub(crate) fn is_below(&self, bound: &Bound) -> bool {
-        bound.column == self.column && self.greatest < bound.least
+        let greatest = match fault::armed(Fault::DropHalfBatch) {
+            true => self.middle,
+            false => self.greatest,
+        };
+        bound.column == self.column && greatest < bound.least
     }
 
     /// Whether nobody needs about a quarter of the rows, or more.

@@ -153,7 +153,11 @@ impl<T: PageTime> Spine<T> {
     /// The bound of the rows that no reader needs any more.
     fn bound(&self) -> Option<Bound> {
         let pruning = self.context.pruning()?;
-        let epoch = self.logical.iter().map(|time| {
+        let frontier = match fault::armed(Fault::ForgetReaders) {
+            true => &self.upper,
+            false => &self.logical,
+        };
+        let epoch = frontier.iter().map(|time| {
             let mut lanes = [0; MAXIMUM_LANES];
             time.store(&mut lanes[..T::LANES]);
             lanes[0]
