@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::page::Page;
 use crate::page::view::gallop;
 use crate::page_reader::PageReader;
@@ -53,6 +54,12 @@ impl<T: PageTime> Cursor<T> {
     pub(crate) fn scan(batch: Batch<T>, batches: usize) -> Self {
         let since = since(&batch);
         Self::over(PageReader::sequential(batch, batches), since)
+    }
+
+    /// As [`scan`](Self::scan), but without pages that are known to have only rows below `bound`: they are not read.
+    pub(crate) fn scan_above(batch: Batch<T>, batches: usize, bound: Option<&Bound>) -> Self {
+        let since = since(&batch);
+        Self::over(PageReader::above(batch, batches, bound), since)
     }
 
     /// A cursor at the first key that is not below `key`. Of the pages it reads only those that may have that key.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::cursor::Cursor;
 use crate::page::Page;
 use crate::prefetch::PrefetchHint;
@@ -42,9 +43,17 @@ impl<T: PageTime> Cursors<T> {
 
     /// As [`new`](Cursors::new), for a reader that goes through all batches once; see [`Batch::scan`].
     pub fn scan(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
+        Self::scan_above(batches, None)
+    }
+
+    /// As [`scan`](Cursors::scan), but without pages that are known to have only rows below `bound`: they are not read.
+    pub(crate) fn scan_above(
+        batches: impl IntoIterator<Item = Batch<T>>,
+        bound: Option<Bound>,
+    ) -> Self {
         let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
         let count = batches.len();
-        Self::over(batches, |batch| Cursor::scan(batch, count))
+        Self::over(batches, |batch| Cursor::scan_above(batch, count, bound.as_ref()))
     }
 
     /// Cursors at the first key that is not below `key`, for a reader that seeks. Unlike [`new`](Cursors::new) this reads no

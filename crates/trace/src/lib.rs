@@ -55,6 +55,7 @@ mod page_reader;
 mod prefetch;
 mod prefix;
 mod spill;
+mod summary;
 mod weight;
 
 pub use batch::Batch;

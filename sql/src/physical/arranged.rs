@@ -152,6 +152,14 @@ impl Arranged {
         }
     }
 
+    /// Below what the rows are pruned, if they are.
+    pub(crate) fn pruning(&self) -> Option<&PrunedBy> {
+        match &self.source {
+            Source::Own(own) => own.pruning.as_ref(),
+            Source::Table(_) | Source::Index(_) => None,
+        }
+    }
+
     /// Where the rows are kept.
     pub(crate) fn place(&self) -> Place {
         match &self.source {

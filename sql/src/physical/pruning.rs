@@ -46,6 +46,10 @@ struct OnWorker {
 }
 
 impl Pruning for OnWorker {
+    fn column(&self) -> BoundColumn {
+        self.by.column
+    }
+
     fn bound(&self, epoch: Epoch) -> Option<Bound> {
         if epoch <= self.as_of {
             return None;

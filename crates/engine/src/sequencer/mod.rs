@@ -34,6 +34,7 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Pool, Progress, Shard};
+use clock::RunningClock;
 use state::State;
 use waterlines::{Raised, Sifted};
 
@@ -197,11 +198,13 @@ impl Sequencer {
             state.committed.insert(key, number);
         }
         state.changed.extend(&tables);
+        let mut raised = state.waterlines.apply(&sifted);
         if let Some(clock) = &mut state.clock {
             tables.push(clock.id);
             shares[0].push((clock.id, vec![clock.advance(time)?]));
+            // From the next epoch on this row goes, and later ones come and go.
+            raised.push((RunningClock::column(), time));
         }
-        let raised = state.waterlines.apply(&sifted);
         self.raise(number + 1, raised);
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
         ordered(epoch, &late)?;

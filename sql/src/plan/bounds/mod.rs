@@ -31,6 +31,7 @@ use super::expression::{self, Expression};
 use super::fingerprint::Canonical;
 use super::names::Names;
 use crate::fault::{self, Fault};
+use crate::planner::CLOCK;
 
 /// The lower bound of a column: NULL apart, changes from an epoch on have at least the least of some terms there.
 ///
@@ -272,7 +273,10 @@ impl Term {
     }
 
     fn describe(&self) -> String {
-        format!("the waterline of {}.{}", self.column.table, self.name)
+        match self.column.table == CLOCK {
+            true => "NOW() at the time of the last change".to_owned(),
+            false => format!("the waterline of {}.{}", self.column.table, self.name),
+        }
     }
 
     /// Its value where the waterline is at `waterline`, as Arrow has it in memory; `None` if it is out of range.

@@ -73,15 +73,15 @@ impl IncrementalPlan {
         Ok(IncrementalPlan::new(node, schema, Properties::default()))
     }
 
-    /// All columns of a relation that never has more than one row.
+    /// All columns of a relation that never has more than one row, whose values never fall.
     pub(crate) fn one_row_scan(relation: String, schema: SchemaRef) -> IncrementalPlan {
-        let columns = (0..schema.fields().len()).collect();
+        let columns: Vec<usize> = (0..schema.fields().len()).collect();
         let node = Node::Scan(Scan {
             relation,
             stored: schema.clone(),
+            waterlines: columns.clone(),
             columns,
             view: None,
-            waterlines: Vec::new(),
         });
         let properties = Properties { unique: vec![Vec::new()], append_only: false };
         IncrementalPlan::new(node, schema, properties)
