@@ -55,6 +55,10 @@ pub enum Fault {
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
+    /// Final rows are emitted twice.
+    FinalTwice,
+    /// Rows at the bound are final, as those below it.
+    FinalEarly,
 }
 
 impl Fault {
@@ -82,6 +86,9 @@ impl Fault {
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
     ];
+
+    /// Those of final rows, which random programs do not have.
+    pub const FINAL: [Fault; 2] = [Fault::FinalTwice, Fault::FinalEarly];
 }
 
 impl From<Fault> for FaultId {

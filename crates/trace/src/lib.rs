@@ -58,7 +58,7 @@ mod spill;
 mod weight;
 
 pub use batch::Batch;
-pub use bound::{Bound, BoundColumn, Pruning};
+pub use bound::{Bound, BoundColumn, FirstKey, Pruning};
 pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;
