@@ -175,8 +175,9 @@ fn window_close<'a>(
     words: &[String],
 ) -> (&'a [TokenWithSpan], Option<Position>) {
     const CLAUSE: [&str; 4] = ["EMIT", "ON", "WINDOW", "CLOSE"];
+    let what = words.iter().take(5).find(|word| matches!(&***word, "TABLE" | "VIEW"));
     let is_view = words.first().is_some_and(|word| word == "CREATE")
-        && words.iter().take(5).any(|word| word == "VIEW");
+        && what.is_some_and(|what| what == "VIEW");
     let Some((rest, clause)) = tokens.split_last_chunk::<4>().filter(|_| is_view) else {
         return (tokens, None);
     };
