@@ -57,6 +57,10 @@ pub enum Fault {
     WaterlineAhead,
     /// The last row whose frame sees a changed row keeps its result.
     ShortFrames,
+    /// Final rows are emitted twice.
+    FinalTwice,
+    /// Rows at the bound are final, as those below it.
+    FinalEarly,
 }
 
 impl Fault {
@@ -85,6 +89,9 @@ impl Fault {
         Fault::WaterlineAhead,
         Fault::ShortFrames,
     ];
+
+    /// Those of final rows, which random programs do not have.
+    pub const FINAL: [Fault; 2] = [Fault::FinalTwice, Fault::FinalEarly];
 }
 
 impl From<Fault> for FaultId {

@@ -10,6 +10,7 @@
 //! [`outer_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
+//! [`final_rows`] waits with the rows of a view until they cannot.
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again.
 //!
@@ -29,6 +30,7 @@ pub mod distinct;
 pub mod errors;
 pub mod exchange;
 pub mod fault;
+pub mod final_rows;
 mod fuel;
 pub mod import;
 pub mod input;

@@ -67,13 +67,14 @@ impl BoundColumn {
 }
 
 /// A key with which nothing that sorts below it, and is not NULL, is needed.
-pub(crate) struct FirstKey {
+pub struct FirstKey {
     bytes: [u8; 9],
     length: usize,
 }
 
 impl FirstKey {
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// Its bytes, or those that it begins with.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
@@ -91,7 +92,7 @@ impl Bound {
     }
 
     /// The first key that is needed, if rows are sorted by the column.
-    pub(crate) fn first_key(&self) -> Option<FirstKey> {
+    pub fn first_key(&self) -> Option<FirstKey> {
         let BoundColumn::Key { at: 0, width } = self.column else { return None };
         let mut bytes = [0; 9];
         bytes[0] = 1;

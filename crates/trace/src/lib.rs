@@ -59,7 +59,7 @@ mod summary;
 mod weight;
 
 pub use batch::Batch;
-pub use bound::{Bound, BoundColumn, Pruning};
+pub use bound::{Bound, BoundColumn, FirstKey, Pruning};
 pub use buffer::RowBuffer;
 pub use builder::BatchBuilder;
 pub use cursor::Cursor;

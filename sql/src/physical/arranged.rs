@@ -125,7 +125,7 @@ impl Arranged {
             Movement::Stay => "stay",
         };
         let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys, retention);
-        let pruning = PrunedBy::rows(retention, &layout);
+        let pruning = compiler.pruning(retention, &layout);
         Ok(Self {
             source: Source::Own(Box::new(Own { rows, movement, layout, pruning, state })),
             schema: plan.schema.clone(),

@@ -13,7 +13,7 @@ use super::pruning::PrunedBy;
 use super::{Arranged, CompileResult, Operator, OperatorId, Place, State};
 use crate::error::{Error, Result};
 use crate::plan::node::{RowMap, Side};
-use crate::plan::{Fingerprint, IncrementalPlan, Retention, Shared};
+use crate::plan::{Fingerprint, IncrementalPlan, LowerBound, Retention, Shared};
 
 /// A plan over shared indexes, ready to be rendered.
 #[derive(Debug)]
@@ -58,6 +58,7 @@ pub struct PhysicalPlan {
     relations: Vec<String>,
     streams: Vec<String>,
     places: HashMap<Fingerprint, Vec<Place>>,
+    leasts: Vec<LowerBound>,
 }
 
 /// An operator of a plan and what surrounds it.
@@ -107,6 +108,11 @@ impl PhysicalPlan {
     /// The tables it reads that do not keep their rows.
     pub fn streams(&self) -> &[String] {
         &self.streams
+    }
+
+    /// The bounds of its state that are the least of several waterlines.
+    pub fn leasts(&self) -> &[LowerBound] {
+        &self.leasts
     }
 
     /// What its rows mean, and so also what all of its state does.
@@ -164,6 +170,8 @@ pub(crate) struct Compiler {
     numbers: BTreeMap<&'static str, usize>,
     places: HashMap<Fingerprint, Vec<Place>>,
     streams: Vec<String>,
+    /// The bounds of states that are the least of several waterlines, each once.
+    leasts: Vec<LowerBound>,
     /// The number of views around the present node.
     depth_in_views: usize,
 }
@@ -189,6 +197,7 @@ impl Compiler {
             relations,
             streams: compiler.streams,
             places: compiler.places,
+            leasts: compiler.leasts,
         })
     }
 
@@ -319,9 +328,20 @@ impl Compiler {
     /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
+        let pruning = self.pruning(retention, layout);
         if let Some(step) = self.steps.last_mut() {
-            step.pruning = PrunedBy::rows(retention, layout);
+            step.pruning = pruning;
         }
+    }
+
+    /// How a state is pruned, all of which is sorted by keys of this layout.
+    pub(super) fn pruning(&mut self, retention: &Retention, layout: &Layout) -> Option<PrunedBy> {
+        let pruning = PrunedBy::rows(retention, layout)?;
+        let bound = pruning.bound();
+        if bound.terms().len() > 1 && !self.leasts.contains(bound) {
+            self.leasts.push(bound.clone());
+        }
+        Some(pruning)
     }
 
     fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {

@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 use arrow::datatypes::SchemaRef;
 
 pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention};
-pub(crate) use self::build::build;
+pub(crate) use self::build::{build, build_final};
 pub(crate) use self::explain::{explain, explain_state};
 use self::expression::Expression;
 pub use self::expression::checked;
@@ -85,6 +85,16 @@ impl IncrementalPlan {
         let bounds = self.node.as_node_mut().bound(&self.schema, conditions);
         debug_assert_eq!(bounds.len(), self.width());
         bounds
+    }
+
+    /// For each column whether rows can be final by it, or why not.
+    pub(crate) fn finality(mut self) -> Vec<Result<(), Reason>> {
+        let (bounds, schema) = (self.bound(&[]), &self.schema);
+        let by = |column| match Retention::by(&bounds, column, schema) {
+            Retention::From { .. } => Ok(()),
+            Retention::All(reason) => Err(reason),
+        };
+        (0..bounds.len()).map(by).collect()
     }
 
     /// The number of output columns.

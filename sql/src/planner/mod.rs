@@ -10,6 +10,7 @@
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
+//! - `final_rows` finds the column by which rows of a view are final.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
@@ -24,6 +25,7 @@ mod cross_join;
 mod distinct_on;
 pub(crate) mod extent;
 mod filter_push_down;
+mod final_rows;
 mod frame_bounds;
 pub(crate) mod functions;
 mod grouping_sets;

@@ -12,10 +12,12 @@ use super::context::Context;
 use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{hopeless, now, refusal, selected_names, set_operation, subquery, validate};
+use super::{
+    final_rows, hopeless, now, refusal, selected_names, set_operation, subquery, validate,
+};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
-use crate::plan::{self, IncrementalPlan};
+use crate::plan::{self, IncrementalPlan, LowerBounds};
 use crate::statement::ViewDefinition;
 
 /// A planned view.
@@ -27,8 +29,12 @@ pub struct PlannedView {
     pub extent: Extent,
     /// Its columns.
     pub schema: SchemaRef,
+    /// The column by which its rows are final, if these are all that it has.
+    pub emit_final: Option<usize>,
     /// How it is maintained.
     pub plan: IncrementalPlan,
+    /// The lower bounds of its columns.
+    pub bounds: Arc<LowerBounds>,
     /// The tables and materialized views that it reads, each once, in alphabetical order; the [`CLOCK`](super::CLOCK) among
     /// them if it uses the time.
     pub reads: Vec<String>,
@@ -63,7 +69,11 @@ pub(super) fn plan(
     validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
-    let plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let mut plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let emit_final = final_rows::column(view, &plan)?;
+    if let Some(column) = emit_final {
+        plan = plan::build_final(plan, column)?;
+    }
     let mut reads = BTreeSet::new();
     plan.visit_relations(&mut |relation| {
         reads.insert(relation.to_string());
@@ -72,6 +82,8 @@ pub(super) fn plan(
         logical: Arc::new(logical),
         extent,
         schema: Arc::clone(&plan.schema),
+        emit_final,
+        bounds: Arc::new(plan.clone().bound(&[])),
         plan,
         reads: reads.into_iter().collect(),
         depends,

@@ -30,7 +30,7 @@ pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::Lateness;
 pub use self::statements::{Statements, parse};
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
-pub use self::view::{ViewDefinition, ViewKind};
+pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
 
 /// One statement of a text.

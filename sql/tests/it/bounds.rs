@@ -102,6 +102,30 @@ fn joins_are_pruned_through_their_conditions() {
 }
 
 #[test]
+fn a_materialized_view_has_the_bounds_of_its_query_and_final_rows_that_of_their_column() {
+    let mut definitions = Definitions::flights();
+    definitions.define(AUCTIONS);
+    definitions.define(
+        "CREATE MATERIALIZED VIEW hourly AS
+            SELECT DATE_TRUNC('hour', date_time) AS hour, date_time, auction, COUNT(*) AS c FROM bid GROUP BY 1, 2, 3;
+         CREATE MATERIALIZED VIEW closed WITH ('emit_final' = 'hour') AS SELECT * FROM hourly",
+    );
+    let said = |query: &str| {
+        let view = definitions.view(query).unwrap();
+        definitions.planner.explain_state(&view.plan)
+    };
+    let pruned = "groups: pruned below the waterline of bid.date_time of hour";
+    for view in ["hourly", "closed"] {
+        let text = said(&format!("SELECT hour, SUM(c) FROM {view} GROUP BY 1"));
+        assert!(text.contains(pruned), "{text}");
+    }
+    let text = said("SELECT date_time, SUM(c) FROM hourly GROUP BY 1");
+    assert!(text.contains("pruned below the waterline of bid.date_time of date_time"), "{text}");
+    let text = said("SELECT date_time, SUM(c) FROM closed GROUP BY 1");
+    assert!(text.contains("never pruned: rows come when they are final by \"hour\""), "{text}");
+}
+
+#[test]
 fn the_bound_of_a_union_is_the_least() {
     let said = states(
         "SELECT date_time, COUNT(*) FROM (SELECT date_time FROM bid UNION ALL SELECT date_time FROM auction) AS u

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_sql::catalog::{KEEPING, Relation};
-use alluvium_sql::plan::IncrementalPlan;
+use alluvium_sql::plan::{IncrementalPlan, LowerBounds};
 use alluvium_sql::planner::Extent;
 use alluvium_sql::statement::{Lateness, ViewKind};
 use arrow::datatypes::SchemaRef;
@@ -44,6 +44,8 @@ pub(crate) struct Table {
     pub(crate) lateness: Vec<Lateness>,
     /// Whether rows that come too late are shown.
     pub(crate) shows_late: bool,
+    /// For how many microseconds it has had no rows when it is idle.
+    pub(crate) idle_after: Option<i64>,
 }
 
 impl Table {
@@ -81,7 +83,11 @@ pub(crate) struct View {
     pub(crate) logical: Arc<LogicalPlan>,
     /// The size of that plan.
     pub(crate) extent: Extent,
+    /// The column by which its rows are final, if it has no others.
+    pub(crate) emit_final: Option<usize>,
     pub(crate) plan: Arc<IncrementalPlan>,
+    /// The lower bounds of its columns.
+    pub(crate) bounds: Arc<LowerBounds>,
     pub(crate) uses: Uses,
 }
 
@@ -227,14 +233,20 @@ impl Entry {
                 append_only: table.append_only,
                 waterlines: table.lateness.iter().map(|late| late.column).collect(),
             },
-            Definition::View(View { kind: ViewKind::Materialized, plan, .. }) => {
-                Relation::MaterializedView { schema, fingerprint: plan.fingerprint() }
+            Definition::View(View { kind: ViewKind::Materialized, plan, bounds, .. }) => {
+                Relation::MaterializedView {
+                    schema,
+                    fingerprint: plan.fingerprint(),
+                    append_only: plan.properties.append_only,
+                    bounds: bounds.clone(),
+                }
             }
             Definition::View(view) => Relation::View {
                 schema,
                 plan: view.logical.clone(),
                 extent: view.extent,
                 local: view.kind == ViewKind::Local,
+                emit_final: view.emit_final,
             },
         }
     }

@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -62,6 +62,8 @@ pub(crate) struct SavedWaterlines {
     pub(crate) columns: Vec<(u32, Option<i64>)>,
     /// How many of its rows came too late, without those that its workers count.
     pub(crate) late: u64,
+    /// When its last rows came, if it can be idle.
+    pub(crate) active: Option<Moment>,
 }
 
 /// The name of a dataflow: the same in every process.
@@ -226,11 +228,12 @@ mod tests {
                 table: "t".to_owned(),
                 columns: vec![(0, Some(-8)), (2, None)],
                 late: 6,
+                active: Some(11),
             }],
         };
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 13_882_588_529_562_971_416);
+        assert_eq!(xxh3_64(&bytes), 7_962_931_256_006_960_549);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

@@ -60,12 +60,11 @@ pub(crate) fn resume(
         } else {
             restored.check_rows()?;
             define()?;
-            let waterlines = restored.waterlines();
+            definitions.expect_waterlines(restored.waterlines());
             enter(&engine.instance, &mut restored).map_err(|error| Error::Start {
                 message: format!("the rows of the checkpoint cannot enter again: {error}"),
             })?;
-            // Rows that entered again may be behind them.
-            definitions.restore_waterlines(waterlines);
+            definitions.restore_waterlines(Vec::new());
         }
     }
     let failed = |error: &dyn std::fmt::Display| Error::Start {

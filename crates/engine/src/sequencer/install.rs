@@ -144,11 +144,19 @@ impl Sequencer {
             }
             Role::Subscription { .. } => None,
         };
-        self.pool.broadcast(|worker| Command::Install {
-            id,
-            as_of: start.as_of,
-            dataflow: dataflow(worker, id, start),
-            saved: shards.as_mut().map(|shards| std::mem::take(&mut shards[worker])),
+        let (leasts, is_kept) = (&mut state.leasts, state.kept.contains_key(&id));
+        self.pool.broadcast(|worker| {
+            let dataflow = dataflow(worker, id, start);
+            // Subscriptions are not recorded, and have the bounds of what they read.
+            if worker == 0
+                && is_kept
+                && let Dataflow::View { plan, .. } | Dataflow::Index { plan, .. } = &dataflow
+                && !plan.leasts().is_empty()
+            {
+                leasts.insert(id, plan.leasts().to_vec());
+            }
+            let saved = shards.as_mut().map(|shards| std::mem::take(&mut shards[worker]));
+            Command::Install { id, as_of: start.as_of, dataflow, saved }
         });
         Ok(id)
     }
@@ -168,6 +176,7 @@ impl Sequencer {
         let mut state = self.state.lock();
         state.changed.remove(&id);
         state.waterlines.remove(id);
+        state.leasts.remove(&id);
         if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)
         {
             state.positions.retain(|input, _| input.table != name);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_sql::plan::LowerBound;
 use alluvium_trace::Epoch;
 
 use super::Stream;
@@ -9,7 +10,7 @@ use super::clock::RunningClock;
 use super::committed::CommittedKeys;
 use super::waterlines::Waterlines;
 use crate::clock::Moment;
-use crate::durable::checkpoint::DataflowKey;
+use crate::durable::checkpoint::{DataflowKey, SavedWaterlines};
 use crate::durable::portion::{InputName, SavedPosition};
 use crate::durable::record::Record;
 use crate::durable::restore::{Restored, RestoredDataflow};
@@ -28,6 +29,10 @@ pub(super) struct State {
     pub(super) committed: CommittedKeys,
     pub(super) clock: Option<RunningClock>,
     pub(super) waterlines: Waterlines,
+    /// The waterlines that tables have behind the next epoch at least, if it is that of a checkpoint.
+    pub(super) entering: Vec<SavedWaterlines>,
+    /// The bounds of the state of dataflows that are the least of several waterlines.
+    pub(super) leasts: BTreeMap<DataflowId, Vec<LowerBound>>,
     /// The dataflows, apart from those of subscriptions.
     pub(super) kept: BTreeMap<DataflowId, Kept>,
     /// Nothing before this epoch is known of dataflows that are not restored: it is that of the checkpoint.

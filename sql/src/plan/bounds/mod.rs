@@ -31,7 +31,7 @@ use super::expression::{self, Expression};
 use super::fingerprint::Canonical;
 use super::names::Names;
 use crate::fault::{self, Fault};
-use crate::planner::CLOCK;
+use crate::planner::{CLOCK, type_name};
 
 /// The lower bound of a column: NULL apart, changes from an epoch on have at least the least of some terms there.
 ///
@@ -114,6 +114,21 @@ impl Retention {
             reason
                 .unwrap_or_else(|| Reason::new("no time tells which of them can no longer change")),
         )
+    }
+
+    /// Those that have at least the bound of a column, by which state can be pruned, or why they do not.
+    pub(crate) fn by(bounds: &LowerBounds, column: usize, schema: &Schema) -> Self {
+        match &bounds[column] {
+            _ if !can_prune(schema, column) => {
+                let found = type_name(schema.field(column).data_type());
+                Self::All(Reason::new(format!("it is {found}, and not a time or a whole number")))
+            }
+            Ok(bound) if bound.terms.is_empty() => {
+                Self::All(Reason::new("it never changes, so no waterline says when"))
+            }
+            Ok(bound) => Self::From { column, bound: bound.clone() },
+            Err(reason) => Self::All(reason.clone()),
+        }
     }
 
     /// The same of rows that have only the columns from `first` on.
@@ -290,6 +305,41 @@ impl Term {
         };
         let value = value.ok()?;
         value.is_valid(0).then(|| value.as_primitive::<Int64Type>().value(0))
+    }
+}
+
+impl Term {
+    /// The least waterline at which its value is `value` or more; `None` if there is none.
+    pub fn waterline(&self, value: i64) -> Option<i64> {
+        // Below its range it has no value.
+        let is_there = |waterline: i64| self.value(waterline).is_some_and(|found| found >= value);
+        // Most terms are the waterline itself, or not far from it.
+        let (mut end, mut before, mut step) = (value, value, 1_i64);
+        if is_there(value) {
+            loop {
+                before = end.checked_sub(step)?;
+                if !is_there(before) {
+                    break;
+                }
+                (end, step) = (before, step.checked_mul(2)?);
+            }
+        } else {
+            loop {
+                end = before.checked_add(step)?;
+                if self.value(end)? >= value {
+                    break;
+                }
+                (before, step) = (end, step.checked_mul(2)?);
+            }
+        }
+        while end - before > 1 {
+            let middle = before + (end - before) / 2;
+            match is_there(middle) {
+                true => end = middle,
+                false => before = middle,
+            }
+        }
+        Some(end)
     }
 }
 

@@ -9,6 +9,7 @@
 mod aggregate;
 mod constant;
 mod distinct;
+mod final_rows;
 mod index;
 mod join;
 mod map;
@@ -35,6 +36,7 @@ use datafusion_common::Result;
 pub use self::aggregate::Aggregate;
 pub use self::constant::Constant;
 pub use self::distinct::Distinct;
+pub use self::final_rows::FinalRows;
 pub use self::index::IndexScan;
 pub use self::join::Join;
 pub use self::map::Map;
@@ -197,6 +199,8 @@ nodes! {
     Window,
     /// Each row once.
     Distinct,
+    /// Each row once, when it can no longer change.
+    FinalRows,
     /// INTERSECT and EXCEPT.
     SetOperation,
     /// UNION ALL.

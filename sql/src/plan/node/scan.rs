@@ -25,8 +25,9 @@ pub struct Scan {
     pub stored: SchemaRef,
     /// Which of them, in output order.
     pub columns: Vec<usize>,
-    /// What its rows are, if it is a materialized view; the rows of a table are what was written to it.
-    pub view: Option<Fingerprint>,
+    /// What its rows are, and the lower bounds of its columns, if it is a materialized view; the rows of a table are what was
+    /// written to it.
+    pub view: Option<(Fingerprint, Arc<LowerBounds>)>,
     /// Which of its columns have a waterline.
     pub waterlines: Vec<usize>,
 }
@@ -54,12 +55,14 @@ impl IncrementalPlan {
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 
-    /// Some columns of a materialized view whose columns are `stored` and whose rows have the fingerprint `view`.
+    /// Some columns of a materialized view whose columns are `stored`, with the fingerprint of its rows and the lower bounds of
+    /// all columns. Its rows are only ever inserted if it is `append_only`.
     pub(crate) fn view_scan(
         relation: String,
         stored: &SchemaRef,
         columns: Vec<usize>,
-        view: Fingerprint,
+        view: (Fingerprint, Arc<LowerBounds>),
+        append_only: bool,
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(stored.project(&columns)?);
         let stored = stored.clone();
@@ -70,7 +73,8 @@ impl IncrementalPlan {
             view: Some(view),
             waterlines: Vec::new(),
         });
-        Ok(IncrementalPlan::new(node, schema, Properties::default()))
+        let properties = Properties { append_only, ..Properties::default() };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 
     /// All columns of a relation that never has more than one row, whose values never fall.
@@ -114,7 +118,12 @@ impl PlanNode for Scan {
     }
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
-        table_bounds(&self.relation, &self.columns, &self.waterlines, schema)
+        match &self.view {
+            Some((_, bounds)) => {
+                self.columns.iter().map(|column| bounds[*column].clone()).collect()
+            }
+            None => table_bounds(&self.relation, &self.columns, &self.waterlines, schema),
+        }
     }
 
     fn encode(&self, canonical: &mut Canonical) {
@@ -122,7 +131,7 @@ impl PlanNode for Scan {
         canonical.text(&self.relation);
         canonical.columns(&self.columns);
         canonical.flag(self.view.is_some());
-        self.view.into_iter().for_each(|view| canonical.fingerprint(view));
+        self.view.iter().for_each(|(rows, _)| canonical.fingerprint(*rows));
     }
 
     fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
