@@ -295,9 +295,13 @@ mod tests {
     struct Rising(BTreeMap<Epoch, i64>);
 
     impl Pruning for Rising {
+        fn column(&self) -> BoundColumn {
+            BoundColumn::Key { at: 0, width: 8 }
+        }
+
         fn bound(&self, epoch: Epoch) -> Option<Bound> {
             let least = *self.0.range(..=epoch).next_back()?.1;
-            Some(Bound { column: BoundColumn::Key { at: 0, width: 8 }, least })
+            Some(Bound { column: self.column(), least })
         }
 
         fn describe(&self, least: i64) -> String {
