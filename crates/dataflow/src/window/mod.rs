@@ -200,6 +200,18 @@ pub fn is_sliding(
     functions.iter().all(|function| function::Function::compile(function, input, order).is_some())
 }
 
+/// Whether the results are kept beside the rows, because they say how many rows are before a row.
+pub fn keeps_results(
+    functions: &[WindowFunction],
+    input: &SchemaRef,
+    order: &[(usize, SortOptions)],
+) -> bool {
+    let compiled = functions.iter().map(|it| function::Function::compile(it, input, order));
+    compiled
+        .collect::<Option<Vec<_>>>()
+        .is_some_and(|functions| reach::Reach::of(&functions).counts)
+}
+
 /// The columns and directions that rows are sorted by: those of the order, then those that break ties.
 fn full_order(order: &[(usize, SortOptions)], ties: &[usize]) -> Vec<(usize, SortOptions)> {
     let ascending = SortOptions { descending: false, nulls_first: false };

@@ -117,7 +117,7 @@ impl<T: TestTime> Model<T> {
             Move::RewindVals => self.arrive_val(|_| true),
             Move::SeekValBefore(target) => {
                 let rows = self.rows.keys().filter(|row| row.0 == key);
-                let last = rows.filter(|row| row.1 < *target).last().map(|row| row.1.clone());
+                let last = rows.filter(|row| row.1 < *target).next_back().map(|row| row.1.clone());
                 match last {
                     Some(last) => self.val = Some(last),
                     None => self.arrive_val(|_| true),

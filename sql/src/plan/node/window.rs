@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::window::{WindowFunction, is_sliding};
+use alluvium_dataflow::window::{WindowFunction, is_sliding, keeps_results};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
@@ -185,10 +185,13 @@ impl PlanNode for Window {
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {
-        let kept = match self.keys.is_empty() {
-            true => "rows in order".to_string(),
-            false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
-        };
+        let mut kept = "rows in order".to_string();
+        if keeps_results(&self.functions, &self.input.schema, &self.order) {
+            kept += " and results";
+        }
+        if !self.keys.is_empty() {
+            kept += &format!(" by {}", Names(&self.input.schema).list(&self.keys));
+        }
         Some(names::kept(&kept, places))
     }
 
