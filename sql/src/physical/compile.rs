@@ -1,6 +1,6 @@
 //! From a plan to a physical plan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alluvium_dataflow::KeyColumns;
@@ -58,6 +58,7 @@ pub struct PhysicalPlan {
     relations: Vec<String>,
     streams: Vec<String>,
     places: HashMap<Fingerprint, Vec<Place>>,
+    pruned: BTreeSet<String>,
 }
 
 /// An operator of a plan and what surrounds it.
@@ -114,6 +115,16 @@ impl PhysicalPlan {
         self.errors.1.fingerprint
     }
 
+    /// The state that keeps the rows, if they are kept.
+    pub(crate) fn kept(&self) -> Option<&State> {
+        self.kept.as_ref().map(|kept| &kept.state)
+    }
+
+    /// Whether the state with this id is pruned.
+    pub(crate) fn is_pruned(&self, id: &str) -> bool {
+        self.pruned.contains(id)
+    }
+
     /// Where the operators of a node with these rows keep or find their state.
     pub(crate) fn places(&self, rows: Fingerprint) -> &[Place] {
         self.places.get(&rows).map_or(&[], Vec::as_slice)
@@ -163,6 +174,8 @@ pub(crate) struct Compiler {
     /// How many states of each kind there are.
     numbers: BTreeMap<&'static str, usize>,
     places: HashMap<Fingerprint, Vec<Place>>,
+    /// The ids of the states that are pruned.
+    pruned: BTreeSet<String>,
     streams: Vec<String>,
     /// The number of views around the present node.
     depth_in_views: usize,
@@ -189,6 +202,7 @@ impl Compiler {
             relations,
             streams: compiler.streams,
             places: compiler.places,
+            pruned: compiler.pruned,
         })
     }
 
@@ -296,6 +310,11 @@ impl Compiler {
         }
     }
 
+    /// Notes that the state with this id is pruned.
+    pub(crate) fn add_pruned(&mut self, id: &str) {
+        self.pruned.insert(id.to_owned());
+    }
+
     /// Adds an operator without state of its own.
     pub(crate) fn add(&mut self, operator: impl Operator + 'static) -> OperatorId {
         self.push(Box::new(operator), None)
@@ -319,8 +338,10 @@ impl Compiler {
     /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
-        if let Some(step) = self.steps.last_mut() {
-            step.pruning = PrunedBy::rows(retention, layout);
+        let Some(step) = self.steps.last_mut() else { return };
+        step.pruning = PrunedBy::rows(retention, layout);
+        if let (Some(state), Some(_)) = (&step.state, &step.pruning) {
+            self.pruned.insert(state.id.clone());
         }
     }
 

@@ -1,9 +1,9 @@
 //! A relation: a table or a view.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::catalog::{KEEPING, Relation};
-use alluvium_sql::plan::IncrementalPlan;
+use alluvium_sql::plan::{IncrementalPlan, KeptBy};
 use alluvium_sql::planner::Extent;
 use alluvium_sql::statement::{Lateness, ViewKind};
 use arrow::datatypes::SchemaRef;
@@ -83,6 +83,10 @@ pub(crate) struct View {
     pub(crate) extent: Extent,
     pub(crate) plan: Arc<IncrementalPlan>,
     pub(crate) uses: Uses,
+    /// The statement that created it.
+    pub(crate) text: String,
+    /// What it keeps and why, once somebody has asked.
+    pub(crate) kept: OnceLock<Vec<KeptBy>>,
 }
 
 /// A table or view, as [`crate::Engine::relations`] lists it.

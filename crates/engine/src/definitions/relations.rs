@@ -1,7 +1,7 @@
 //! CREATE and DROP.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
@@ -195,6 +195,8 @@ impl Definitions {
                 extent: planned.extent,
                 plan,
                 uses,
+                text: definition.text.clone(),
+                kept: OnceLock::new(),
             }),
         });
         removed.map(|()| true)

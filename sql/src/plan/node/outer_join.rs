@@ -3,6 +3,7 @@
 use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::outer_join;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
+use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
 ///
@@ -201,14 +203,21 @@ impl PlanNode for OuterJoin {
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         let width = self.left.width();
         let (left, right) = (self.left.bound(&[]), self.right.bound(&[]));
-        let reason = || Reason::new("a row can change with a row of the other side of the join");
+        let reason = || {
+            Reason::new("a row can change with a later row of the other side, whatever its time")
+                .with_remedy("join on a time that has LATENESS on both sides")
+        };
         let mut bounds: LowerBounds = vec![Err(reason()); width + right.len()];
         for &(l, r) in &self.on {
             bounds[l] = least(&left[l], &right[r]);
             bounds[width + r] = bounds[l].clone();
         }
         let keys = self.on.iter().map(|pair| pair.0);
-        let retention = Retention::by_first(&bounds, keys, &self.left.schema);
+        let timeless = || {
+            Reason::new("the sides are not joined on a time, so a later row can match any row")
+                .with_remedy("join on a time that has LATENESS on both sides")
+        };
+        let retention = Retention::by_first(&bounds, keys, &self.left.schema, timeless);
         self.retention = (retention.clone(), retention);
         if let (Retention::From { column, .. }, Retention::From { column: of_right, .. }) =
             (&self.retention.0, &mut self.retention.1)
@@ -261,7 +270,14 @@ impl PlanNode for OuterJoin {
         let places = vec![left.place(), right.place()];
         let fallible = self.residual.as_ref().is_some_and(can_fail);
         let operator = OuterJoinRows { left, right, spec, fallible };
-        Ok(compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id)))
+        let rows =
+            compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id));
+        if self.residual.is_some() {
+            // Rows with partners lie under the keys of their sides, which have the same types.
+            let keys: Vec<usize> = self.on.iter().map(|pair| pair.0).collect();
+            compiler.prune(&self.retention.0, &Layout::keyed(self.left.schema.clone(), &keys)?);
+        }
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -280,9 +296,18 @@ impl PlanNode for OuterJoin {
         }
     }
 
+    fn clause(&self) -> Option<Clause> {
+        Some(sides::clause(&self.left, &self.right, &self.on))
+    }
+
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
         let (left, right) = &self.retention;
-        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+        let mut retained =
+            vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)];
+        if self.residual.is_some() {
+            retained.push(("rows with partners", &self.left.schema, left));
+        }
+        retained
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

@@ -14,7 +14,8 @@ use super::{Node, PlanNode};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties};
+use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties, Reason};
+use crate::planner::CLOCK;
 
 /// The rows of a table or of a materialized view.
 #[derive(Clone, Debug)]
@@ -96,6 +97,13 @@ impl IncrementalPlan {
     }
 }
 
+impl Scan {
+    /// Whether it reads a table or a materialized view, and not the clock.
+    pub(crate) fn is_of_table_or_view(&self) -> bool {
+        self.relation != CLOCK
+    }
+}
+
 impl PlanNode for Scan {
     fn prune(
         self,
@@ -114,6 +122,15 @@ impl PlanNode for Scan {
     }
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        let unknown = |reason: &dyn Fn(&str) -> Reason| {
+            schema.fields().iter().map(|field| Err(reason(field.name()))).collect()
+        };
+        if self.view.is_some() {
+            return unknown(&|column| Reason::materialized(&self.relation, column));
+        }
+        if self.relation == CLOCK {
+            return unknown(&|_| Reason::new("NOW() has no waterline"));
+        }
         table_bounds(&self.relation, &self.columns, &self.waterlines, schema)
     }
 
