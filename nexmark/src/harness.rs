@@ -27,7 +27,7 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::latency::Latency;
 use crate::measurement::Measurement;
-use crate::query::{Query, TABLES};
+use crate::query::{Query, tables};
 use crate::resources;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
@@ -57,6 +57,8 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// When epochs are on the disk, if there is such a directory.
     pub durability: Durability,
+    /// How late events may come, if the tables declare it; see [`tables`].
+    pub lateness: Option<Duration>,
     /// Called when memory gets scarce; see [`Builder::on_pressure`].
     pub on_pressure: fn(usize),
 }
@@ -80,7 +82,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         builder = builder.state(format!("file:{}", directory.join(query.name).display()));
         builder = builder.durability(options.durability);
     }
-    let engine = start(query, builder)?;
+    let engine = start(query, options.lateness, builder)?;
 
     let accounted = || {
         let state = engine.state();
@@ -105,7 +107,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
 
     let mut contents = Checksum::default();
     let mut add = |change: Change| contents.add(&change.rows, &change.weights);
-    changes(query, &input, options.builder(), &mut add)?;
+    changes(query, options.lateness, &input, options.builder(), &mut add)?;
     Ok(Measurement {
         query: query.name.to_owned(),
         events: options.extent.epochs().skip(done).map(|epoch| epoch.end - epoch.start).sum(),
@@ -130,14 +132,16 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     })
 }
 
-/// Runs a query over the whole input in a new engine, and returns the changes of its view in order.
+/// Runs a query over the whole input in a new engine, and returns the changes of its view in order. The tables declare a
+/// lateness if there is one.
 pub fn changes(
     query: &Query,
+    lateness: Option<Duration>,
     input: &Input,
     builder: Builder,
     take: &mut dyn FnMut(Change) -> Result<()>,
 ) -> Result<()> {
-    let engine = start(query, builder)?;
+    let engine = start(query, lateness, builder)?;
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
@@ -155,12 +159,12 @@ pub fn changes(
 }
 
 /// An engine with the tables, the side input and the query's view, unless they are there.
-fn start(query: &Query, builder: Builder) -> Result<Engine> {
+fn start(query: &Query, lateness: Option<Duration>, builder: Builder) -> Result<Engine> {
     let engine = builder.open()?;
     let known = engine.relations()?;
     let is_known = |name: &str| known.iter().any(|relation| relation.name == name);
     if !is_known("side_input") {
-        execute(&engine, "tables.sql", TABLES)?;
+        execute(&engine, "tables.sql", &tables(lateness))?;
     }
     let mut transaction = engine.begin()?;
     transaction.set_key("side_input");

@@ -21,6 +21,7 @@ fn epochs_arrive_at_a_rate_and_give_the_same_view() {
             merge_threads: 0,
             state: None,
             durability: Durability::Always,
+            lateness: None,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap()

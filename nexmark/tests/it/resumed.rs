@@ -21,6 +21,7 @@ fn a_run_goes_on_behind_the_epochs_of_the_last_one() {
             merge_threads: 0,
             state: Some(directory.path().to_owned()),
             durability: Durability::Never,
+            lateness: None,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap().events

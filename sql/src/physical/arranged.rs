@@ -126,6 +126,9 @@ impl Arranged {
         };
         let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys, retention);
         let pruning = compiler.pruning(retention, &layout);
+        if pruning.is_some() {
+            compiler.add_pruned(id);
+        }
         Ok(Self {
             source: Source::Own(Box::new(Own { rows, movement, layout, pruning, state })),
             schema: plan.schema.clone(),

@@ -1,6 +1,6 @@
 //! From a plan to a physical plan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alluvium_dataflow::KeyColumns;
@@ -59,6 +59,7 @@ pub struct PhysicalPlan {
     streams: Vec<String>,
     places: HashMap<Fingerprint, Vec<Place>>,
     leasts: Vec<LowerBound>,
+    pruned: BTreeSet<String>,
 }
 
 /// An operator of a plan and what surrounds it.
@@ -120,6 +121,16 @@ impl PhysicalPlan {
         self.errors.1.fingerprint
     }
 
+    /// The state that keeps the rows, if they are kept.
+    pub(crate) fn kept(&self) -> Option<&State> {
+        self.kept.as_ref().map(|kept| &kept.state)
+    }
+
+    /// Whether the state with this id is pruned.
+    pub(crate) fn is_pruned(&self, id: &str) -> bool {
+        self.pruned.contains(id)
+    }
+
     /// Where the operators of a node with these rows keep or find their state.
     pub(crate) fn places(&self, rows: Fingerprint) -> &[Place] {
         self.places.get(&rows).map_or(&[], Vec::as_slice)
@@ -169,6 +180,8 @@ pub(crate) struct Compiler {
     /// How many states of each kind there are.
     numbers: BTreeMap<&'static str, usize>,
     places: HashMap<Fingerprint, Vec<Place>>,
+    /// The ids of the states that are pruned.
+    pruned: BTreeSet<String>,
     streams: Vec<String>,
     /// The bounds of states that are the least of several waterlines, each once.
     leasts: Vec<LowerBound>,
@@ -198,6 +211,7 @@ impl Compiler {
             streams: compiler.streams,
             places: compiler.places,
             leasts: compiler.leasts,
+            pruned: compiler.pruned,
         })
     }
 
@@ -305,6 +319,11 @@ impl Compiler {
         }
     }
 
+    /// Notes that the state with this id is pruned.
+    pub(crate) fn add_pruned(&mut self, id: &str) {
+        self.pruned.insert(id.to_owned());
+    }
+
     /// Adds an operator without state of its own.
     pub(crate) fn add(&mut self, operator: impl Operator + 'static) -> OperatorId {
         self.push(Box::new(operator), None)
@@ -329,8 +348,10 @@ impl Compiler {
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
         let pruning = self.pruning(retention, layout);
-        if let Some(step) = self.steps.last_mut() {
-            step.pruning = pruning;
+        let Some(step) = self.steps.last_mut() else { return };
+        step.pruning = pruning;
+        if let (Some(state), Some(_)) = (&step.state, &step.pruning) {
+            self.pruned.insert(state.id.clone());
         }
     }
 

@@ -13,12 +13,14 @@
 //! - `final_rows` finds the column by which rows of a view are final.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
+//! - `constructs` finds in a view's text what operators of its plan stand for.
 //! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 mod constant;
+mod constructs;
 pub(crate) mod context;
 mod corrections;
 mod cross_join;
@@ -64,6 +66,8 @@ mod write;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
+pub use self::constructs::ViewText;
+pub(crate) use self::constructs::{Clause, Constructs};
 pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
@@ -85,7 +89,8 @@ pub use self::view::PlannedView;
 pub use self::write::PlannedWrite;
 use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
-use crate::plan::IncrementalPlan;
+use crate::physical::Output;
+use crate::plan::{IncrementalPlan, KeptBy};
 use crate::statement::ViewDefinition;
 
 /// Plans statements against a catalog.
@@ -160,8 +165,17 @@ impl Planner {
         crate::plan::explain(plan)
     }
 
-    /// What a view keeps, whether and below what that is pruned, and why not: a text for people.
-    pub fn explain_state(&self, plan: &IncrementalPlan) -> String {
-        crate::plan::explain_state(plan)
+    /// What a view keeps that is planned like this, whether and below what that is pruned, and why not. Of `texts` the first
+    /// is its own, the others are those of the views that it expands.
+    ///
+    /// # Errors
+    /// If the plan cannot be compiled.
+    pub fn explain_state(
+        &self,
+        plan: &IncrementalPlan,
+        output: Output,
+        texts: &[ViewText<'_>],
+    ) -> Result<Vec<KeptBy>> {
+        crate::plan::explain_state(plan, output, texts)
     }
 }

@@ -1,9 +1,9 @@
 //! A relation: a table or a view.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::catalog::{KEEPING, Relation};
-use alluvium_sql::plan::{IncrementalPlan, LowerBounds};
+use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
 use alluvium_sql::planner::Extent;
 use alluvium_sql::statement::{Lateness, ViewKind};
 use arrow::datatypes::SchemaRef;
@@ -89,6 +89,10 @@ pub(crate) struct View {
     /// The lower bounds of its columns.
     pub(crate) bounds: Arc<LowerBounds>,
     pub(crate) uses: Uses,
+    /// The statement that created it.
+    pub(crate) text: String,
+    /// What it keeps and why, once somebody has asked.
+    pub(crate) kept: OnceLock<Vec<KeptBy>>,
 }
 
 /// A table or view, as [`crate::Engine::relations`] lists it.

@@ -55,6 +55,7 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         number("disk_bytes"),
         Field::new("bound", DataType::Utf8, true),
         Field::new("rows_below", DataType::UInt64, true),
+        Field::new("reason", DataType::Utf8, true),
         number("batches"),
         number("merges"),
         number("merges_for_reads"),

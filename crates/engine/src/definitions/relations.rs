@@ -1,7 +1,7 @@
 //! CREATE and DROP.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
@@ -198,6 +198,8 @@ impl Definitions {
                 plan,
                 bounds: planned.bounds,
                 uses,
+                text: definition.text.clone(),
+                kept: OnceLock::new(),
             }),
         });
         removed.map(|()| true)

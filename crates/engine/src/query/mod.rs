@@ -18,6 +18,7 @@ mod errors;
 mod file;
 mod grouping_sets;
 mod interruptible;
+mod kept;
 mod key_order;
 mod plans;
 mod prepared;

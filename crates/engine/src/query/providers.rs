@@ -7,7 +7,7 @@ use alluvium_sql::planner::CLOCK;
 use datafusion::datasource::TableProvider;
 
 use super::reader::{Reader, Reading};
-use super::{arrangements, clock, errors, file, table, tables};
+use super::{arrangements, clock, errors, file, kept, table, tables};
 use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, TABLES};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -78,7 +78,10 @@ impl Reader {
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == ARRANGEMENTS) {
-            let table = arrangements::table(self.progress.metrics())?;
+            let table = arrangements::table(
+                self.progress.metrics(),
+                &kept::reasons(reading.entries, &self.planner)?,
+            )?;
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == TABLES) {

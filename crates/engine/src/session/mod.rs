@@ -236,8 +236,9 @@ impl Session {
             }
             StatementKind::ExplainState { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
-                let view = entry.as_view().map_err(|error| error.at(*position))?;
-                Ok(Outcome::Text(definitions.planner.explain_state(&view.plan)))
+                entry.as_view().map_err(|error| error.at(*position))?;
+                let entries = definitions.catalog.entries();
+                Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
             }
         }
     }

@@ -17,6 +17,13 @@ use crate::transaction::change::TableChange;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DataflowId(pub u64);
 
+impl DataflowId {
+    /// The name of the dataflow if it is that of an index.
+    pub(crate) fn of_index(self) -> String {
+        format!("index {}", self.0)
+    }
+}
+
 /// What one worker keeps of a dataflow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shard {

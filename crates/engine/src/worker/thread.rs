@@ -197,7 +197,7 @@ impl Worker {
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
             Dataflow::Index { plan, indexes } => {
-                let name = format!("index {}", id.0);
+                let name = id.of_index();
                 let render = || self.render(&plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, states::build(saved, render))
             }

@@ -4,6 +4,7 @@ use crate::fault::{self, Fault};
 use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::outer_join;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
@@ -18,13 +19,14 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
-use crate::plan::bounds::{PairBounds, conjuncts, least};
+use crate::plan::bounds::{PairBounds, conjuncts, least, no_time_on_side};
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
+use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
 ///
@@ -150,7 +152,14 @@ impl OuterJoin {
 
 /// Why a column of an outer join has no bound.
 fn with_others() -> Reason {
-    Reason::new("a row can change with a row of the other side of the join")
+    Reason::new("a row can change with a later row of the other side, whatever its time")
+        .with_remedy("join on a time that has LATENESS on both sides")
+}
+
+/// Why rows are kept that are not joined on a time.
+fn timeless() -> Reason {
+    Reason::new("the sides are not joined on a time, so a later row can match any row")
+        .with_remedy("join on a time that has LATENESS on both sides")
 }
 
 impl OuterJoin {
@@ -164,7 +173,7 @@ impl OuterJoin {
             bounds[width + r] = bounds[l].clone();
         }
         let keys = self.on.iter().map(|pair| pair.0);
-        let retention = Retention::by_first(&bounds, keys, &self.left.schema);
+        let retention = Retention::by_first(&bounds, keys, &self.left.schema, timeless);
         self.retention = (retention.clone(), retention);
         if let (Retention::From { column, .. }, Retention::From { column: of_right, .. }) =
             (&self.retention.0, &mut self.retention.1)
@@ -195,10 +204,11 @@ impl OuterJoin {
         let matters_right = self.kind.keeps_right();
         let keys = self.on.iter().map(|pair| pair.0);
         let by = if matters_left { &of_rows } else { &pairs.by_right };
-        let of_left = Retention::by_first(by, keys.chain(0..width), &schema);
+        let of_left = Retention::by_first(by, keys.chain(0..width), &schema, no_time_on_side);
         let keys = self.on.iter().map(|pair| width + pair.1);
         let by = if matters_right { &of_rows } else { &pairs.by_left };
-        let of_right = Retention::by_first(by, keys.chain(width..own.len()), &schema);
+        let of_right =
+            Retention::by_first(by, keys.chain(width..own.len()), &schema, no_time_on_side);
         self.retention = (of_left, of_right.behind(width));
         let (l, r) = (self.retention.0.column(), self.retention.1.column());
         let is_pruned = |pair: &(usize, usize)| Some(pair.0) == l || Some(pair.1) == r;
@@ -315,7 +325,14 @@ impl PlanNode for OuterJoin {
         let places = vec![left.place(), right.place()];
         let fallible = self.residual.as_ref().is_some_and(can_fail);
         let operator = OuterJoinRows { left, right, spec, fallible };
-        Ok(compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id)))
+        let rows =
+            compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id));
+        if self.residual.is_some() {
+            // Rows with partners lie under the keys of their sides, which have the same types.
+            let keys: Vec<usize> = self.on.iter().map(|pair| pair.0).collect();
+            compiler.prune(&self.retention.0, &Layout::keyed(self.left.schema.clone(), &keys)?);
+        }
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -334,9 +351,18 @@ impl PlanNode for OuterJoin {
         }
     }
 
+    fn clause(&self) -> Option<Clause> {
+        Some(sides::clause(&self.left, &self.right, &self.on))
+    }
+
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
         let (left, right) = &self.retention;
-        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+        let mut retained =
+            vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)];
+        if self.residual.is_some() {
+            retained.push(("rows with partners", &self.left.schema, left));
+        }
+        retained
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

@@ -15,6 +15,7 @@ use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties};
+use crate::planner::CLOCK;
 
 /// The rows of a table or of a materialized view.
 #[derive(Clone, Debug)]
@@ -97,6 +98,13 @@ impl IncrementalPlan {
     pub(crate) fn is_stored_by(&self, keys: &[usize]) -> bool {
         matches!(self.node, Node::Scan(_))
             && matches!(&self.properties.unique[..], [key] if key == keys && !key.is_empty())
+    }
+}
+
+impl Scan {
+    /// Whether it reads a table or a materialized view, and not the clock.
+    pub(crate) fn is_of_table_or_view(&self) -> bool {
+        self.relation != CLOCK
     }
 }
 

@@ -23,6 +23,7 @@ use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
+use crate::planner::Clause;
 
 /// All input columns, then the results of window functions over the row's partition.
 #[derive(Clone, Debug)]
@@ -178,6 +179,10 @@ impl PlanNode for Window {
             line.push_str(" (re-evaluated)");
         }
         Ok(())
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(Clause::Partition(Names(&self.input.schema).each(&self.keys)))
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
