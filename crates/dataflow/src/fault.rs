@@ -55,6 +55,8 @@ pub enum Fault {
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
+    /// When rows are dealt out anew, some go to all workers and others to none.
+    DealUnevenly,
 }
 
 impl Fault {

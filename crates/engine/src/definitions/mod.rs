@@ -132,6 +132,11 @@ impl Definitions {
         self.sequencer.durable().expect();
     }
 
+    /// The state is another one than that of the last checkpoint, though nothing was recorded since.
+    pub(crate) fn expect_checkpoint(&self) {
+        self.sequencer.durable().count(1);
+    }
+
     /// Records everything in this journal from now on, which has all that was done so far.
     pub(crate) fn attach(
         &self,

@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -116,6 +116,8 @@ pub(crate) struct SavedDataflow {
     pub(crate) key: DataflowKey,
     /// Its state tells all changes behind this epoch apart; a subscription can go on from there.
     pub(crate) since: u64,
+    /// For how many workers it was first built, if its rows were dealt out to others since.
+    pub(crate) built_for: Option<u32>,
     /// What each worker keeps.
     pub(crate) shards: Vec<SavedShard>,
 }
@@ -191,6 +193,7 @@ mod tests {
         let dataflow = |name| SavedDataflow {
             key: DataflowKey { name, fingerprint: "beef".to_owned() },
             since: 41,
+            built_for: Some(2),
             shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
         };
         let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();

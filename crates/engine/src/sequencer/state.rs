@@ -44,6 +44,8 @@ pub(crate) struct Kept {
     pub(crate) key: DataflowKey,
     /// Its changes behind this epoch are those of the relation; earlier ones are of how it was built.
     pub(crate) since: Epoch,
+    /// For how many workers it was first built, if its rows were dealt out to others since.
+    pub(crate) built_for: Option<usize>,
 }
 
 impl State {
