@@ -61,6 +61,8 @@ pub enum Fault {
     FinalTwice,
     /// Rows at the bound are final, as those below it.
     FinalEarly,
+    /// When rows are dealt out anew, some go to all workers and others to none.
+    DealUnevenly,
 }
 
 impl Fault {

@@ -127,14 +127,14 @@ impl Definitions {
         self.sequencer.restore_waterlines(saved);
     }
 
-    /// The waterlines of tables at a checkpoint, of which all rows enter in the next epoch.
-    pub(crate) fn expect_waterlines(&self, saved: Vec<SavedWaterlines>) {
-        self.sequencer.expect_waterlines(saved);
-    }
-
     /// From now on there is a journal, also while it is still being replayed.
     pub(crate) fn expect_journal(&self) {
         self.sequencer.durable().expect();
+    }
+
+    /// The state is another one than that of the last checkpoint, though nothing was recorded since.
+    pub(crate) fn expect_checkpoint(&self) {
+        self.sequencer.durable().count(1);
     }
 
     /// Records everything in this journal from now on, which has all that was done so far.

@@ -118,6 +118,8 @@ pub(crate) struct SavedDataflow {
     pub(crate) key: DataflowKey,
     /// Its state tells all changes behind this epoch apart; a subscription can go on from there.
     pub(crate) since: u64,
+    /// For how many workers it was first built, if its rows were dealt out to others since.
+    pub(crate) built_for: Option<u32>,
     /// What each worker keeps.
     pub(crate) shards: Vec<SavedShard>,
 }
@@ -193,6 +195,7 @@ mod tests {
         let dataflow = |name| SavedDataflow {
             key: DataflowKey { name, fingerprint: "beef".to_owned() },
             since: 41,
+            built_for: Some(2),
             shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
         };
         let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_sql::error::Position as Place;
-use alluvium_sql::physical;
 use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefinition};
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
@@ -15,7 +13,6 @@ use super::damage;
 use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
-use crate::catalog::Table;
 use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -47,25 +44,14 @@ pub(crate) fn resume(
             engine.instance.connectors.refusals.restore(saved.kept()?);
         }
         let relations = std::mem::take(&mut restored.checkpoint.definitions);
-        let mut define = || {
+        definitions.restore_waterlines(std::mem::take(&mut restored.checkpoint.waterlines));
+        definitions.restoring(restored, || {
             relations.iter().try_for_each(|(name, definition)| {
                 replay.apply(definition.clone()).map_err(|error| Error::Start {
                     message: format!("\"{name}\" cannot be made again: {error}"),
                 })
             })
-        };
-        if restored.is_for(engine.instance.settings.workers) {
-            definitions.restore_waterlines(std::mem::take(&mut restored.checkpoint.waterlines));
-            definitions.restoring(restored, define)?;
-        } else {
-            restored.check_rows()?;
-            define()?;
-            definitions.expect_waterlines(restored.waterlines());
-            enter(&engine.instance, &mut restored).map_err(|error| Error::Start {
-                message: format!("the rows of the checkpoint cannot enter again: {error}"),
-            })?;
-            definitions.restore_waterlines(Vec::new());
-        }
+        })?;
     }
     let failed = |error: &dyn std::fmt::Display| Error::Start {
         message: format!("the journal cannot be replayed: {error}"),
@@ -91,29 +77,6 @@ pub(crate) fn resume(
     // Parts without their epoch were never committed.
     drop(replay);
     engine.wait(engine.instance.writer.last())
-}
-
-/// Puts the rows of all tables into them in one epoch, that of the checkpoint: the workers are others, and compute the
-/// views again.
-fn enter(instance: &Arc<Instance>, restored: &mut Restored) -> Result<()> {
-    let (epoch, time) = (restored.checkpoint.epoch, restored.checkpoint.time);
-    let Instance { definitions, writer, context, .. } = &**instance;
-    // The clock has an epoch of its own, which can be the only one.
-    if writer.last() == epoch {
-        return Ok(());
-    }
-    let mut transaction = Transaction::begin(instance, None)?;
-    for (name, entry) in definitions.catalog.entries().iter() {
-        let Ok(Table { kept: true, primary_key, .. }) = entry.as_table() else { continue };
-        let table = physical::Table::compile(&entry.schema, primary_key)?;
-        let columns: Vec<usize> = (0..entry.schema.fields().len()).collect();
-        let rows = Snapshot::of(restored.batches(name), table.layout().clone(), context);
-        for rows in rows.read(epoch, &columns) {
-            transaction.restore(name, TableChange::insertions(rows))?;
-        }
-    }
-    transaction.restore_time(time.or(restored.checkpoint.clock).unwrap_or_default());
-    transaction.commit().map(drop)
 }
 
 struct Replay<'a> {

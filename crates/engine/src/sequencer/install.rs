@@ -15,7 +15,7 @@ use crate::clock::Moment;
 use crate::durable::checkpoint::{DataflowKey, DataflowName};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
-use crate::worker::{Command, Dataflow, DataflowId, Shard};
+use crate::worker::{Command, Dataflow, DataflowId, Resumed};
 
 /// What a dataflow is for.
 pub(crate) enum Role {
@@ -130,17 +130,20 @@ impl Sequencer {
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;
         let mut start = Start { as_of: last, goes_on: false };
-        let mut shards = match role {
+        let mut resumed = match role {
             Role::Kept(key) => {
                 let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
-                state.kept.insert(id, Kept { key, since });
-                saved.map(|saved| saved.shards)
+                let dealt = saved.map(|saved| saved.deal(self.workers(), last + 1));
+                let (built_for, resumed) = dealt.unzip();
+                let built_for = built_for.flatten();
+                state.kept.insert(id, Kept { key, since, built_for });
+                resumed
             }
             Role::Subscription { behind: Some((relation, epoch)) }
                 if self.has_changes(state, relation, epoch) =>
             {
                 start = Start { as_of: epoch, goes_on: true };
-                Some(vec![Shard::default(); self.workers()])
+                Some(vec![Resumed::behind(epoch); self.workers()])
             }
             Role::Subscription { .. } => None,
         };
@@ -155,8 +158,8 @@ impl Sequencer {
             {
                 leasts.insert(id, plan.leasts().to_vec());
             }
-            let saved = shards.as_mut().map(|shards| std::mem::take(&mut shards[worker]));
-            Command::Install { id, as_of: start.as_of, dataflow, saved }
+            let resumed = resumed.as_mut().map(|resumed| std::mem::take(&mut resumed[worker]));
+            Command::Install { id, as_of: start.as_of, dataflow, resumed }
         });
         Ok(id)
     }

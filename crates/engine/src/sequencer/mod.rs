@@ -205,11 +205,9 @@ impl Sequencer {
             // From the next epoch on this row goes, and later ones come and go.
             raised.push((RunningClock::column(), time));
         }
-        let State { waterlines, leasts, entering, .. } = &mut *state;
+        let State { waterlines, leasts, .. } = &mut *state;
         let (followed, risen) = waterlines.follow(&tables, time, leasts.values().flatten());
         raised.extend(followed);
-        // Tables that enter again have been idle for as long as they were.
-        raised.extend(waterlines.restore(std::mem::take(entering)));
         // What reads them may have rows that are final now.
         tables.extend(risen);
         self.raise(number + 1, raised);
@@ -259,16 +257,9 @@ impl Sequencer {
         }
     }
 
-    /// Goes on with the waterlines of a checkpoint behind the next epoch, whose rows may be behind them.
-    pub(crate) fn expect_waterlines(&self, saved: Vec<SavedWaterlines>) {
-        self.state.lock().entering = saved;
-    }
-
-    /// Goes on with the waterlines of a checkpoint from the next epoch on, and with those that were expected behind an epoch
-    /// that did not come.
-    pub(crate) fn restore_waterlines(&self, mut saved: Vec<SavedWaterlines>) {
+    /// Goes on with the waterlines of a checkpoint from the next epoch on.
+    pub(crate) fn restore_waterlines(&self, saved: Vec<SavedWaterlines>) {
         let mut state = self.state.lock();
-        saved.append(&mut state.entering);
         let raised = state.waterlines.restore(saved);
         self.raise(self.last() + 1, raised);
     }

@@ -10,7 +10,7 @@ use super::clock::RunningClock;
 use super::committed::CommittedKeys;
 use super::waterlines::Waterlines;
 use crate::clock::Moment;
-use crate::durable::checkpoint::{DataflowKey, SavedWaterlines};
+use crate::durable::checkpoint::DataflowKey;
 use crate::durable::portion::{InputName, SavedPosition};
 use crate::durable::record::Record;
 use crate::durable::restore::{Restored, RestoredDataflow};
@@ -29,8 +29,6 @@ pub(super) struct State {
     pub(super) committed: CommittedKeys,
     pub(super) clock: Option<RunningClock>,
     pub(super) waterlines: Waterlines,
-    /// The waterlines that tables have behind the next epoch at least, if it is that of a checkpoint.
-    pub(super) entering: Vec<SavedWaterlines>,
     /// The bounds of the state of dataflows that are the least of several waterlines.
     pub(super) leasts: BTreeMap<DataflowId, Vec<LowerBound>>,
     /// The dataflows, apart from those of subscriptions.
@@ -49,6 +47,8 @@ pub(crate) struct Kept {
     pub(crate) key: DataflowKey,
     /// Its changes behind this epoch are those of the relation; earlier ones are of how it was built.
     pub(crate) since: Epoch,
+    /// For how many workers it was first built, if its rows were dealt out to others since.
+    pub(crate) built_for: Option<usize>,
 }
 
 impl State {

@@ -18,7 +18,7 @@ use crate::support::query;
 use crate::{bank, state_directory};
 
 /// Relations of every kind, and operators of every kind.
-const DEFINITIONS: &str = "
+pub const DEFINITIONS: &str = "
     CREATE TABLE accounts (id BIGINT PRIMARY KEY, name VARCHAR, balance BIGINT);
     CREATE TABLE notes (account BIGINT, note VARCHAR, at TIMESTAMP DEFAULT NOW());
     CREATE TABLE ticks (n BIGINT) WITH ('materialized' = 'false');
@@ -45,6 +45,14 @@ const DEFINITIONS: &str = "
     CREATE MATERIALIZED VIEW cross_all AS SELECT a.id AS a, b.id AS b FROM accounts a, accounts b WHERE a.id < b.id;
     CREATE MATERIALIZED VIEW numbers AS
         SELECT COUNT(*) AS n FROM accounts, UNNEST(range(0, 3)) AS r(v) WHERE v < id;
+    CREATE MATERIALIZED VIEW richest AS SELECT id, balance FROM accounts ORDER BY balance DESC, id LIMIT 2;
+    CREATE MATERIALIZED VIEW highest AS SELECT n FROM ticks ORDER BY n DESC LIMIT 5;
+    CREATE MATERIALIZED VIEW longest AS SELECT note FROM notes ORDER BY LENGTH(note), note DESC LIMIT 3 OFFSET 1;
+    CREATE MATERIALIZED VIEW shares AS SELECT id, totals.balance - accounts.balance AS others FROM accounts, totals;
+    CREATE MATERIALIZED VIEW closest AS
+        SELECT id, note FROM accounts LEFT JOIN notes ON account > id AND account < id + 2;
+    CREATE MATERIALIZED VIEW ends AS SELECT account % 2 AS odd, MIN(note) AS a, MAX(note) AS z FROM notes GROUP BY account % 2;
+    CREATE MATERIALIZED VIEW maps AS SELECT MAP([note], [account]) AS m FROM notes;
 ";
 
 const RELATIONS: &[&str] = &[
@@ -63,11 +71,18 @@ const RELATIONS: &[&str] = &[
     "failing",
     "cross_all",
     "numbers",
+    "richest",
+    "highest",
+    "longest",
+    "shares",
+    "closest",
+    "ends",
+    "maps",
     "alluvium.errors",
 ];
 
 /// All of it as text.
-fn shown(engine: &Engine) -> Vec<String> {
+pub fn shown(engine: &Engine) -> Vec<String> {
     let all = RELATIONS.iter().map(|name| {
         let columns = if *name == "alluvium.errors" { "view, row, message" } else { "*" };
         query(engine, &format!("SELECT {columns} FROM {name}"))
@@ -80,21 +95,21 @@ fn open(directory: &Path, workers: usize) -> Result<Engine> {
 }
 
 /// A clock that stands until it is set.
-type Minutes = Arc<AtomicU64>;
+pub type Minutes = Arc<AtomicU64>;
 
 fn opened(directory: &Path, workers: usize, clock: &Minutes) -> Result<Engine> {
     let state = format!("file:{}", directory.display());
     with(clock).workers(workers).state(state).open()
 }
 
-fn with(clock: &Minutes) -> Builder {
+pub fn with(clock: &Minutes) -> Builder {
     let clock = clock.clone();
     let now = move || UNIX_EPOCH + Duration::from_secs(60 * clock.load(Ordering::Relaxed));
     Engine::builder().clock(now)
 }
 
 /// A few changes of everything, different in each round.
-fn change(engine: &Engine, round: i64) {
+pub fn change(engine: &Engine, round: i64) {
     let mut session = engine.session();
     session
         .execute(&format!(
@@ -150,72 +165,6 @@ fn everything_goes_on_after_a_checkpoint() {
         }
         assert_eq!(shown(&engine), shown(&judge));
     }
-}
-
-#[test]
-fn another_number_of_workers_computes_the_views_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let state = directory.path();
-    let clock = Minutes::default();
-    let definitions: String =
-        DEFINITIONS.split_inclusive(';').filter(|part| !part.contains("tick")).collect();
-    let relations = || RELATIONS.iter().filter(|name| **name != "ticked");
-    let shown = |engine: &Engine| -> Vec<Vec<String>> {
-        let columns = |name: &str| match name {
-            "alluvium.errors" => "view, row, message",
-            _ => "*",
-        };
-        let rows = |name: &&str| query(engine, &format!("SELECT {} FROM {name}", columns(name)));
-        relations().map(rows).collect()
-    };
-    let mut engine = opened(state, 2, &clock).unwrap();
-    engine.execute("CHECKPOINT").unwrap();
-    for (number, workers) in [3, 1, 1, 2].into_iter().enumerate() {
-        let round = number as i64;
-        clock.store(number as u64 * 17, Ordering::Relaxed);
-        if number == 1 {
-            engine.execute(&definitions).unwrap();
-        }
-        if number > 1 {
-            let insert = format!(
-                "INSERT INTO accounts VALUES ({round}, 'a', 5), (7, 'b', {round}); DELETE FROM notes WHERE account = 1;
-                 INSERT INTO notes (account, note) VALUES ({round}, 'n'), (1, 'm'), (1, 'm')"
-            );
-            engine.execute(&insert).unwrap();
-        }
-        engine.execute("CHECKPOINT").unwrap();
-        if number > 2 {
-            engine.execute("INSERT INTO accounts VALUES (50, 'later', 50)").unwrap();
-        }
-        let epoch = engine.progress().committed;
-        let before = if number > 0 { shown(&engine) } else { Vec::new() };
-        drop(engine);
-        engine = opened(state, workers, &clock).unwrap();
-        assert_eq!(engine.progress().committed, epoch);
-        if number > 0 {
-            assert_eq!(shown(&engine), before, "{workers} workers");
-        }
-    }
-}
-
-#[test]
-fn rows_that_are_not_kept_need_the_same_number_of_workers() {
-    let directory = tempfile::tempdir().unwrap();
-    let engine = open(directory.path(), 2).unwrap();
-    engine
-        .execute(
-            "CREATE TABLE ticks (n INT) WITH ('materialized' = 'false');
-             CREATE MATERIALIZED VIEW ticked AS SELECT SUM(n) AS n FROM ticks;
-             CHECKPOINT",
-        )
-        .unwrap();
-    drop(engine);
-    let engine = open(directory.path(), 1).unwrap();
-    engine.execute("INSERT INTO ticks VALUES (1), (2); CHECKPOINT").unwrap();
-    drop(engine);
-    let error = open(directory.path(), 3).err().unwrap().to_string();
-    assert!(error.contains("open it with 1 workers") && error.contains("\"ticks\""), "{error}");
-    assert_eq!(query(&open(directory.path(), 1).unwrap(), "SELECT n FROM ticked"), ["3"]);
 }
 
 #[test]

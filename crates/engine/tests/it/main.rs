@@ -3,6 +3,7 @@
 mod bank;
 mod checkpoints;
 mod copy;
+mod dealt;
 mod deep;
 mod definitions;
 mod durable;

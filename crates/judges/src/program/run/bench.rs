@@ -164,12 +164,14 @@ impl<'a> Bench<'a> {
         self.engine.checkpoint().map_err(text)
     }
 
-    /// Puts another engine in the place of this one, which resumes what this one did; once. One in three has more workers.
+    /// Puts another engine in the place of this one, which resumes what this one did; once. Two in three have another
+    /// number of workers.
     fn reopen(&mut self) -> Result<(), String> {
         let Some(kept) = self.kept.take() else { return Ok(()) };
         self.settle()?;
         let workers = match self.lot() % 3 {
             0 => self.program.workers % 4 + 1,
+            1 => (self.program.workers + 1) % 4 + 1,
             _ => self.program.workers,
         };
         self.engine = open(self.program, workers, &self.clock, Some(&kept)).map_err(text)?;
