@@ -32,35 +32,24 @@ use timely::progress::Antichain;
 use crate::arrangement::arrange;
 use crate::codec::CodecError;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
-use crate::exchange::exchange;
+use crate::exchange::exchange_by_value;
 use crate::fault::{self, Fault};
 use crate::fuel::Fuel;
-use crate::key_columns::KeyColumns;
-use crate::layout::{Layout, all_columns};
-use crate::states;
+use crate::layout::Layout;
+use crate::states::{self, Placement};
 use crate::weight::weight_of;
 
 /// Which rows wait, and for what.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    worker: KeyColumns,
     layout: Layout,
 }
 
 impl Spec {
-    /// Rows of `schema` that become final by `column`. Rows that agree in the columns `key` are equal; without any, all columns
-    /// tell them apart. Fails if a column has a type that cannot be stored, or these columns one that cannot be a key.
-    pub fn compile(schema: SchemaRef, column: usize, key: &[usize]) -> Result<Self, CodecError> {
-        let worker = match key {
-            // Columns that cannot be a key may differ on one worker.
-            [] => {
-                let mut columns = all_columns(&schema);
-                columns.retain(|column| KeyColumns::new(&schema, &[*column]).is_ok());
-                KeyColumns::new(&schema, &columns)?
-            }
-            key => KeyColumns::new(&schema, key)?,
-        };
-        Ok(Self { worker, layout: Layout::keyed(schema, &[column])? })
+    /// Rows of `schema` that become final by `column`. Fails if a column has a type that cannot be stored, or this one a type
+    /// that cannot be a key.
+    pub fn compile(schema: SchemaRef, column: usize) -> Result<Self, CodecError> {
+        Ok(Self { layout: Layout::keyed(schema, &[column])? })
     }
 
     /// The layout of the rows that wait.
@@ -83,9 +72,11 @@ pub fn final_rows<'scope>(
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     let layout = &spec.layout;
-    let stream = exchange(stream, &spec.worker, context);
-    let Arranged { stream, trace } =
-        arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeFinal", context);
+    // Rows of one time are on all workers.
+    let stream = exchange_by_value(stream, layout, context);
+    let Arranged { stream, trace } = states::placed(Placement::Value, || {
+        arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeFinal", context)
+    });
     let mut builder = OperatorBuilder::new("Final".to_owned(), stream.scope());
     let activator = stream.scope().activator_for(Rc::clone(&builder.operator_info().address));
     let mut input = builder.new_input(stream, Pipeline);
@@ -326,7 +317,7 @@ mod tests {
     ) -> ((Input<Epoch>, Handle<Epoch>, Emitted), States) {
         let rising = Rising(bounds.iter().copied().collect());
         let context = StateContext::default().with_pruning(Arc::new(rising));
-        let spec = Spec::compile(schema(), 0, &[]).unwrap();
+        let spec = Spec::compile(schema(), 0).unwrap();
         states::build(saved, || {
             worker.dataflow(|scope| {
                 let (end, rows) = input(scope, "rows", &context);

@@ -14,7 +14,8 @@
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
-//! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
+//! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries into joins, after `selected_names` has made
+//!   their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -50,6 +51,7 @@ mod ordinality;
 mod parameters;
 pub(crate) mod refusal;
 pub(crate) mod relation;
+mod repeated_names;
 mod selected_names;
 pub(crate) mod series;
 pub(crate) mod set_operation;
@@ -82,11 +84,12 @@ pub use self::numbers::ExactNumbers;
 pub use self::one_nan::OneNan;
 pub use self::parameters::{bind, check_parameters, typed};
 pub use self::relation::RelationSource;
+pub use self::repeated_names::as_written;
 pub use self::series::SeriesSource;
 pub use self::simplify::{BoundedSimplifier, check_copies};
 pub use self::types::type_of;
 pub use self::view::PlannedView;
-pub use self::write::PlannedWrite;
+pub use self::write::{OnConflict, PlannedWrite, Returning};
 use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
 use crate::physical::Output;
@@ -123,12 +126,14 @@ impl Planner {
         view::plan(&self.optimizer, view, catalog)
     }
 
-    /// The plan of a query that runs once.
+    /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
+        let mut query = query.clone();
+        repeated_names::apart(&mut query);
         let plan = context
-            .plan(ast::Statement::Query(Box::new(query.clone())))
+            .plan(ast::Statement::Query(Box::new(query)))
             .map_err(|error| Error::from_datafusion(&error).at(start))?;
         Extent::of(&plan).map_err(|error| error.at(start))?;
         set_operation::plan(plan)

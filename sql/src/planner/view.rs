@@ -13,7 +13,8 @@ use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    final_rows, hopeless, now, refusal, selected_names, set_operation, subquery, validate,
+    final_rows, hopeless, now, refusal, repeated_names, selected_names, set_operation, subquery,
+    validate,
 };
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
@@ -52,7 +53,8 @@ pub(super) fn plan(
         Error::from_datafusion(&error).at(landmarks.start)
     };
     let context = Context::new(catalog);
-    let query = view.query.clone();
+    let mut query = view.query.clone();
+    repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
     Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let logical = name_columns(logical, view)?;
@@ -103,12 +105,23 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
             view.position,
         ));
     }
-    let names: Vec<&str> = match view.columns.is_empty() {
-        true => plan.schema().fields().iter().map(|field| field.name().as_str()).collect(),
-        false => view.columns.iter().map(String::as_str).collect(),
+    let mut is_as_planned = view.columns.is_empty();
+    let names: Vec<String> = match view.columns.is_empty() {
+        true => {
+            let fields = plan.schema().fields().iter();
+            let names = fields.map(|field| match repeated_names::written(field.name()) {
+                Some(name) => {
+                    is_as_planned = false;
+                    name
+                }
+                None => field.name().clone(),
+            });
+            names.collect()
+        }
+        false => view.columns.clone(),
     };
     let mut seen = BTreeSet::new();
-    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+    if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
         return Err(Error::new(
             format!(
                 "column \"{twice}\" appears twice in view \"{}\"; rename one with AS",
@@ -117,14 +130,14 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
             Position::of(view.query.as_ref()),
         ));
     }
-    if view.columns.is_empty() {
+    if is_as_planned {
         return Ok(plan);
     }
     let columns: Vec<Expr> = plan
         .schema()
         .columns()
         .into_iter()
-        .zip(&view.columns)
+        .zip(&names)
         .map(|(column, name)| Expr::Column(column).alias(name))
         .collect();
     LogicalPlanBuilder::from(plan)

@@ -231,6 +231,9 @@ fn create(
             let lateness = lateness::take(&mut create)?;
             syntax::normalize(&mut create)?;
             syntax::check_table(&create)?;
+            if let Some(query) = create.query.take() {
+                return create_as(&create, query);
+            }
             Ok(StatementKind::CreateTable(TableDefinition::read(create, &lateness, text)?))
         }
         (ast::Statement::CreateView(mut create), Some(kind)) => {
@@ -245,6 +248,20 @@ fn create(
         }
         _ => Err(Error::not_supported(words[..words.len().min(3)].join(" "), start)),
     }
+}
+
+/// `CREATE TABLE … AS`
+fn create_as(create: &ast::CreateTable, query: Box<ast::Query>) -> Result<StatementKind> {
+    let (name, position) = relation_name(&create.name)?;
+    let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
+    match if_taken {
+        IfTaken::Fail | IfTaken::Keep => {}
+        IfTaken::Replace => {
+            let what = "CREATE OR REPLACE TABLE … AS (DROP the table first)";
+            return Err(Error::not_supported(what, position));
+        }
+    }
+    Ok(StatementKind::CreateTableAs { name, position, if_taken, query })
 }
 
 fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
@@ -272,6 +289,7 @@ fn sort(
     words: &[String],
     start: Option<Position>,
 ) -> Result<StatementKind> {
+    syntax::name_returned(&mut statement);
     syntax::normalize(&mut statement)?;
     match statement {
         ast::Statement::Insert(insert) => {

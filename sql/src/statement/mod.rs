@@ -105,6 +105,17 @@ pub enum StatementKind {
         /// How to read them.
         options: Vec<Setting>,
     },
+    /// `CREATE TABLE table AS query`
+    CreateTableAs {
+        /// The table.
+        name: String,
+        /// Where it is named.
+        position: Position,
+        /// What to do if there is one of its name: it does not replace that.
+        if_taken: IfTaken,
+        /// Where its columns and rows come from.
+        query: Box<ast::Query>,
+    },
     /// `START`: connectors that have not started do.
     Start,
     /// `CHECKPOINT`

@@ -32,6 +32,7 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
 use crate::worker::{DataflowId, Progress};
+pub(crate) use relations::Taken;
 use subscriptions::Subscribed;
 
 /// The part of an engine that knows what exists.

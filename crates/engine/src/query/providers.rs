@@ -7,8 +7,10 @@ use alluvium_sql::planner::CLOCK;
 use datafusion::datasource::TableProvider;
 
 use super::reader::{Reader, Reading};
-use super::{arrangements, clock, errors, file, kept, table, tables};
-use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, TABLES};
+use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
+use crate::catalog::{
+    ARRANGEMENTS, ERRORS, Entry, INFORMATION_COLUMNS, INFORMATION_TABLES, TABLES,
+};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -86,6 +88,14 @@ impl Reader {
         }
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, reading.entries)?);
+        }
+        if names.iter().any(|name| name == INFORMATION_TABLES) {
+            let table = information_schema::tables(reading.entries)?;
+            providers.insert(INFORMATION_TABLES.to_owned(), table);
+        }
+        if names.iter().any(|name| name == INFORMATION_COLUMNS) {
+            let table = information_schema::columns(reading.entries)?;
+            providers.insert(INFORMATION_COLUMNS.to_owned(), table);
         }
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);

@@ -43,6 +43,39 @@ fn open(directory: &tempfile::TempDir, workers: usize) -> Result<Engine> {
 }
 
 #[test]
+fn rows_of_statements_that_read_other_rows_are_there_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(&directory, 2).unwrap();
+    engine.execute(DEFINITIONS).unwrap();
+    engine.execute("INSERT INTO accounts VALUES (1, 'ann', 20), (2, 'bob', 5)").unwrap();
+    engine
+        .execute(
+            "INSERT INTO accounts VALUES (2, 'x', 1), (3, 'cem', DEFAULT)
+             ON CONFLICT (id) DO UPDATE SET balance = accounts.balance + excluded.balance",
+        )
+        .unwrap();
+    engine.execute("CREATE TABLE names AS SELECT id, name FROM accounts WHERE id < 3").unwrap();
+    let mut session = engine.session();
+    session
+        .execute("BEGIN; UPDATE accounts SET name = upper(n.name) FROM names AS n WHERE n.id = accounts.id")
+        .unwrap();
+    let returned = session
+        .execute("DELETE FROM accounts USING names AS n WHERE n.id = accounts.id AND balance = 6 RETURNING accounts.name")
+        .unwrap();
+    let [Outcome::Rows { batches, .. }] = &returned[..] else { panic!("rows: {returned:?}") };
+    assert_eq!(lines(batches), ["BOB"]);
+    session.execute("COMMIT").unwrap();
+    drop(session);
+    let all = ["accounts", "names", "totals"].map(|name| format!("SELECT * FROM {name}"));
+    let shown = |engine: &Engine| all.clone().map(|sql| query(engine, &sql).join("; "));
+    let expected = ["1 ANN 20; 3 cem 7", "1 ann; 2 bob", "2 27"];
+    assert_eq!(shown(&engine), expected);
+    drop(engine);
+    let engine = open(&directory, 1).unwrap();
+    assert_eq!(shown(&engine), expected);
+}
+
+#[test]
 fn everything_is_there_again_with_any_number_of_workers() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(&directory, 2).unwrap();

@@ -198,6 +198,18 @@ impl Trial {
                 self.object("DataFusion", result);
                 self.with_sqlite(|sqlite| sqlite.create_table(table))
             }
+            StatementKind::CreateTableAs { if_taken: IfTaken::Keep, name, .. }
+                if self.tables.contains(name) =>
+            {
+                Ok(())
+            }
+            StatementKind::CreateTableAs { name, .. } => {
+                self.tables.push(name.clone());
+                let schema = self.read(name).map(|(schema, _)| schema);
+                let result = schema.and_then(|schema| self.batch.create_table(name, schema));
+                self.object("DataFusion", result);
+                self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
+            }
             StatementKind::DropTable(_) | StatementKind::DropView(_) => {
                 self.forget_the_dropped();
                 Ok(())

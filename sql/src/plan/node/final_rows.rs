@@ -113,8 +113,7 @@ impl PlanNode for FinalRows {
         if let Retention::All(reason) = &self.retention {
             return Err(CodecError::Evaluation(format!("rows that are never final: {reason}")));
         }
-        let key = self.input.properties.shortest_key().unwrap_or_default();
-        let spec = final_rows::Spec::compile(plan.schema.clone(), self.column, key)?;
+        let spec = final_rows::Spec::compile(plan.schema.clone(), self.column)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("final");
         let layout = spec.layout().clone();
