@@ -35,7 +35,7 @@ use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::exchange::exchange_by_value;
 use crate::fault::{self, Fault};
 use crate::fuel::Fuel;
-use crate::layout::Layout;
+use crate::layout::{Layout, all_columns};
 use crate::states::{self, Placement};
 use crate::weight::weight_of;
 
