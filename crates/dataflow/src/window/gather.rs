@@ -26,6 +26,9 @@ use crate::reduce::Changes;
 /// How many rows are evaluated at once, or more if frames have more; fewer if memory is short.
 const TOGETHER: usize = 16_384;
 
+/// How many bytes of rows are.
+const FULL: usize = 16 << 20;
+
 /// The changes of a partition at a time.
 pub(super) struct Partition<'a> {
     /// Its number among the changed ones.
@@ -68,8 +71,9 @@ pub(super) struct Gatherer {
     pub(super) slices: Slices,
     /// Rows on their way from one slice to the next.
     kept: Encoded,
-    /// How many rows are evaluated at once.
+    /// How many rows are evaluated at once, and how many bytes of rows.
     together: usize,
+    full: usize,
 }
 
 /// A slice in the making, and where it stands.
@@ -92,8 +96,9 @@ struct Run {
     since: u64,
     /// Set while only what is behind the emitted rows is read.
     tail: Option<Tail>,
-    /// The slice is cut when it has so many rows.
+    /// The slice is cut when it has so many rows, or all slices have so many bytes.
     limit: usize,
+    full: usize,
     /// The last row that was looked at.
     last: Option<usize>,
     /// The last row of earlier slices that was emitted.
@@ -114,6 +119,7 @@ struct Tail {
 
 impl Gatherer {
     pub(super) fn new(reach: Reach, layout: Layout, order: Order, context: &StateContext) -> Self {
+        let large = context.budget().policy().large_buffer;
         let turned = |edges: &[Edge]| edges.iter().map(Edge::turned).collect();
         Self {
             starts_turned: turned(&reach.starts),
@@ -123,7 +129,8 @@ impl Gatherer {
             order,
             slices: Slices::new(context),
             kept: Encoded::counted(context),
-            together: (context.budget().policy().large_buffer / 256).clamp(16, TOGETHER),
+            together: (large / 256).clamp(16, TOGETHER),
+            full: large.clamp(1 << 12, FULL),
         }
     }
 
@@ -171,7 +178,7 @@ impl Gatherer {
 
     /// Whether the slices should be evaluated.
     pub(super) fn is_full(&self) -> bool {
-        self.slices.rows() >= self.together
+        self.slices.rows() >= self.together || self.slices.entries.bytes().len() >= self.full
     }
 
     /// A slice for a change, and the bytes from which on rows are read. Rows up to `floor` are not emitted.
@@ -235,6 +242,7 @@ impl Gatherer {
             since: 0,
             tail: None,
             limit: self.together,
+            full: self.slices.entries.bytes().len() + self.full,
             last: None,
             reached: None,
         };
@@ -268,7 +276,8 @@ impl Gatherer {
         }
         let Some(tail) = &mut run.tail else {
             run.pass(copies);
-            if at + 1 - run.first >= run.limit {
+            let bytes = self.slices.entries.bytes().len();
+            if at + 1 - run.first >= run.limit || bytes >= run.full {
                 run.tail = Some(self.tail(run, partition, at + 1, true));
             }
             return ControlFlow::Continue(());
@@ -355,6 +364,7 @@ impl Gatherer {
         // Only that there was one matters, once it is known who sees it.
         run.change = run.change.map(|_| 0);
         run.limit = self.together.max(2 * copies.len());
+        run.full = self.full.max(2 * self.kept.bytes().len());
         run.last = None;
         for row in end - first..copies.len() {
             self.look(run, row, partition)?;
