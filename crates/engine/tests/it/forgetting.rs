@@ -183,6 +183,57 @@ fn what_was_forgotten_stays_forgotten_when_an_engine_goes_on() {
     assert_small(&engine, "when it has gone on twice");
 }
 
+/// What is forgotten changes no result: views of a table with lateness show what those of one without it do, after every epoch,
+/// whatever the order of rows within the lateness.
+#[test]
+fn forgetting_changes_no_result() {
+    for (workers, memory) in [(1, None), (2, Some(1 << 20)), (3, None)] {
+        let mut builder = Engine::builder().workers(workers);
+        if let Some(memory) = memory {
+            builder = builder.memory(memory);
+        }
+        let engine = builder.open().unwrap();
+        for (table, lateness) in [("t", "LATENESS INTERVAL '2' MINUTES"), ("p", "")] {
+            engine
+                .execute(&format!("CREATE TABLE {table} (n BIGINT, ts TIMESTAMP {lateness})"))
+                .unwrap();
+            for (name, query) in views() {
+                let query = query
+                    .replace("FROM t", &format!("FROM {table}"))
+                    .replace("JOIN t ", &format!("JOIN {table} "))
+                    .replace("TABLE t,", &format!("TABLE {table},"));
+                let create = format!("CREATE MATERIALIZED VIEW {table}_{name} AS {query}");
+                engine.execute(&create).unwrap();
+            }
+        }
+        let mut state = workers as u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for epoch in 0..24 {
+            let from = 30 * epoch;
+            let row = |_| {
+                let (n, at) = (random(5), from + random(100));
+                format!("({n}, TIMESTAMP '2024-01-01' + INTERVAL '{at} seconds')")
+            };
+            let rows = (0..10).map(row).collect::<Vec<_>>().join(", ");
+            let gone = random(5);
+            for table in ["t", "p"] {
+                let insert = format!("INSERT INTO {table} VALUES {rows}");
+                engine.execute(&insert).unwrap();
+                let least = format!("TIMESTAMP '2024-01-01' + INTERVAL '{} seconds'", from + 20);
+                let delete = format!("DELETE FROM {table} WHERE n = {gone} AND ts >= {least}");
+                engine.execute(&delete).unwrap();
+            }
+            for (name, _) in views() {
+                let rows = |table| query(&engine, &format!("SELECT * FROM {table}_{name}"));
+                assert_eq!(rows("t"), rows("p"), "{name}, {workers} workers, epoch {epoch}");
+            }
+        }
+    }
+}
+
 /// Rows that time has passed, as NOW() says, are forgotten. What will come into view is not.
 #[test]
 fn what_can_not_come_back_into_view_is_forgotten() {

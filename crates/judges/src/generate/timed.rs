@@ -54,11 +54,15 @@ impl Maker {
             self.one_of(&[Op::GreaterEqual, Op::Greater]),
             self.moved(one.time.clone()),
         );
-        let most = Expr::binary(
-            self.moved(other.time),
-            self.one_of(&[Op::LessEqual, Op::Less]),
-            self.moved(one.time.clone()),
-        );
+        // Until a time that is computed, or another one of the row.
+        let kind = one.time.kind();
+        let end = match self.once_in(3) {
+            true => self.column(&one.sight, |other| other == kind),
+            false => None,
+        };
+        let end = end.unwrap_or_else(|| self.moved(one.time.clone()));
+        let most =
+            Expr::binary(self.moved(other.time), self.one_of(&[Op::LessEqual, Op::Less]), end);
         let mut on = match self.once_in(4) {
             true => self.one_of(&[least, most]),
             false => Expr::binary(least, Op::And, most),
