@@ -63,7 +63,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 21] = [
+    pub const WRONG: [Fault; 23] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -85,10 +85,9 @@ impl Fault {
         Fault::NoLonelyRows,
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
+        Fault::FinalTwice,
+        Fault::FinalEarly,
     ];
-
-    /// Those of final rows, which random programs do not have.
-    pub const FINAL: [Fault; 2] = [Fault::FinalTwice, Fault::FinalEarly];
 }
 
 impl From<Fault> for FaultId {
