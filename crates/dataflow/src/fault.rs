@@ -67,7 +67,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 22] = [
+    pub const WRONG: [Fault; 24] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -90,10 +90,9 @@ impl Fault {
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
         Fault::ShortFrames,
+        Fault::FinalTwice,
+        Fault::FinalEarly,
     ];
-
-    /// Those of final rows, which random programs do not have.
-    pub const FINAL: [Fault; 2] = [Fault::FinalTwice, Fault::FinalEarly];
 }
 
 impl From<Fault> for FaultId {

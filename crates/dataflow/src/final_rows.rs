@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn a_final_row_that_comes_twice_or_too_early_is_found() {
         let right = emitted(false);
-        for wrong in Fault::FINAL {
+        for wrong in [Fault::FinalTwice, Fault::FinalEarly] {
             fault::arm(Some(wrong));
             let found = emitted(false);
             fault::arm(None);
