@@ -1,6 +1,7 @@
 //! Which state of a view is pruned, and why other state is not.
 
 use alluvium_sql::physical::Output;
+use alluvium_sql::plan::KeptBy;
 use alluvium_sql::planner::ViewText;
 
 use crate::fixture::Definitions;
@@ -15,14 +16,19 @@ const AUCTIONS: &str = "
     CREATE TABLE person (id BIGINT, name TEXT, date_time TIMESTAMP);
     CREATE TABLE reading (sensor INT, number BIGINT LATENESS 100, day DATE LATENESS INTERVAL '1' DAY, at INT)";
 
-/// What is said of the states of a query, a state a line.
-fn states(query: &str) -> Vec<String> {
+/// What is said of the operators of a query that keep state.
+fn kept(query: &str) -> Vec<KeptBy> {
     let mut definitions = Definitions::flights();
     definitions.define(AUCTIONS);
     let view = definitions.view(query).unwrap();
     let text = format!("CREATE VIEW v AS\n{query}");
     let texts = [ViewText { name: "v", text: &text }];
-    let kept = definitions.planner.explain_state(&view.plan, Output::Changes, &texts).unwrap();
+    definitions.planner.explain_state(&view.plan, Output::Changes, &texts).unwrap()
+}
+
+/// What is said of the states of a query, a state a line.
+fn states(query: &str) -> Vec<String> {
+    let kept = kept(query);
     let states = kept.iter().flat_map(|by| &by.states).filter(|state| state.what != "contents");
     states.map(|state| format!("{}: {}", state.what, state.keeping)).collect()
 }
@@ -208,4 +214,58 @@ fn values_that_change_with_their_group_have_no_bound() {
         said[0].contains("never pruned: max(date_time) can change with any row of its group"),
         "{said:?}"
     );
+}
+
+/// What is said of where the operators of a query are.
+fn places(query: &str) -> Vec<String> {
+    kept(query).into_iter().filter_map(|by| by.at).collect()
+}
+
+#[test]
+fn a_place_is_given_only_if_nothing_else_is_like_it() {
+    let twice = |one: &str, other: &str| {
+        format!(
+            "SELECT {one} AS k, COUNT(*) AS c FROM bid GROUP BY {one}\n\
+             UNION ALL SELECT {other}, SUM(price) FROM bid GROUP BY {other}"
+        )
+    };
+    assert_eq!(
+        places(&twice("bidder", "auction")),
+        ["GROUP BY at line 2, column 53", "GROUP BY at line 3, column 56"]
+    );
+    assert_eq!(places(&twice("bidder", "bidder")), ["in GROUP BY", "in GROUP BY"]);
+
+    let said =
+        states("SELECT date_time - INTERVAL '1' MONTH AS t, COUNT(*) AS c FROM bid GROUP BY 1");
+    assert!(said[0].ends_with("(at line 2, column 8)"), "{said:?}");
+    let said = states(
+        "SELECT date_time - INTERVAL '1' MONTH AS t, COUNT(*) AS c FROM bid
+         WHERE date_time - INTERVAL '1' YEAR < TIMESTAMP '2024-01-01' GROUP BY 1",
+    );
+    assert!(!said[0].contains("(at line"), "{said:?}");
+}
+
+#[test]
+fn clauses_of_all_kinds_have_places() {
+    for (query, place) in [
+        ("SELECT DISTINCT bidder FROM bid", "DISTINCT at line 2, column 1"),
+        ("SELECT COUNT(*) AS c FROM bid", "the aggregates at line 2, column 8"),
+        ("SELECT * FROM bid ORDER BY price LIMIT 3", "LIMIT or OVER at line 2, column 40"),
+        (
+            "SELECT price, SUM(price) OVER (PARTITION BY bidder ORDER BY price) AS s FROM bid",
+            "PARTITION BY at line 2, column 45",
+        ),
+        ("SELECT bidder FROM bid EXCEPT SELECT id FROM person", "EXCEPT at line 2, column 31"),
+        (
+            "SELECT a.id FROM auction AS a JOIN bid AS b ON a.id = b.auction",
+            "the join at line 2, column 48",
+        ),
+        (
+            "SELECT price FROM bid WHERE bidder IN (SELECT id FROM person)",
+            "the join at line 2, column 29",
+        ),
+    ] {
+        let said = places(query);
+        assert!(said.iter().any(|said| said == place), "{query}: {said:?}");
+    }
 }

@@ -43,11 +43,11 @@ fn without_numbers(text: &str) -> String {
             let bare = word.trim_end_matches([' ', ':']);
             let next = words.get(number + 1).map_or("", |next| next.trim_end_matches([' ', ',']));
             let is_fingerprint = bare.len() == 8 && bare.bytes().all(|it| it.is_ascii_hexdigit());
-            match is_fingerprint || ["row", "rows", "bytes"].contains(&next) {
-                true if bare.bytes().all(|it| it.is_ascii_hexdigit()) => {
-                    shown.push_str(&word.replace(bare, "#"));
-                }
-                _ => shown.push_str(word),
+            let is_number = !bare.is_empty() && bare.bytes().all(|it| it.is_ascii_digit());
+            let is_count = is_number && ["row", "rows", "bytes"].contains(&next);
+            match is_fingerprint || is_count {
+                true => shown.push_str(&word.replace(bare, "#")),
+                false => shown.push_str(word),
             }
         }
         shown.push('\n');

@@ -105,6 +105,13 @@ fn views() -> Vec<(&'static str, String)> {
         ("all_of", "SELECT n, ts FROM t EXCEPT ALL SELECT n, ts FROM t WHERE n > 1"),
         ("both", "SELECT n, ts FROM t WHERE n < 3 INTERSECT SELECT n, ts FROM t WHERE n > 1"),
         ("all_both", "SELECT n, ts FROM t WHERE n < 3 INTERSECT ALL SELECT n, ts FROM t"),
+        // The time is behind a column of no fixed width.
+        ("texts", "SELECT DISTINCT CAST(n AS TEXT) AS t, ts FROM t"),
+        (
+            "differing",
+            "SELECT CAST(n AS TEXT) AS t, ts FROM t WHERE n < 3
+            EXCEPT SELECT CAST(n AS TEXT), ts FROM t WHERE n > 1",
+        ),
     ];
     let mut views: Vec<_> = fixed.map(|(name, query)| (name, query.to_owned())).into();
     for (name, join) in [

@@ -26,10 +26,14 @@ pub(crate) fn of_groups(
     }
     let bound = |(column, field): (usize, &arrow::datatypes::FieldRef)| match below.get(column) {
         Some(bound) if keys.contains(&column) => bound.clone(),
-        _ => Err(Reason::new(format!(
-            "a row of any \"{}\" can change with another row of its group",
-            field.name()
-        ))),
+        _ => {
+            // The name of what a window computes goes on with its whole definition.
+            let name = field.name().split('(').next().unwrap_or_default();
+            let sentence = format!("a row of any {name} can change with another row of its group");
+            Err(Reason::new(sentence).with_remedy(
+                "partition by a time that has LATENESS, or by DATE_TRUNC or DATE_BIN of it",
+            ))
+        }
     };
     (schema.fields().iter().enumerate().map(bound).collect(), retention)
 }

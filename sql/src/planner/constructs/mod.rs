@@ -96,15 +96,14 @@ impl Constructs {
         let mut constructs = Self::default();
         for (number, text) in texts.iter().enumerate() {
             let Some(Ok(statement)) = parse(text.text).next() else { continue };
-            with_room(statement.depth, move || {
+            let found = with_room(statement.depth, move || {
                 let StatementKind::CreateView(view) = statement.kind else { return None };
                 let view_name = (number > 0).then(|| text.name.to_owned());
                 let mut read = Reader::of(view_name);
                 walk(view.query.as_ref(), &mut read).ok()?;
                 Some(read.finish())
-            })
-            .into_iter()
-            .for_each(|found| constructs.add(found));
+            });
+            constructs.add(found.unwrap_or_default());
         }
         constructs
     }
