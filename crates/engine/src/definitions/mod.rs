@@ -109,8 +109,7 @@ impl Definitions {
     ) -> Result<()> {
         self.sequencer.restore(restored);
         act()?;
-        self.sequencer.finish_restoring();
-        Ok(())
+        self.sequencer.finish_restoring()
     }
 
     /// How far inputs were read at a checkpoint as of an epoch, and the keys of transactions.

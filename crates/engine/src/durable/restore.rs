@@ -87,6 +87,24 @@ impl Restored {
         self.checkpoint.workers as usize == workers
     }
 
+    /// Fails if a table has not taken the rows that it had: their bytes mean something else than it makes of them.
+    pub(crate) fn check_taken(&self) -> Result<()> {
+        let has_rows = |name: &&String| {
+            let left = self.dataflows.get(&DataflowName::Relation((*name).clone()));
+            let states = left.iter().flat_map(|left| &left.shards).flat_map(|shard| &shard.states);
+            states.into_iter().any(|(_, batches)| !batches.is_empty())
+        };
+        match self.checkpoint.changed.iter().find(has_rows) {
+            None => Ok(()),
+            Some(table) => Err(Error::Start {
+                message: format!(
+                    "the rows of \"{table}\" were written by another version of Alluvium, which keeps them in another way: open \
+                     the directory with that version"
+                ),
+            }),
+        }
+    }
+
     /// What each worker keeps of a dataflow, unless it was another one.
     pub(crate) fn take(&mut self, key: &DataflowKey) -> Option<RestoredDataflow> {
         match self.dataflows.get(&key.name)?.fingerprint == key.fingerprint {

@@ -231,12 +231,15 @@ fn waits_for_writers(statement: &Statement) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use alluvium_storage::MemoryJournal;
+    use alluvium_storage::{
+        ClaimedStorage, Manifests, MemoryJournal, MemoryManifests, MemoryStorage,
+    };
     use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
     use arrow::datatypes::Int64Type;
 
     use super::*;
     use crate::catalog::RelationKind;
+    use crate::durable::checkpoint::{Checkpoint, DataflowName};
 
     /// One row of the table `t`.
     fn row(n: i64) -> Vec<ChangedTable> {
@@ -262,6 +265,45 @@ mod tests {
     fn epoch(number: u64, parts: u32, n: i64) -> Record {
         let (time, changes) = (number as i64, row(n));
         Record::Epoch { number, time, parts, changes, key: None, refused: Vec::new() }
+    }
+
+    #[test]
+    fn a_table_whose_rows_are_kept_in_another_way_is_refused_and_a_view_is_computed_again() {
+        let (journal, manifests) = (journal(&[]), Arc::new(MemoryManifests::default()));
+        let blobs = MemoryStorage::default();
+        let open = || {
+            let blobs = ClaimedStorage::open(Arc::new(blobs.clone())).unwrap();
+            Engine::builder()
+                .workers(2)
+                .store(journal.clone(), manifests.clone(), Arc::new(blobs))
+                .open()
+        };
+        let engine = open().unwrap();
+        engine
+            .execute(
+                "CREATE TABLE t (n BIGINT); CREATE TABLE e (n BIGINT);
+                 CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t; INSERT INTO t VALUES (1), (2); CHECKPOINT",
+            )
+            .unwrap();
+        drop(engine);
+        let publish = |name: &str| {
+            let last = manifests.list().unwrap().pop().unwrap();
+            let mut checkpoint = Checkpoint::decode(&manifests.read(last).unwrap()).unwrap();
+            for dataflow in &mut checkpoint.dataflows {
+                if dataflow.key.name == DataflowName::Relation(name.to_owned()) {
+                    dataflow.key.fingerprint = "another".to_owned();
+                }
+            }
+            manifests.publish(last + 1, &checkpoint.encode().unwrap()).unwrap();
+        };
+        for other in ["v", "e"] {
+            publish(other);
+            let rows = open().unwrap().query("SELECT s FROM v").unwrap();
+            assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().values(), &[3], "{other}");
+        }
+        publish("t");
+        let error = open().err().unwrap().to_string();
+        assert!(error.contains("the rows of \"t\"") && error.contains("version"), "{error}");
     }
 
     #[test]

@@ -381,10 +381,11 @@ impl Sequencer {
         state.restored = Some(restored);
     }
 
-    /// All dataflows of the checkpoint are there again.
-    pub(crate) fn finish_restoring(&self) {
+    /// All dataflows of the checkpoint are there again. Fails if a table is without its rows.
+    pub(crate) fn finish_restoring(&self) -> Result<()> {
         let mut state = self.state.lock();
-        let Some(restored) = state.restored.take() else { return };
+        let Some(restored) = state.restored.take() else { return Ok(()) };
+        restored.check_taken()?;
         let changed: BTreeSet<String> = restored.checkpoint.changed.into_iter().collect();
         let ids = state.kept.iter().filter(|(_, kept)| match &kept.key.name {
             DataflowName::Relation(name) => changed.contains(name),
@@ -392,6 +393,7 @@ impl Sequencer {
         });
         let ids: Vec<DataflowId> = ids.map(|(id, _)| *id).collect();
         state.changed.extend(ids);
+        Ok(())
     }
 
     fn make_epoch(

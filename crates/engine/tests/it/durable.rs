@@ -11,6 +11,8 @@ use alluvium::{Durability, Engine, Error, Outcome, Result};
 use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
 };
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 
 use crate::bank;
 use crate::support::{assert_poisoned, lines, query, without_hanging};
@@ -372,6 +374,51 @@ fn a_commit_is_visible_once_it_is_durable() {
     assert_eq!(query(&engine, "SELECT * FROM v"), ["6"]);
     let delivered = without_hanging(move || subscription.next().unwrap().is_ok());
     assert!(delivered);
+}
+
+#[test]
+fn epochs_that_become_durable_together_are_changes_of_their_own() {
+    const COMMITS: i32 = 40;
+    for workers in [1, 3] {
+        let journal = Gated::default();
+        journal.open(true);
+        let builder = Engine::builder().workers(workers).journal(Arc::new(journal.clone()));
+        let engine = builder.open().unwrap();
+        engine
+            .execute("CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c, SUM(n) AS s FROM t")
+            .unwrap();
+        let mut subscription = engine.subscribe("v").unwrap();
+        subscription.next().unwrap().unwrap();
+        journal.open(false);
+        let commit = |n: i32| {
+            let engine = engine.clone();
+            thread::spawn(move || engine.execute(&format!("INSERT INTO t VALUES ({n})")).map(drop))
+        };
+        let commits: Vec<_> = (1..=COMMITS).map(commit).collect();
+        while engine.progress().committed < COMMITS as u64 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(engine.progress().complete, 0);
+        journal.open(true);
+        commits.into_iter().for_each(|commit| commit.join().unwrap().unwrap());
+        let mut counts = Vec::new();
+        without_hanging(move || {
+            for epoch in 1..=COMMITS as u64 {
+                let change = subscription.next().unwrap().unwrap();
+                assert_eq!(
+                    (change.epoch, change.rows.num_rows()),
+                    (epoch, 2),
+                    "one row for another"
+                );
+                let counted = change.rows.column(0).as_primitive::<Int64Type>();
+                let now = change.weights.iter().position(|weight| *weight > 0).unwrap();
+                counts.push(counted.value(now));
+            }
+            assert_eq!(counts, (1..=i64::from(COMMITS)).collect::<Vec<_>>());
+        });
+        let sum = COMMITS * (COMMITS + 1) / 2;
+        assert_eq!(query(&engine, "SELECT * FROM v"), [format!("{COMMITS} {sum}")]);
+    }
 }
 
 /// A bank: money moves between accounts, and the sum stays.
