@@ -153,10 +153,8 @@ impl Error {
                     let near = function_meant(name);
                     return Error::new(format!("no function \"{name}\"{near}"), position);
                 }
-                match told(message) {
-                    Some(message) => Error::new(message, position),
-                    None => Error::new(message.trim_end_matches(['.', '\n']), position),
-                }
+                let otherwise = || message.trim_end_matches(['.', '\n']).to_owned();
+                Error::new(told(message).unwrap_or_else(otherwise), position)
             }
         }
     }

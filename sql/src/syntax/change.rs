@@ -5,6 +5,7 @@ use sqlparser::ast::{
     OnInsert, SelectItem, Spanned, Statement, TableAliasWithoutColumns, TableFactor, TableObject,
     TableWithJoins, Update, UpdateTableFromKind,
 };
+use sqlparser::tokenizer::Span;
 
 use super::check;
 use super::clause::{Clause, none_of, refuse};
@@ -89,6 +90,13 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
     if let Some(TableAliasWithoutColumns { explicit: _, alias }) = table_alias {
         refuse("INSERT … with an alias", || alias.span)?;
     }
+    check_on(on, at)?;
+    check_items(returning)?;
+    check(insert)
+}
+
+/// ON CONFLICT.
+fn check_on(on: &Option<OnInsert>, at: impl Fn() -> Span) -> Result<()> {
     match on {
         None => {}
         Some(OnInsert::DuplicateKeyUpdate(_)) => {
@@ -108,8 +116,7 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
         }
         Some(_) => refuse("INSERT … ON", at)?,
     }
-    check_items(returning)?;
-    check(insert)
+    Ok(())
 }
 
 pub(crate) fn check_update(update: &Update) -> Result<()> {

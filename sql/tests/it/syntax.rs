@@ -72,6 +72,7 @@ const QUERIES: &[(&str, &str)] = &[
         "SELECT a COLLATE \"de_DE\" FROM t",
         "COLLATE \"de_DE\" (text is ordered by its bytes, as by COLLATE \"C\")",
     ),
+    ("SELECT * RENAME (a AS b) FROM t", "* RENAME"),
     (
         "SELECT count(*) FROM t GROUP BY tumble(ts, INTERVAL '1' DAY), hop(ts, INTERVAL '1' DAY, INTERVAL '2' DAY)",
         "GROUP BY several windows of time",
@@ -113,6 +114,7 @@ fn no_clause_of_a_change_is_ignored() {
     all_are_refused(&[
         ("INSERT INTO t PARTITION (a = 1) SELECT 1", "1:13: INSERT … PARTITION"),
         ("INSERT OVERWRITE t SELECT 1", "1:18: INSERT … OVERWRITE"),
+        ("INSERT INTO t VALUES (1) RETURNING * RENAME (a AS b)", "1:36: * RENAME"),
         ("UPDATE t SET a = 1 FROM u TABLESAMPLE (1)", "1:25: TABLESAMPLE"),
         ("UPDATE t SET a = 1 FROM u CROSS APPLY w", "1:39: APPLY"),
         (

@@ -6,8 +6,10 @@ use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::datasource::{MemTable, TableProvider};
 
+use super::providers::Providers;
 use crate::catalog::{
-    Definition, Entries, Entry, INFORMATION_COLUMNS_SCHEMA, INFORMATION_TABLES_SCHEMA,
+    Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
+    INFORMATION_TABLES, INFORMATION_TABLES_SCHEMA,
 };
 use crate::error::Result;
 use crate::session::written;
@@ -16,8 +18,21 @@ use crate::session::written;
 const CATALOG: &str = "alluvium";
 const SCHEMA: &str = "public";
 
+/// Adds those of the two that are among the names.
+pub(super) fn add(names: &[String], entries: &Entries, providers: &mut Providers) -> Result<()> {
+    for name in names {
+        let table = match name.as_str() {
+            INFORMATION_TABLES => tables(entries)?,
+            INFORMATION_COLUMNS => columns(entries)?,
+            _ => continue,
+        };
+        providers.insert(name.clone(), table);
+    }
+    Ok(())
+}
+
 /// A row for each table and view.
-pub(super) fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
     let count = entries.len();
     let kind = |entry: &Arc<Entry>| if entry.is_table() { "BASE TABLE" } else { "VIEW" };
     let columns: Vec<ArrayRef> = vec![
@@ -31,7 +46,7 @@ pub(super) fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
 }
 
 /// A row for each of their columns.
-pub(super) fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
     let (mut relations, mut names, mut places) = (Vec::new(), Vec::new(), Vec::new());
     let (mut defaults, mut nullable, mut types) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries.values() {

@@ -8,9 +8,7 @@ use datafusion::datasource::TableProvider;
 
 use super::reader::{Reader, Reading};
 use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
-use crate::catalog::{
-    ARRANGEMENTS, ERRORS, Entry, INFORMATION_COLUMNS, INFORMATION_TABLES, TABLES,
-};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, TABLES};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -89,14 +87,7 @@ impl Reader {
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, reading.entries)?);
         }
-        if names.iter().any(|name| name == INFORMATION_TABLES) {
-            let table = information_schema::tables(reading.entries)?;
-            providers.insert(INFORMATION_TABLES.to_owned(), table);
-        }
-        if names.iter().any(|name| name == INFORMATION_COLUMNS) {
-            let table = information_schema::columns(reading.entries)?;
-            providers.insert(INFORMATION_COLUMNS.to_owned(), table);
-        }
+        information_schema::add(names, reading.entries, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }
