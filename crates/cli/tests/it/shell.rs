@@ -183,7 +183,7 @@ fn a_program_follows_a_view_through_pipes_while_it_writes_statements() {
     let (sender, lines) = mpsc::channel();
     let output = BufReader::new(child.stdout.take().unwrap());
     thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|l| sender.send(l)));
-    let next = || lines.recv_timeout(Duration::from_secs(60)).unwrap();
+    let next = || lines.recv_timeout(Duration::from_secs(600)).unwrap();
     to.write_all(
         b"CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(a) AS s FROM t;
         INSERT INTO t VALUES (1); SUBSCRIBE v;\n",

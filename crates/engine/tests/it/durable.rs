@@ -15,7 +15,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 
 use crate::bank;
-use crate::support::{assert_poisoned, lines, query, without_hanging};
+use crate::support::{PATIENCE, assert_poisoned, lines, query, without_hanging};
 
 /// Relations of every kind. The last view shows the time.
 const DEFINITIONS: &str = "
@@ -357,7 +357,7 @@ fn a_commit_is_visible_once_it_is_durable() {
     };
     let commits: Vec<_> = (1..=3).map(commit).collect();
     // All have their turn, and none is there.
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + PATIENCE;
     while engine.progress().committed < 3 && std::time::Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }
