@@ -399,7 +399,8 @@ mod tests {
                 worker.step();
             }
             assert_eq!(emitted.take(), [(2, 5, 1, 1)]);
-            let saved = Saved { upper: 3, batches: states.pin().into_iter().collect() };
+            let pinned = states.pin().into_iter().map(|(name, batches)| (name, vec![batches]));
+            let saved = Saved { upper: 3, batches: pinned.collect(), ..Saved::default() };
 
             let ((mut end, probe, emitted), _states) = build(worker, &BOUNDS, Some(saved));
             end.advance_to(3);
