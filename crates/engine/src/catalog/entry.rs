@@ -104,7 +104,8 @@ pub struct RelationInfo {
     pub kind: RelationKind,
     /// Its columns.
     pub schema: SchemaRef,
-    /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file.
+    /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file or a
+    /// query.
     pub definition: Option<String>,
     /// The relations that it names.
     pub reads: Vec<String>,
