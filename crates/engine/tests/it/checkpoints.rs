@@ -247,6 +247,10 @@ fn bank(engine: &Engine, moves: i64) -> i64 {
 
 /// An engine with everything on one disk.
 fn on(disk: &SimulatedDisk) -> Result<Engine> {
+    on_with(disk, 1)
+}
+
+fn on_with(disk: &SimulatedDisk, workers: usize) -> Result<Engine> {
     let failed = |error: alluvium_storage::Error| Error::data(error.to_string());
     let options = FileJournalOptions { segment_size: 4096, write_ahead: 1024, queue_size: 512 };
     let journal = FileJournal::open_with(Arc::new(disk.clone()), options).map_err(failed)?;
@@ -254,7 +258,7 @@ fn on(disk: &SimulatedDisk) -> Result<Engine> {
     let blobs = DiskStorage::open(Arc::new(disk.clone())).map_err(failed)?;
     let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
     Engine::builder()
-        .workers(1)
+        .workers(workers)
         .memory(1)
         .checkpoints(Duration::MAX, u64::MAX)
         .store(Arc::new(journal), Arc::new(manifests), Arc::new(blobs))
@@ -307,6 +311,58 @@ fn after_a_crash_or_failure_at_any_call_checkpoints_and_the_journal_fit_together
         // No file is left that nothing names.
         let left = blobs(&disk);
         drop(on(&disk).unwrap());
+        assert_eq!(blobs(&disk), left, "call {call}");
+    }
+}
+
+#[test]
+fn after_a_crash_or_failure_at_any_call_while_rows_are_dealt_out_anew_all_is_as_it_was() {
+    const MOVES: i64 = 3;
+    let prepared = |seed| {
+        let disk = SimulatedDisk::new(seed);
+        let engine = on(&disk).unwrap();
+        engine.execute(bank::DEFINITIONS).unwrap();
+        // Enough for files.
+        engine
+            .execute(
+                "CREATE TABLE t (n BIGINT, s VARCHAR); CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS c FROM t GROUP BY s;
+                 INSERT INTO t SELECT v, repeat('x', 100) || v FROM UNNEST(range(0, 3000)) AS r(v)",
+            )
+            .unwrap();
+        assert_eq!(bank(&engine, MOVES), MOVES);
+        engine.execute("CHECKPOINT").unwrap();
+        disk
+    };
+    // Opening with more workers, and a checkpoint of what they have.
+    let deal = |disk: &SimulatedDisk| on_with(disk, 3).and_then(|engine| engine.checkpoint());
+    let disk = prepared(0);
+    let first = disk.calls();
+    deal(&disk).unwrap();
+    let calls = disk.calls() - first;
+    assert!(calls > 10, "{calls}");
+    let step = calls.div_ceil(12) as usize;
+    for call in (1..=calls).step_by(step) {
+        let disk = prepared(call);
+        disk.fail_from(disk.calls() + call);
+        let _ = deal(&disk);
+        disk.crash();
+        disk.mend();
+        for workers in [2, 1] {
+            let engine = on_with(&disk, workers).unwrap_or_else(|error| panic!("{call}: {error}"));
+            assert_eq!(query(&engine, "SELECT money FROM b"), [MOVES.to_string()], "call {call}");
+            assert_eq!(query(&engine, "SELECT * FROM total"), ["100"], "call {call}");
+            assert_eq!(
+                query(&engine, "SELECT COUNT(*), SUM(c) FROM v"),
+                ["3000 3000"],
+                "call {call}"
+            );
+        }
+        // No file is left that nothing names.
+        let engine = on_with(&disk, 2).unwrap();
+        engine.execute("CHECKPOINT; INSERT INTO b VALUES (2, 0); CHECKPOINT").unwrap();
+        drop(engine);
+        let left = blobs(&disk);
+        drop(on_with(&disk, 2).unwrap());
         assert_eq!(blobs(&disk), left, "call {call}");
     }
 }
