@@ -112,13 +112,9 @@ struct Pruned {
 impl Metrics {
     /// The metrics of each spine now, in the order in which they were made.
     pub fn spines(&self) -> Vec<SpineMetrics> {
-        let bound = |counters: &Counters| {
+        let counters = |counters: &Arc<Counters>| {
             let pruned = counters.pruned.lock();
-            let described =
-                |pruned: &Pruned| (pruned.by.describe(pruned.least), pruned.least, pruned.below);
-            pruned.as_ref().map(described)
-        };
-        let counters = |(counters, bound): (&Arc<Counters>, Option<(String, i64, Option<u64>)>)| {
+            let pruned = pruned.as_ref();
             SpineMetrics {
                 label: counters.label.clone(),
                 rows: counters.rows.load(Ordering::Relaxed),
@@ -134,12 +130,12 @@ impl Metrics {
                 written: counters.written.load(Ordering::Relaxed),
                 jobs: counters.jobs.load(Ordering::Relaxed),
                 debt: counters.debt.load(Ordering::Relaxed),
-                below: bound.as_ref().and_then(|(.., below)| *below),
-                least: bound.as_ref().map(|(_, least, _)| *least),
-                bound: bound.map(|(described, ..)| described),
+                bound: pruned.map(|pruned| pruned.by.describe(pruned.least)),
+                least: pruned.map(|pruned| pruned.least),
+                below: pruned.and_then(|pruned| pruned.below),
             }
         };
-        self.spines.lock().iter().map(|it| counters((it, bound(it)))).collect()
+        self.spines.lock().iter().map(counters).collect()
     }
 }
 
