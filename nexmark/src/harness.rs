@@ -27,10 +27,11 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::latency::Latency;
 use crate::measurement::Measurement;
-use crate::query::{Query, TABLES};
+use crate::query::Query;
 use crate::resources;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
+use crate::tables::Tables;
 
 /// The largest number of incomplete epochs.
 pub const IN_FLIGHT: usize = 4;
@@ -43,6 +44,8 @@ const SIDE_KEYS: i64 = 10_000;
 pub struct Options {
     /// The events, and their division into epochs.
     pub extent: Extent,
+    /// What the tables keep.
+    pub tables: Tables,
     /// The number of workers.
     pub workers: NonZeroUsize,
     /// The source of the events.
@@ -80,7 +83,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         builder = builder.state(format!("file:{}", directory.join(query.name).display()));
         builder = builder.durability(options.durability);
     }
-    let engine = start(query, builder)?;
+    let engine = start(query, options.tables, builder)?;
 
     let accounted = || {
         let state = engine.state();
@@ -103,9 +106,12 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     check(query, &engine)?;
     drop(engine);
 
-    let mut contents = Checksum::default();
-    let mut add = |change: Change| contents.add(&change.rows, &change.weights);
-    changes(query, &input, options.builder(), &mut add)?;
+    let (mut contents, mut decided) = (Checksum::default(), Checksum::default());
+    let mut add = |Change { rows, weights, .. }: Change| {
+        contents.add(&rows, &weights)?;
+        decided.add(&without(&rows, query.open())?, &weights)
+    };
+    changes(query, options.tables, &input, options.builder(), &mut add)?;
     Ok(Measurement {
         query: query.name.to_owned(),
         events: options.extent.epochs().skip(done).map(|epoch| epoch.end - epoch.start).sum(),
@@ -126,18 +132,28 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         disk_bytes: state.disk_bytes,
         spilled_bytes: state.spilled_bytes,
         contents,
+        decided,
         latency,
     })
+}
+
+/// The rows without these columns.
+fn without(rows: &RecordBatch, open: &[&str]) -> Result<RecordBatch> {
+    let schema = rows.schema();
+    let is_decided = |column: &usize| !open.contains(&schema.field(*column).name().as_str());
+    let decided: Vec<usize> = (0..rows.num_columns()).filter(is_decided).collect();
+    Ok(rows.project(&decided)?)
 }
 
 /// Runs a query over the whole input in a new engine, and returns the changes of its view in order.
 pub fn changes(
     query: &Query,
+    tables: Tables,
     input: &Input,
     builder: Builder,
     take: &mut dyn FnMut(Change) -> Result<()>,
 ) -> Result<()> {
-    let engine = start(query, builder)?;
+    let engine = start(query, tables, builder)?;
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
@@ -155,12 +171,12 @@ pub fn changes(
 }
 
 /// An engine with the tables, the side input and the query's view, unless they are there.
-fn start(query: &Query, builder: Builder) -> Result<Engine> {
+fn start(query: &Query, tables: Tables, builder: Builder) -> Result<Engine> {
     let engine = builder.open()?;
     let known = engine.relations()?;
     let is_known = |name: &str| known.iter().any(|relation| relation.name == name);
     if !is_known("side_input") {
-        execute(&engine, "tables.sql", TABLES)?;
+        execute(&engine, "tables.sql", &tables.sql())?;
     }
     let mut transaction = engine.begin()?;
     transaction.set_key("side_input");

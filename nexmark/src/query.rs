@@ -14,9 +14,6 @@ pub struct Query {
     pub sql: &'static str,
 }
 
-/// The tables that all queries read.
-pub const TABLES: &str = include_str!("../queries/tables.sql");
-
 macro_rules! queries {
     ($($name:literal)*) => {
         [$(Query { name: $name, sql: include_str!(concat!("../queries/", $name, ".sql")) }),*]
@@ -40,6 +37,15 @@ impl Query {
             query.copied().ok_or_else(|| Error::UnknownQuery(name.to_owned()))
         };
         names.split(',').map(str::trim).map(named).collect()
+    }
+
+    /// The columns of the view that the query leaves open where bids tie.
+    pub fn open(&self) -> &'static [&'static str] {
+        match self.name {
+            "q18" => &["price", "channel", "url", "extra"],
+            "q19" => &["bidder", "channel", "url", "date_time", "extra"],
+            _ => &[],
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use alluvium_nexmark::harness::{self, Options};
 use alluvium_nexmark::measurement::{Header, Histogram, Measurement, report};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
+use alluvium_nexmark::tables::Tables;
 use clap::ValueEnum;
 
 use crate::args::StateArgs;
@@ -26,6 +27,10 @@ pub(crate) struct NexmarkArgs {
     /// The number of events in all three streams
     #[arg(long, value_name = "N", default_value = "10M", value_parser = count)]
     events: u64,
+    /// What the tables keep: append-only and unchecked ones keep nothing; append-only-kept, kept and keyed ones their
+    /// rows
+    #[arg(long, value_name = "KIND", default_value = "append-only")]
+    tables: Tables,
     /// The number of worker threads
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
@@ -170,13 +175,14 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
+        let Self { tables, workers, memory, merge_threads, .. } = *self;
         let on_pressure = allocator::tighten;
         let rate = self.rate.and_then(NonZeroU64::new);
         let state = self.state.directory.as_ref().map(PathBuf::from);
         let durability = self.state.durability.unwrap_or_default();
         Ok(Options {
             extent,
+            tables,
             workers,
             source,
             memory,
@@ -197,6 +203,7 @@ impl NexmarkArgs {
         command
             .args(["nexmark", "--json", "-", "--queries", query.name])
             .args(["--events", &self.events.to_string()])
+            .args(["--tables", self.tables.name()])
             .args(["--workers", &self.workers.to_string()])
             .args(["--epoch-rows", &self.epoch_rows.to_string()])
             .args(["--merge-threads", &self.merge_threads.to_string()])

@@ -12,6 +12,7 @@ use alluvium_nexmark::checksum::Checksum;
 use alluvium_nexmark::harness::changes;
 use alluvium_nexmark::query::{QUERIES, Query};
 use alluvium_nexmark::source::{Extent, Input, RATE, Source};
+use alluvium_nexmark::tables::Tables;
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -101,13 +102,16 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
         let mut take = |change: alluvium::Change| {
             add(&mut found, &project(&change.rows, &determined), |row| change.weights[row]);
             let added = found_sum.add(&change.rows, &change.weights);
-            if change.rows.num_columns() > determined.len() {
+            let is_open = |name: &String| !determined.contains(name);
+            let left: Vec<_> = names(&change.rows).into_iter().filter(is_open).collect();
+            assert_eq!(left, query.open(), "{}", query.name);
+            if !left.is_empty() {
                 open.push(change);
             }
             added
         };
         let builder = Engine::builder().workers(workers);
-        if let Err(error) = changes(query, input, builder, &mut take) {
+        if let Err(error) = changes(query, Tables::default(), input, builder, &mut take) {
             panic!("{}: {error}", query.name);
         }
         found.retain(|_, copies| *copies != 0);
