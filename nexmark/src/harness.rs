@@ -29,6 +29,7 @@ use crate::latency::Latency;
 use crate::measurement::Measurement;
 use crate::query::Query;
 use crate::resources;
+use crate::source::revised::Revision;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
 use crate::tables::Tables;
@@ -50,6 +51,8 @@ pub struct Options {
     pub workers: NonZeroUsize,
     /// The source of the events.
     pub source: Source,
+    /// Some bids are deleted or changed in the epoch after theirs; see [`crate::source::revised`].
+    pub revisions: bool,
     /// The memory budget in bytes; see [`Builder::memory`].
     pub memory: Option<usize>,
     /// How many events arrive per second; without a rate, as many as the engine takes.
@@ -77,7 +80,7 @@ impl Options {
 /// Memory is that of the whole process since its start. In a process that has measured another query before, the
 /// peaks may belong to that query.
 pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
-    let input = Input::prepare(&options.source, options.extent)?;
+    let input = Input::prepare(&options.source, options.extent, options.revisions)?;
     let mut builder = options.builder();
     if let Some(directory) = &options.state {
         builder = builder.state(format!("file:{}", directory.join(query.name).display()));
@@ -96,7 +99,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let timed = || {
         let begun = Instant::now();
         let processor = resources::processor_time()?;
-        let driven = drive(&engine, options.extent, done, epochs, Arrivals::of(options))?;
+        let driven = drive(&engine, options, done, epochs)?;
         let elapsed = begun.elapsed().as_secs_f64();
         Ok((driven, elapsed, resources::processor_time()? - processor))
     };
@@ -157,7 +160,7 @@ pub fn changes(
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
-        last = commit(&engine, &events?, None)?;
+        last = commit(&engine, tables, &events?, None)?;
         engine.wait(last.saturating_sub(IN_FLIGHT as u64))?;
         while let Some(change) = subscription.try_next()? {
             take(change)?;
@@ -225,11 +228,12 @@ pub fn side_input() -> Result<RecordBatch> {
 /// bytes of the events.
 fn drive(
     engine: &Engine,
-    extent: Extent,
+    options: &Options,
     done: usize,
     all: impl Iterator<Item = Result<Events>>,
-    mut arrivals: Arrivals,
 ) -> Result<(Latency, u64)> {
+    let mut arrivals = Arrivals::of(options);
+    let Options { extent, tables, .. } = *options;
     let (committed, epochs) = unbounded::<(u64, Instant)>();
     thread::scope(|scope| {
         // A separate thread observes the completion of each epoch.
@@ -247,7 +251,7 @@ fn drive(
                 let events = events?;
                 let begun = arrivals.next(engine)?;
                 entered += events.bytes() as u64;
-                let epoch = commit(engine, &events, Some(key(&numbers)))?;
+                let epoch = commit(engine, tables, &events, Some(key(&numbers)))?;
                 arrivals.committed(epoch);
                 // The observer runs until the channel closes, unless the engine fails.
                 let _ = committed.send((epoch, begun));
@@ -314,13 +318,24 @@ impl Arrivals {
 }
 
 /// Inserts events as one epoch.
-fn commit(engine: &Engine, events: &Events, key: Option<String>) -> Result<u64> {
+fn commit(engine: &Engine, tables: Tables, events: &Events, key: Option<String>) -> Result<u64> {
     let mut transaction = engine.begin()?;
     if let Some(key) = key {
         transaction.set_key(key);
     }
     for (stream, rows) in Stream::ALL.into_iter().zip(events.arrive()?) {
         transaction.insert(stream.name(), rows)?;
+    }
+    if let Some(Revision { deleted, inserted }) = events.revision.clone() {
+        let bid = Stream::Bid.name();
+        match tables {
+            Tables::Unchecked => {
+                let weights = vec![-1; deleted.num_rows()];
+                transaction.change(bid, deleted, &weights)?;
+            }
+            _ => transaction.delete(bid, deleted)?,
+        }
+        transaction.insert(bid, inserted)?;
     }
     Ok(transaction.submit()?)
 }

@@ -44,6 +44,9 @@ pub(crate) struct NexmarkArgs {
     /// The source of the events
     #[arg(long, value_enum, default_value = "memory")]
     source: SourceKind,
+    /// Of the bids of each epoch, one in twenty is deleted in the next epoch, and one in twenty gets another price
+    #[arg(long)]
+    revisions: bool,
     /// The folder of the events' Parquet files, which are written if missing [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
@@ -175,7 +178,7 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        let Self { tables, workers, memory, merge_threads, .. } = *self;
+        let Self { tables, workers, revisions, memory, merge_threads, .. } = *self;
         let on_pressure = allocator::tighten;
         let rate = self.rate.and_then(NonZeroU64::new);
         let state = self.state.directory.as_ref().map(PathBuf::from);
@@ -185,6 +188,7 @@ impl NexmarkArgs {
             tables,
             workers,
             source,
+            revisions,
             memory,
             rate,
             merge_threads,
@@ -209,6 +213,9 @@ impl NexmarkArgs {
             .args(["--merge-threads", &self.merge_threads.to_string()])
             .args(["--source", source.as_ref().map_or("memory", |source| source.get_name())])
             .stderr(Stdio::inherit());
+        if self.revisions {
+            command.arg("--revisions");
+        }
         if let Some(folder) = &self.directory {
             command.arg("--directory").arg(folder);
         }

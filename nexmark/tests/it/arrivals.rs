@@ -18,6 +18,7 @@ fn epochs_arrive_at_a_rate_and_give_the_same_view() {
             tables: Tables::default(),
             workers: NonZeroUsize::MIN,
             source: Source::Memory,
+            revisions: false,
             memory: None,
             rate: rate.and_then(NonZeroU64::new),
             merge_threads: 0,

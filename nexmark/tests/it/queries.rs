@@ -133,7 +133,7 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
 #[test]
 fn every_query_equals_the_batch_answer() {
     let list = env::var("ALLUVIUM_NEXMARK_QUERIES").unwrap_or_else(|_| "all".to_owned());
-    let input = Input::prepare(&Source::Memory, extent()).unwrap();
+    let input = Input::prepare(&Source::Memory, extent(), false).unwrap();
     let batch = Batch::new(&input);
     for query in Query::list(&list).unwrap() {
         check(&query, &input, &batch);
@@ -144,7 +144,8 @@ fn every_query_equals_the_batch_answer() {
 #[test]
 fn answers_over_fewer_events_differ() {
     let batch = |events: u64| {
-        Batch::new(&Input::prepare(&Source::Memory, Extent { events, ..SMALL }).unwrap())
+        let extent = Extent { events, ..SMALL };
+        Batch::new(&Input::prepare(&Source::Memory, extent, false).unwrap())
     };
     let (all, fewer) = (batch(SMALL.events), batch(SMALL.events / 2));
     let sum = |batch: &Batch, query: &Query| {

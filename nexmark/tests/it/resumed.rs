@@ -18,6 +18,7 @@ fn a_run_goes_on_behind_the_epochs_of_the_last_one() {
             tables: Tables::default(),
             workers: NonZeroUsize::MIN,
             source: Source::Memory,
+            revisions: false,
             memory: None,
             rate: None,
             merge_threads: 0,
