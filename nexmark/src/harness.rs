@@ -32,7 +32,7 @@ use crate::resources;
 use crate::source::revised::Revision;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
-use crate::tables::Tables;
+use crate::tables::{Keeping, Tables};
 
 /// The largest number of incomplete epochs.
 pub const IN_FLIGHT: usize = 4;
@@ -45,7 +45,7 @@ const SIDE_KEYS: i64 = 10_000;
 pub struct Options {
     /// The events, and their division into epochs.
     pub extent: Extent,
-    /// What the tables keep.
+    /// How the tables are declared.
     pub tables: Tables,
     /// The number of workers.
     pub workers: NonZeroUsize,
@@ -328,8 +328,8 @@ fn commit(engine: &Engine, tables: Tables, events: &Events, key: Option<String>)
     }
     if let Some(Revision { deleted, inserted }) = events.revision.clone() {
         let bid = Stream::Bid.name();
-        match tables {
-            Tables::Unchecked => {
+        match tables.keeping {
+            Keeping::Unchecked => {
                 let weights = vec![-1; deleted.num_rows()];
                 transaction.change(bid, deleted, &weights)?;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
-use crate::plan::Fingerprint;
+use crate::plan::{Fingerprint, LowerBounds};
 use crate::planner::extent::Extent;
 
 /// When a table keeps its rows, for messages.
@@ -45,6 +45,10 @@ pub enum Relation {
         schema: SchemaRef,
         /// The fingerprint of its plan.
         fingerprint: Fingerprint,
+        /// Whether rows are only ever inserted.
+        append_only: bool,
+        /// The lower bounds of its columns.
+        bounds: Arc<LowerBounds>,
     },
     /// A view that is not materialized; it is expanded where it is named.
     View {
@@ -56,6 +60,8 @@ pub enum Relation {
         extent: Extent,
         /// Whether it has no dataflow of its own: then the views that name it report its errors.
         local: bool,
+        /// The column by which its rows are final, if it has no others.
+        emit_final: Option<usize>,
     },
     /// The one row with the time of the epoch: [`CLOCK`](crate::planner::CLOCK). It cannot be named.
     Clock,

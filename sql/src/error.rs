@@ -153,10 +153,31 @@ impl Error {
                     let near = function_meant(name);
                     return Error::new(format!("no function \"{name}\"{near}"), position);
                 }
-                Error::new(message.trim_end_matches(['.', '\n']), position)
+                let otherwise = || message.trim_end_matches(['.', '\n']).to_owned();
+                Error::new(told(message).unwrap_or_else(otherwise), position)
             }
         }
     }
+}
+
+/// What a message of DataFusion's means to someone who knows SQL; `None` if it says that itself.
+fn told(message: &str) -> Option<String> {
+    if message.starts_with("Projections require unique expression names") {
+        let name = message.split('"').nth(1)?;
+        let name = name.rsplit('.').next().unwrap_or(name);
+        return Some(format!("column \"{name}\" appears twice; rename one with AS"));
+    }
+    if let Some(rest) = message.strip_prefix("Inconsistent data length across values list: got ") {
+        let mut numbers = rest.split(|letter: char| !letter.is_ascii_digit());
+        let mut number = || numbers.by_ref().find(|digits| !digits.is_empty())?.parse::<u64>().ok();
+        let (given, row, wanted) = (number()?, number()?, number()?);
+        let s = if given == 1 { "" } else { "s" };
+        let row = row + 1;
+        return Some(format!(
+            "row {row} of VALUES has {given} value{s}, and the first has {wanted}"
+        ));
+    }
+    None
 }
 
 /// The error for a column that does not exist in `place`.

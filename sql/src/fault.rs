@@ -17,18 +17,21 @@ pub enum Fault {
     BoundOfOwnSide,
     /// The bound of rows that two streams change is that of the first.
     BoundOfFirst,
+    /// Rows without a match are pruned like pairs.
+    BoundOfPairs,
     /// Groups are pruned by a column that is not in their key.
     BoundOfMembers,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 6] = [
+    pub const WRONG: [Fault; 7] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
         Fault::BoundOfOwnSide,
         Fault::BoundOfFirst,
+        Fault::BoundOfPairs,
         Fault::BoundOfMembers,
     ];
 }

@@ -3,7 +3,8 @@
 //! `checkpoints DIRECTORY [MILLIONS OF ROWS]`: a table of so many rows of some 100 bytes, by default 10, with an aggregate
 //! over it, in a new state directory. One thread commits a row at a time throughout, and waits until it is in the view. At
 //! first its commits do not wait for the disk: what holds them up then is the pause that the workers make. Later they do, and
-//! share the disk with the checkpoint.
+//! share the disk with the checkpoint. At the end engines with other numbers of workers are opened, beside one that the rows of
+//! the table enter again.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,15 +16,24 @@ use std::{env, fs, thread};
 
 use alluvium::{Durability, Engine, Error, Result};
 
+const WORKERS: usize = 2;
+
+/// Other numbers of workers.
+const OTHERS: [usize; 3] = [1, 3, 4];
+
 const DEFINITIONS: &str = "
     CREATE TABLE events (id BIGINT PRIMARY KEY, account BIGINT, note VARCHAR);
     CREATE MATERIALIZED VIEW accounts AS
         SELECT account, COUNT(*) AS events, MAX(id) AS last FROM events GROUP BY account";
 
 fn open(directory: &Path, durability: Durability) -> Result<Engine> {
+    open_with(directory, WORKERS, durability)
+}
+
+fn open_with(directory: &Path, workers: usize, durability: Durability) -> Result<Engine> {
     let state = format!("file:{}", directory.display());
     // Only the checkpoints that are asked for.
-    let builder = Engine::builder().workers(2).checkpoints(Duration::MAX, u64::MAX);
+    let builder = Engine::builder().workers(workers).checkpoints(Duration::MAX, u64::MAX);
     builder.state(state).durability(durability).open()
 }
 
@@ -111,6 +121,42 @@ fn checkpoints(engine: &Engine, directory: &Path, next: &mut i64, count: usize) 
     Ok(())
 }
 
+/// Opens the directory with other numbers of workers.
+fn deal(directory: &Path) -> Result<()> {
+    for workers in OTHERS {
+        let start = Instant::now();
+        let engine = open_with(directory, workers, Durability::Always)?;
+        let opened = start.elapsed();
+        engine.query("SELECT events FROM accounts WHERE account = 1")?;
+        println!(
+            "opened with {workers} workers after {opened:.2?}, first query after {:.2?}",
+            start.elapsed()
+        );
+    }
+    Ok(())
+}
+
+/// Enters the rows of the table into another engine, in one transaction, with so many workers.
+fn enter(directory: &Path, rows: i64, workers: usize) -> Result<()> {
+    let engine = open(directory, Durability::Always)?;
+    let other = directory.with_extension("entered");
+    let start = Instant::now();
+    let entered = open_with(&other, workers, Durability::Never)?;
+    entered.execute(DEFINITIONS)?;
+    let mut transaction = entered.begin()?;
+    let piece = 500_000;
+    for first in (0..rows).step_by(piece as usize) {
+        let sql = format!("SELECT * FROM events WHERE id >= {first} AND id < {}", first + piece);
+        for rows in engine.query(&sql)? {
+            transaction.insert("events", rows)?;
+        }
+    }
+    entered.wait(transaction.commit()?)?;
+    println!("entered again into {workers} workers after {:.2?}", start.elapsed());
+    drop(entered);
+    fs::remove_dir_all(&other).map_err(|error| Error::data(error.to_string()))
+}
+
 fn main() -> Result<()> {
     let mut arguments = env::args().skip(1);
     let Some(directory) = arguments.next().map(PathBuf::from) else {
@@ -144,5 +190,7 @@ fn main() -> Result<()> {
         "opened again after {opened:.2?}, first query ({} row) after {queried:.2?}, first commit after {committed:.2?}",
         count.iter().map(|rows| rows.num_rows()).sum::<usize>(),
     );
-    Ok(())
+    drop(engine);
+    deal(&directory)?;
+    OTHERS.into_iter().try_for_each(|workers| enter(&directory, rows + rows / 10, workers))
 }

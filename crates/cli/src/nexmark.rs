@@ -6,13 +6,14 @@ use std::io::{self, Write};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use alluvium::Durability;
 use alluvium_nexmark::harness::{self, Options};
 use alluvium_nexmark::measurement::{Header, Histogram, Measurement, report};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
-use alluvium_nexmark::tables::Tables;
+use alluvium_nexmark::tables::{Keeping, Tables};
 use clap::ValueEnum;
 
 use crate::args::StateArgs;
@@ -30,7 +31,7 @@ pub(crate) struct NexmarkArgs {
     /// What the tables keep: append-only and unchecked ones keep nothing; append-only-kept, kept and keyed ones their
     /// rows
     #[arg(long, value_name = "KIND", default_value = "append-only")]
-    tables: Tables,
+    tables: Keeping,
     /// The number of worker threads
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
@@ -59,6 +60,10 @@ pub(crate) struct NexmarkArgs {
     /// The number of threads that merge state in the background; 0: the workers merge their own
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
+    /// How late events may come, such as 4s or 500ms, which the tables then declare: state that is behind is forgotten
+    /// [default: not declared, all is kept]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    lateness: Option<Duration>,
     /// Of each query in a folder of its own in it.
     #[command(flatten)]
     state: StateArgs,
@@ -97,6 +102,20 @@ fn count(text: &str) -> Result<u64, String> {
     number
         .filter(|&number| number > 0)
         .ok_or_else(|| "expected a number such as 40k or 10M".to_owned())
+}
+
+/// A number of seconds or milliseconds, as `4s` or `500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = match text.strip_suffix("ms") {
+        Some(digits) => (digits, 1),
+        None => (text.strip_suffix('s').unwrap_or_default(), 1_000),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    // The tables declare it as a number of microseconds.
+    number
+        .filter(|milliseconds| *milliseconds <= i64::MAX as u64 / 1_000)
+        .map(Duration::from_millis)
+        .ok_or_else(|| "expected a time such as 4s or 500ms".to_owned())
 }
 
 /// Runs the benchmark. The status is 0 if all queries could be measured, else 1.
@@ -178,7 +197,8 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        let Self { tables, workers, revisions, memory, merge_threads, .. } = *self;
+        let Self { workers, revisions, memory, merge_threads, .. } = *self;
+        let tables = Tables { keeping: self.tables, lateness: self.lateness };
         let on_pressure = allocator::tighten;
         let rate = self.rate.and_then(NonZeroU64::new);
         let state = self.state.directory.as_ref().map(PathBuf::from);
@@ -232,6 +252,9 @@ impl NexmarkArgs {
                 command.args(["--durability", &interval]);
             }
         }
+        if let Some(lateness) = self.lateness {
+            command.args(["--lateness", &format!("{}ms", lateness.as_millis())]);
+        }
         if let Some(rate) = self.rate {
             command.args(["--rate", &rate.to_string()]);
         }
@@ -284,6 +307,15 @@ fn at(path: &Path, error: impl Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("4s"), Ok(Duration::from_secs(4)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "s", "4", "4m", "-1s", "1.5s", "99999999999999999s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn numbers_accept_units_of_thousands_and_millions() {

@@ -98,7 +98,7 @@ where
         let mut trace = Tr::in_context(&context);
         trace.wake_by(waker(scope, &info));
         let (trace, mut writer) = TraceAgent::new(trace, info, None);
-        let sealed = states::add(context.label(), &trace, &mut writer);
+        let sealed = states::add(&context, &trace, &mut writer);
         *reader_of = Some(trace);
         let mut arranger = Arranger {
             writer,

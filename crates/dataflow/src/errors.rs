@@ -10,10 +10,12 @@ use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
+use crate::exchange::exchange_by_key;
 use crate::fault::{self, Fault};
 use crate::layout::Layout;
 use crate::map::error_schema;
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::states;
 use crate::weight::{add, weight_of};
 
 /// How errors are kept.
@@ -44,6 +46,10 @@ pub fn keep_errors<'scope>(
     context: &StateContext,
 ) -> Kept<'scope> {
     let Spec { rows, layout } = spec.clone();
+    let errors = match states::is_dealt() {
+        true => exchange_by_key(errors, &rows, context),
+        false => errors,
+    };
     let mut keys = Encoded::counted(context);
     let mut values = Encoded::counted(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
-use arrow::array::{AsArray, UInt32Array};
+use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
 use timely::container::NoopBuilder;
@@ -22,7 +22,7 @@ use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::key_columns::KeyColumns;
-use crate::layout::assemble;
+use crate::layout::{Layout, assemble};
 
 /// How many shards keys fall into; the most workers that get rows.
 pub const SHARDS: usize = 256;
@@ -52,15 +52,64 @@ pub fn exchange<'scope>(
     key: &KeyColumns,
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    if stream.scope().worker().peers() == 1 {
+    let partitions = stream.scope().peers();
+    exchange_in(stream, By::Columns(key.clone()), partitions, context)
+}
+
+/// Sends each row to the worker of the bytes that are its key in `layout`.
+///
+/// Without key columns all rows go to worker 0. With one worker the stream stays as it is.
+pub fn exchange_by_key<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    layout: &Layout,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let partitions = stream.scope().peers();
+    exchange_in(stream, By::Key(layout.clone()), partitions, context)
+}
+
+/// Sends each row to the worker of the bytes that are its value in `layout`.
+///
+/// With one worker the stream stays as it is.
+pub fn exchange_by_value<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    layout: &Layout,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let partitions = stream.scope().peers();
+    exchange_in(stream, By::Value(layout.clone()), partitions, context)
+}
+
+/// Sends each row to the worker of the partition of its key, out of so many.
+pub(crate) fn exchange_in_partitions<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    key: &KeyColumns,
+    partitions: usize,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    exchange_in(stream, By::Columns(key.clone()), partitions, context)
+}
+
+/// The partition of a key, out of so many. Partitions are assigned to workers in turn, as shards are to partitions.
+pub(crate) fn partition_of(key: &[u8], partitions: usize) -> usize {
+    worker_of(shard_of(key), partitions)
+}
+
+fn exchange_in<'scope>(
+    stream: DeltaStream<'scope, Epoch>,
+    by: By,
+    partitions: usize,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    if stream.scope().peers() == 1 {
         return stream;
     }
-    let key = key.clone();
     let context = context.clone();
     let pact = DistributorPact(move |workers| ByShard {
-        key,
+        by,
         keys: Encoded::counted(&context),
         context,
+        partitions,
         destinations: Vec::new(),
         rows: vec![Vec::new(); workers],
     });
@@ -150,11 +199,30 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
     fn relax(&mut self) {}
 }
 
+/// What the shard of a row is the hash of.
+#[derive(Clone)]
+enum By {
+    Columns(KeyColumns),
+    Key(Layout),
+    Value(Layout),
+}
+
+impl By {
+    fn encode(&self, rows: &RecordBatch, bytes: &mut Encoded) {
+        match self {
+            By::Columns(key) => key.encode(rows, bytes),
+            By::Key(layout) => layout.encode_keys(rows, bytes),
+            By::Value(layout) => layout.encode_values_of(rows, bytes),
+        }
+    }
+}
+
 /// Partitions the rows of a delta by the worker of their key.
 struct ByShard {
     context: StateContext,
-    key: KeyColumns,
+    by: By,
     keys: Encoded,
+    partitions: usize,
     /// The worker of each row.
     destinations: Vec<usize>,
     /// The rows of each worker.
@@ -166,9 +234,10 @@ impl ByShard {
     fn assign<T: Clone>(&mut self, delta: &Delta<T>) -> Option<usize> {
         let workers = self.rows.len();
         self.keys.clear();
-        self.key.encode(&delta.rows, &mut self.keys);
+        self.by.encode(&delta.rows, &mut self.keys);
         self.destinations.clear();
-        self.destinations.extend(self.keys.iter().map(|key| worker_of(shard_of(key), workers)));
+        let partitions = self.keys.iter().map(|key| partition_of(key, self.partitions));
+        self.destinations.extend(partitions.map(|partition| partition % workers));
         if fault::armed(Fault::WrongWorker) {
             self.destinations.iter_mut().step_by(7).for_each(|worker| *worker = 0);
         }
@@ -220,7 +289,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};
 
-    use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+    use arrow::array::{ArrayRef, AsArray, Int64Array};
     use arrow::datatypes::{DataType, Int64Type};
     use timely::dataflow::channels::pact::Pipeline;
     use timely::dataflow::operators::generic::operator::source;

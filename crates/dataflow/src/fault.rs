@@ -55,11 +55,19 @@ pub enum Fault {
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
+    /// The last row whose frame sees a changed row keeps its result.
+    ShortFrames,
+    /// Final rows are emitted twice.
+    FinalTwice,
+    /// Rows at the bound are final, as those below it.
+    FinalEarly,
+    /// When rows are dealt out anew, some go to all workers and others to none.
+    DealUnevenly,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 21] = [
+    pub const WRONG: [Fault; 24] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -81,6 +89,9 @@ impl Fault {
         Fault::NoLonelyRows,
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
+        Fault::ShortFrames,
+        Fault::FinalTwice,
+        Fault::FinalEarly,
     ];
 }
 

@@ -130,17 +130,28 @@ impl Layout {
     ///
     /// Panics if the columns are not those of the schema.
     pub fn encode(&self, rows: &RecordBatch, keys: &mut Encoded, values: &mut Encoded) {
-        let pick = |columns: &[usize]| -> Vec<ArrayRef> {
-            columns.iter().map(|&column| rows.column(column).clone()).collect()
-        };
+        self.encode_keys(rows, keys);
+        self.encode_values_of(rows, values);
+    }
+
+    /// Appends the key of each row.
+    ///
+    /// Panics as [`Layout::encode`] does.
+    pub(crate) fn encode_keys(&self, rows: &RecordBatch, keys: &mut Encoded) {
         let before = keys.len();
-        let columns = pick(&self.key_columns);
+        let columns = pick(rows, &self.key_columns);
         matching(match &self.key {
             KeyPart::Sorted(codec) => codec.encode(&columns, rows.num_rows(), keys),
             KeyPart::Dense(codec) => codec.encode(&columns, rows.num_rows(), keys),
         });
-        self.encode_values(&pick(&self.value_columns), rows.num_rows(), values);
         debug_assert_eq!(keys.len() - before, rows.num_rows());
+    }
+
+    /// Appends the value of each row.
+    ///
+    /// Panics as [`Layout::encode`] does.
+    pub(crate) fn encode_values_of(&self, rows: &RecordBatch, values: &mut Encoded) {
+        self.encode_values(&pick(rows, &self.value_columns), rows.num_rows(), values);
     }
 
     /// The columns that are not read from the key.
@@ -239,6 +250,11 @@ impl fmt::Display for Layout {
         self.value_columns.iter().try_for_each(|&value| column(formatter, value))?;
         write!(formatter, " )")
     }
+}
+
+/// The columns `columns` of the rows.
+fn pick(rows: &RecordBatch, columns: &[usize]) -> Vec<ArrayRef> {
+    columns.iter().map(|&column| rows.column(column).clone()).collect()
 }
 
 /// Rows that were encoded: a layout encodes only rows of its own schema.

@@ -10,8 +10,9 @@
 //! [`outer_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
+//! [`final_rows`] waits with the rows of a view until they cannot.
 //!
-//! [`states`] has all that the operators of a dataflow keep, so that it can start again.
+//! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!
 //! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`]. Other threads read
 //! contents through a [`snapshot`], whole or in [`key_ranges`].
@@ -29,6 +30,7 @@ pub mod distinct;
 pub mod errors;
 pub mod exchange;
 pub mod fault;
+pub mod final_rows;
 mod fuel;
 pub mod import;
 pub mod input;
@@ -43,6 +45,7 @@ mod notice;
 pub mod outer_join;
 mod overlay;
 mod panic_text;
+mod placement;
 pub use notice::without_notice;
 pub use panic_text::panic_text;
 pub mod ranked;

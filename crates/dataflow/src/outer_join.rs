@@ -143,6 +143,24 @@ impl Spec {
     }
 }
 
+/// What the state of a join is made in: where the rows of a side are pruned, so are those of its rows that have a match.
+#[derive(Clone, Debug)]
+pub struct Contexts {
+    /// That of the join.
+    pub join: StateContext,
+    /// That of the left rows with a match.
+    pub left_matches: StateContext,
+    /// That of the right rows with a match.
+    pub right_matches: StateContext,
+}
+
+impl From<StateContext> for Contexts {
+    /// Nothing is pruned.
+    fn from(join: StateContext) -> Self {
+        Self { left_matches: join.clone(), right_matches: join.clone(), join }
+    }
+}
+
 /// The output of a join.
 pub struct OuterJoined<'scope> {
     /// Its rows.
@@ -158,9 +176,9 @@ pub fn outer_join<'scope>(
     spec: &Spec,
     left: Kept<'scope>,
     right: Kept<'scope>,
-    context: &StateContext,
+    contexts: &Contexts,
 ) -> OuterJoined<'scope> {
-    let kind = spec.kind;
+    let (kind, context) = (spec.kind, &contexts.join);
     let mut errors = None;
     let mut pairs = None;
     if kind.has_pairs() || spec.residual.is_some() {
@@ -176,17 +194,18 @@ pub fn outer_join<'scope>(
         pairs = Some(passed);
     }
     // Where the rows of a side find their matches.
-    let matches = |side: &Kept<'scope>, other: &Kept<'scope>, columns: &[usize]| match &pairs {
+    let matched = |side: &Kept<'scope>, columns: &[usize], context: &StateContext| match &pairs {
         Some(pairs) if spec.residual.is_some() => {
             let rows = project(pairs.clone(), columns.to_vec());
-            (keep(rows, side.layout.clone(), "ArrangeMatches", context), Match::SameRow)
+            Some((keep(rows, side.layout.clone(), "ArrangeMatches", context), Match::SameRow))
         }
-        _ => (other.clone(), Match::SameKey),
+        _ => None,
     };
     let mut streams = Vec::new();
     let loses = kind.has_pairs() && fault::armed(Fault::NoLonelyRows);
     if kind.keeps_left() && !loses || kind == OuterJoinKind::Semi {
-        let (matches, by) = matches(&left, &right, &spec.left.in_pairs);
+        let own = matched(&left, &spec.left.in_pairs, &contexts.left_matches);
+        let (matches, by) = own.unwrap_or_else(|| (right.clone(), Match::SameKey));
         let wanted = match kind {
             OuterJoinKind::Semi => Wanted::Matched,
             OuterJoinKind::Mark => Wanted::Marked,
@@ -195,7 +214,8 @@ pub fn outer_join<'scope>(
         streams.push(semijoin(left.clone(), matches, by, wanted, spec.left_shape(), context));
     }
     if kind.keeps_right() {
-        let (matches, by) = matches(&right, &left, &spec.right.in_pairs);
+        let own = matched(&right, &spec.right.in_pairs, &contexts.right_matches);
+        let (matches, by) = own.unwrap_or_else(|| (left.clone(), Match::SameKey));
         streams.push(semijoin(
             right.clone(),
             matches,

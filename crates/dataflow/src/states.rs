@@ -11,6 +11,15 @@
 //! - Sources send nothing from before: neither imports, which skip what their traces have, nor constants.
 //! - Joins and reductions take everything before for done.
 //!
+//! # Other workers
+//!
+//! Most operators keep rows on the worker of the shard of their key, wherever they come from. Then other workers can start
+//! with the same rows, [dealt out](Placement) anew. Two kinds of state depend on the number of workers besides:
+//!
+//! - Some rows stay on the worker that made them, which may be another one when they are taken back. In a dataflow that was
+//!   dealt out anew, these rows go to the worker of their shard first ([`is_dealt`]).
+//! - Some operators work on as many [`partitions`] as there were workers when the dataflow was first built.
+//!
 //! No operator keeps anything else, apart from what is on its way. So batches are pinned when nothing is: once the
 //! dataflow has all changes that were sent to it.
 
@@ -19,11 +28,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use alluvium_trace::metrics::Label;
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Epoch, PageTime};
 use differential_dataflow::operators::arrange::{TraceAgent, TraceWriter};
 use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
 use timely::progress::Antichain;
+
+pub use crate::placement::{Placement, Share};
 
 /// The name of a state: unique in its dataflow, and the same on every worker and in every process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,8 +70,13 @@ impl States {
 pub struct Saved {
     /// All epochs before this one have passed through it.
     pub upper: Epoch,
-    /// The batches of each trace, in the order of their times.
-    pub batches: HashMap<StateName, Vec<Batch<Epoch>>>,
+    /// The batches of each trace, in the order of their times: those of this worker, or those that each of the others kept, if
+    /// there is a `share`.
+    pub batches: HashMap<StateName, Vec<Vec<Batch<Epoch>>>>,
+    /// What this worker takes of the batches of others.
+    pub share: Option<Share>,
+    /// For how many workers it was first built, if its rows have been dealt out anew since.
+    pub built_for: Option<usize>,
 }
 
 /// The dataflow that is being built on this thread.
@@ -69,6 +85,8 @@ struct Building {
     saved: Option<Saved>,
     /// The traces that are missing in what was saved.
     missing: Vec<StateName>,
+    /// Where the operator that is being built keeps rows.
+    placement: Placement,
 }
 
 thread_local! {
@@ -81,7 +99,8 @@ thread_local! {
 ///
 /// If nothing was saved for one of its traces.
 pub fn build<R>(saved: Option<Saved>, build: impl FnOnce() -> R) -> (R, States) {
-    let building = Building { states: States::default(), saved, missing: Vec::new() };
+    let (states, missing, placement) = Default::default();
+    let building = Building { states, saved, missing, placement };
     let outer = Outer(BUILDING.replace(Some(building)));
     let built = build();
     let building = BUILDING.take().expect("it is set above");
@@ -104,10 +123,39 @@ pub(crate) fn start() -> Option<Epoch> {
     BUILDING.with_borrow(|building| Some(building.as_ref()?.saved.as_ref()?.upper))
 }
 
+/// Whether the rows of the dataflow that is being built have been dealt out anew since it was first built.
+pub fn is_dealt() -> bool {
+    built_for().is_some()
+}
+
+/// How many partitions there are of what each worker does for itself: as many as workers when the dataflow that is being
+/// built was first built. There are `workers` now.
+pub(crate) fn partitions(workers: usize) -> usize {
+    built_for().unwrap_or(workers)
+}
+
+fn built_for() -> Option<usize> {
+    BUILDING.with_borrow(|building| building.as_ref()?.saved.as_ref()?.built_for)
+}
+
+/// Builds an operator that keeps rows elsewhere than on the worker of the shard of their key.
+pub fn placed<R>(placement: Placement, build: impl FnOnce() -> R) -> R {
+    let set = |placement| {
+        BUILDING.with_borrow_mut(|building| {
+            let building = building.as_mut()?;
+            Some(std::mem::replace(&mut building.placement, placement))
+        })
+    };
+    let outer = set(placement);
+    let built = build();
+    outer.and_then(set);
+    built
+}
+
 /// Makes a new trace one of the states of the dataflow that is being built, and puts the batches into it that were saved.
 /// Returns the end of these.
 pub(crate) fn add<Tr>(
-    label: &Label,
+    context: &StateContext,
     trace: &TraceAgent<Tr>,
     writer: &mut TraceWriter<Tr>,
 ) -> Antichain<Tr::Time>
@@ -115,7 +163,7 @@ where
     Tr: Trace<Batch = Batch<<Tr as TraceReader>::Time>> + 'static,
     Tr::Time: PageTime,
 {
-    let kept = BUILDING.with_borrow_mut(|building| building.as_mut()?.add(label, trace));
+    let kept = BUILDING.with_borrow_mut(|building| building.as_mut()?.add(context, trace));
     let minimum = Antichain::from_elem(timely::progress::Timestamp::minimum());
     // Iterations are not saved.
     let kept = kept.and_then(|kept| (Box::new(kept) as Box<dyn Any>).downcast().ok());
@@ -136,11 +184,12 @@ struct Started<T> {
 
 impl Building {
     /// Adds a trace. Returns what it starts with, if something was saved.
-    fn add<Tr>(&mut self, label: &Label, trace: &TraceAgent<Tr>) -> Option<Started<Epoch>>
+    fn add<Tr>(&mut self, context: &StateContext, trace: &TraceAgent<Tr>) -> Option<Started<Epoch>>
     where
         Tr: Trace<Batch = Batch<<Tr as TraceReader>::Time>> + 'static,
         Tr::Time: PageTime,
     {
+        let label = context.label();
         let mut name = StateName {
             id: label.id.clone(),
             fingerprint: label.fingerprint.clone(),
@@ -163,9 +212,13 @@ impl Building {
         };
         self.states.traces.insert(name.clone(), Box::new(pin));
         let saved = self.saved.as_mut()?;
-        let Some(batches) = saved.batches.remove(&name) else {
+        let Some(mut batches) = saved.batches.remove(&name) else {
             self.missing.push(name);
             return None;
+        };
+        let batches = match saved.share {
+            Some(share) => self.placement.deal(batches, share, saved.upper, context),
+            None => batches.pop().unwrap_or_default(),
         };
         Some(Started { batches: joined(batches, saved.upper), upper: at(saved.upper) })
     }

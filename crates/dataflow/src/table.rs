@@ -16,14 +16,13 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use timely::dataflow::Scope;
 
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
-use crate::codec::{CodecError, Encoded, has_maps};
+use crate::codec::{CodecError, Encoded};
 use crate::delta::{Delta, DeltaStream, Times};
-use crate::exchange::exchange;
+use crate::exchange::exchange_by_key;
 use crate::fault::{self, Fault};
 use crate::input::{Input, input};
-use crate::key_columns::KeyColumns;
 use crate::late::{Late, LateRows};
-use crate::layout::{Layout, all_columns, assemble};
+use crate::layout::{Layout, assemble};
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
 
@@ -40,7 +39,6 @@ pub struct TableInput {
 pub struct Spec {
     /// The columns and the sequence number of each write.
     numbered: SchemaRef,
-    key: KeyColumns,
     layout: Layout,
     has_primary_key: bool,
 }
@@ -55,15 +53,10 @@ impl Spec {
         let numbered = Arc::new(Schema::new(fields.chain([number]).collect::<Vec<_>>()));
         let has_primary_key = !primary_key.is_empty();
         if has_primary_key {
-            let key = KeyColumns::new(&schema, primary_key)?;
             let layout = Layout::keyed(schema, primary_key)?;
-            return Ok(Self { numbered, key, layout, has_primary_key });
+            return Ok(Self { numbered, layout, has_primary_key });
         }
-        // Equal rows must meet on one worker: they are exchanged by all columns that can be keys.
-        let mut columns = all_columns(&schema);
-        columns.retain(|&column| !has_maps(schema.field(column).data_type()));
-        let key = KeyColumns::new(&schema, &columns)?;
-        Ok(Self { numbered, key, layout: Layout::rows(schema)?, has_primary_key })
+        Ok(Self { numbered, layout: Layout::rows(schema)?, has_primary_key })
     }
 
     /// The layout of the contents.
@@ -131,7 +124,8 @@ fn unkeyed<'scope>(
     context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
-    let rows = exchange(changes, &spec.key, context);
+    // Equal rows meet on one worker.
+    let rows = exchange_by_key(changes, layout, context);
     let mut keys = Encoded::counted(context);
     let mut values = Encoded::counted(context);
     let encoding = layout.clone();
@@ -207,7 +201,7 @@ fn keyed<'scope>(
     context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
-    let rows = exchange(changes, &spec.key, context);
+    let rows = exchange_by_key(changes, layout, context);
     let encoding = layout.clone();
     let mut writes = Writes::new(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(

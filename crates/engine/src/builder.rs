@@ -262,9 +262,13 @@ impl Builder {
         let (interval, bytes) = (self.checkpoint_interval, self.checkpoint_bytes);
         let (workers, context) = (self.worker_count()?, self.context()?);
         let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
+        let is_dealt = restored.as_ref().is_some_and(|restored| !restored.is_for(workers));
         let engine = self.start(workers, context, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
+        if is_dealt {
+            definitions.expect_checkpoint();
+        }
         let flusher = definitions.attach(journal.clone(), durability)?;
         let checkpointer = definitions.checkpointer(manifests, blobs, connectors, retained, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
@@ -310,7 +314,7 @@ impl Builder {
             history: self.history,
         };
         let start = match restored {
-            Some(restored) => Some(restored.start(workers, self.clock.now()?)),
+            Some(restored) => Some(restored.start(self.clock.now()?)),
             None => None,
         };
         let (sources, sinks) = (self.sources, self.sinks);

@@ -125,7 +125,7 @@ impl Engine {
     /// If these changes are there still, the subscription goes on with the first one behind `epoch`. Else it begins as
     /// [`Engine::subscribe`] does, with all rows: [`Subscription::goes_on`] says which.
     /// Changes are there for as many epochs as [`Builder::history`] says, and as long as the relation has not been made
-    /// again and the number of workers is the same.
+    /// again.
     ///
     /// An epoch that was not durable may be lost with its process, and another one gets its number: with another
     /// [durability](Builder::durability) than `always`, a subscriber after a crash begins anew.

@@ -15,6 +15,7 @@ use crate::memory::{Block, MemoryBudget};
 use crate::pack::BlobRange;
 use crate::page::{Page, PageLimits};
 use crate::page_reader::PageReader;
+use crate::summary::Summary;
 use crate::time::PageTime;
 
 /// An immutable run of updates, sorted by key, value and time, in pages on the heap or in a file.
@@ -31,6 +32,8 @@ struct Contents {
     place: Place,
     /// The search index.
     fences: Fences,
+    /// Of the column by which it is pruned.
+    summary: Option<Summary>,
     updates: usize,
     retractions: usize,
     bytes: usize,
@@ -136,17 +139,14 @@ impl<T> Batch<T> {
         self.len().div_ceil(self.pages().max(1)) * end.saturating_sub(start)
     }
 
-    /// How many pages, at least, have no other keys than those from `low` on and below `high`, from the fences alone.
-    pub(crate) fn pages_between(&self, low: &[u8], high: &[u8]) -> usize {
-        let fences = self.fences();
-        let (start, end) = (fences.seek(0, low, |_| false), fences.seek(0, high, |_| false));
-        // The last of them may go beyond.
-        end.saturating_sub(start + 1)
-    }
-
     /// The search index of the pages.
     pub(crate) fn fences(&self) -> &Fences {
         &self.contents.fences
+    }
+
+    /// What is known of the column by which it is pruned, if that is known.
+    pub(crate) fn summary(&self) -> Option<&Summary> {
+        self.contents.summary.as_ref()
     }
 
     /// The file that the pages are in, if they are not on the heap.
@@ -186,11 +186,20 @@ impl<T> Batch<T> {
         Batch { description: Arc::new(description), contents: Arc::clone(&self.contents) }
     }
 
+    /// A batch without updates in the place of this one.
+    pub(crate) fn emptied(&self) -> Batch<T>
+    where
+        T: Timestamp,
+    {
+        Batch::from_pages(Vec::new(), self.limits(), Description::clone(&self.description), None)
+    }
+
     /// A batch of these pages.
     pub(crate) fn from_pages(
         pages: Vec<Page>,
         limits: PageLimits,
         description: Description<T>,
+        summary: Option<Summary>,
     ) -> Batch<T> {
         let mut fences = Fences::default();
         pages.iter().for_each(|page| fences.push(page.key(0)));
@@ -198,9 +207,13 @@ impl<T> Batch<T> {
         let contents = Contents {
             updates: pages.iter().map(Page::updates).sum(),
             retractions: pages.iter().map(Page::retractions).sum(),
-            bytes: held + pages.len() * size_of::<Page>() + fences.bytes(),
+            bytes: held
+                + pages.len() * size_of::<Page>()
+                + fences.bytes()
+                + summary.as_ref().map_or(0, Summary::bytes),
             place: Place::Heap(pages),
             fences,
+            summary,
             limits,
             seeks: AtomicU64::new(0),
             copy: OnceLock::new(),
@@ -210,12 +223,13 @@ impl<T> Batch<T> {
 
     /// A batch of the pages of a file.
     pub(crate) fn from_file(
-        pages: FilePages,
+        mut pages: FilePages,
         limits: PageLimits,
         description: Description<T>,
     ) -> Batch<T> {
         let contents = Contents {
             fences: pages.fences(),
+            summary: pages.take_summary(),
             updates: pages.updates(),
             retractions: pages.retractions(),
             bytes: usize::try_from(pages.file_bytes()).unwrap_or(usize::MAX),

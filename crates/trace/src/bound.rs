@@ -10,6 +10,9 @@ use crate::time::Epoch;
 
 /// Says below which bound a trace is pruned.
 pub trait Pruning: Debug + Send + Sync {
+    /// The column of all of its bounds.
+    fn column(&self) -> BoundColumn;
+
     /// The bound of the rows that nobody needs who reads the trace for changes at `epoch` or later; `None` if all may be
     /// needed. It never falls from one epoch to the next.
     fn bound(&self, epoch: Epoch) -> Option<Bound>;
@@ -48,14 +51,30 @@ pub enum BoundColumn {
     },
 }
 
+impl BoundColumn {
+    /// The number of a row; `None` if it is NULL.
+    #[inline]
+    pub(crate) fn number(self, key: &[u8], value: &[u8]) -> Option<i64> {
+        match self {
+            BoundColumn::Key { at, width } => {
+                (key[at] == 1).then(|| sorted(&key[at + 1..at + 1 + width]))
+            }
+            BoundColumn::Value { at, width, null } => {
+                (value[null / 8] >> (null % 8) & 1 == 0).then(|| plain(&value[at..at + width]))
+            }
+        }
+    }
+}
+
 /// A key with which nothing that sorts below it, and is not NULL, is needed.
-pub(crate) struct FirstKey {
+pub struct FirstKey {
     bytes: [u8; 9],
     length: usize,
 }
 
 impl FirstKey {
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// Its bytes, or those that it begins with.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
@@ -69,18 +88,11 @@ impl Bound {
     /// Whether nobody needs a row.
     #[inline]
     pub fn forgets(&self, key: &[u8], value: &[u8]) -> bool {
-        match self.column {
-            BoundColumn::Key { at, width } => {
-                key[at] == 1 && sorted(&key[at + 1..at + 1 + width]) < self.least
-            }
-            BoundColumn::Value { at, width, null } => {
-                value[null / 8] >> (null % 8) & 1 == 0 && plain(&value[at..at + width]) < self.least
-            }
-        }
+        self.column.number(key, value).is_some_and(|number| number < self.least)
     }
 
     /// The first key that is needed, if rows are sorted by the column.
-    pub(crate) fn first_key(&self) -> Option<FirstKey> {
+    pub fn first_key(&self) -> Option<FirstKey> {
         let BoundColumn::Key { at: 0, width } = self.column else { return None };
         let mut bytes = [0; 9];
         bytes[0] = 1;

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::file::{FileError, FileWriter};
 use crate::memory::StateContext;
 use crate::page::{Page, PageBuilder, PageLimits};
+use crate::summary::Summarizer;
 use crate::time::PageTime;
 
 /// Builds a batch from updates in order of key, value and time.
@@ -18,6 +19,8 @@ use crate::time::PageTime;
 pub struct BatchBuilder<T> {
     open: PageBuilder<T>,
     full: Full,
+    /// Of the pages on the heap, if the batch is pruned.
+    summary: Option<Summarizer>,
     limits: PageLimits,
     /// How many bytes the batch is expected to add to the heap if it stays there.
     expected: usize,
@@ -55,6 +58,7 @@ impl<T: PageTime> BatchBuilder<T> {
         BatchBuilder {
             open: PageBuilder::new(limits, context.budget()),
             full: Full::default(),
+            summary: context.pruning().map(|pruning| Summarizer::new(pruning.column())),
             limits,
             expected: 0,
             context: context.clone(),
@@ -108,6 +112,9 @@ impl<T: PageTime> BatchBuilder<T> {
         match &mut self.full {
             Full::Heap(pages, bytes) => {
                 *bytes += page.bytes().len();
+                if let Some(summary) = &mut self.summary {
+                    summary.push(&page);
+                }
                 pages.push(page);
                 self.consider_file();
             }
@@ -141,7 +148,8 @@ impl<T: PageTime> BatchBuilder<T> {
         match self.full {
             Full::Heap(mut pages, _) => {
                 pages.shrink_to_fit();
-                Batch::from_pages(pages, self.limits, description)
+                let summary = self.summary.map(Summarizer::finish);
+                Batch::from_pages(pages, self.limits, description, summary)
             }
             Full::File(file) => {
                 let pages = written(file.finish(self.limits, &description));

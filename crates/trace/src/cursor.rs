@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::page::Page;
+use crate::page::view::gallop;
 use crate::page_reader::PageReader;
 use crate::time::PageTime;
 
 /// A position in a batch: a key, and one of its values.
 ///
 /// A cursor starts at the first key and its first value, and every move to a key ends at its first value. It moves
-/// forward only, except with [`rewind_vals`](Cursor::rewind_vals). A key whose values span several pages is one key, and
+/// forward only, except with [`rewind_vals`](Cursor::rewind_vals) and [`seek_val_before`](Cursor::seek_val_before). A key whose values span several pages is one key, and
 /// a value whose updates span several pages is one value.
 ///
 /// Times are advanced to the `since` of the batch's description, if that is a single time. To read a batch as of a later
@@ -52,6 +54,12 @@ impl<T: PageTime> Cursor<T> {
     pub(crate) fn scan(batch: Batch<T>, batches: usize) -> Self {
         let since = since(&batch);
         Self::over(PageReader::sequential(batch, batches), since)
+    }
+
+    /// As [`scan`](Self::scan), but without pages that are known to have only rows below `bound`: they are not read.
+    pub(crate) fn scan_above(batch: Batch<T>, batches: usize, bound: Option<&Bound>) -> Self {
+        let since = since(&batch);
+        Self::over(PageReader::above(batch, batches, bound), since)
     }
 
     /// A cursor at the first key that is not below `key`. Of the pages it reads only those that may have that key.
@@ -225,20 +233,81 @@ impl<T: PageTime> Cursor<T> {
         if self.values.is_empty() {
             return;
         }
-        let mut page = self.page;
-        let mut values = self.values.clone();
-        loop {
-            values.start = self.pages.page(page).seek_value(values.clone(), val);
-            if !values.is_empty() {
-                break;
-            }
-            let Some(more) = self.continued(page) else {
-                break;
-            };
+        let here = self.pages.page(self.page).seek_value(self.values.clone(), val);
+        if here < self.values.end {
+            self.values.start = here;
+            return;
+        }
+        let mut page = self.last_page_below(self.page, val);
+        let mut values = match page > self.page {
+            true => self.pages.page(page).values_of(0),
+            false => here..here,
+        };
+        values.start = self.pages.page(page).seek_value(values.clone(), val);
+        if values.is_empty()
+            && let Some(more) = self.continued(page)
+        {
             page += 1;
             values = more;
         }
         self.go_to(page, values);
+    }
+
+    /// Moves, forward or back, to the last value of the current key that is below `val`. Without one it moves to the first
+    /// value and returns false. Not for a cursor that scans.
+    pub fn seek_val_before(&mut self, val: &[u8]) -> bool {
+        let Some(mut page) = self.page_before(val) else {
+            self.rewind_vals();
+            return false;
+        };
+        let mut values = self.values_on(page);
+        values.start = self.pages.page(page).seek_value(values.clone(), val) - 1;
+        // Its updates may have begun on a page before.
+        while page > self.key_page && values.start == self.values_on(page).start {
+            let (before, value) =
+                (self.pages.page(page - 1), self.pages.page(page).value(values.start));
+            let last = self.values_on(page - 1).end - 1;
+            if before.value(last) != value {
+                break;
+            }
+            page -= 1;
+            values = last..last + 1;
+        }
+        self.page = page;
+        self.values = values;
+        true
+    }
+
+    /// The page with the last value of the current key that is below `val`.
+    fn page_before(&self, val: &[u8]) -> Option<usize> {
+        self.key()?;
+        let starts_below = |page: usize| {
+            let values = self.values_on(page);
+            !values.is_empty() && self.pages.page(page).value(values.start) < val
+        };
+        // Rows are often read one by one backwards.
+        let from = if starts_below(self.page) { self.page } else { self.key_page };
+        starts_below(from).then(|| self.last_page_below(from, val))
+    }
+
+    /// The last page from `from` on that has the current key and starts below the value `val`; `from` itself if none of the
+    /// pages behind it does.
+    fn last_page_below(&self, from: usize, val: &[u8]) -> usize {
+        let Some(key) = self.key() else { return from };
+        let starts_below = |page: usize| {
+            let page = self.pages.page(page);
+            page.key(0) == key && page.value(page.values_of(0).start) < val
+        };
+        let pages = from + 1..self.pages.batch().pages();
+        match self.pages.is_sequential() {
+            true => pages.into_iter().take_while(|&page| starts_below(page)).last().unwrap_or(from),
+            false => gallop(pages, starts_below) - 1,
+        }
+    }
+
+    /// All values of the current key on this page, which has it.
+    fn values_on(&self, page: usize) -> Range<usize> {
+        self.pages.page(page).values_of(self.key_on(page))
     }
 
     /// Moves back to the first key. Not for a cursor that scans.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::batch::Batch;
+use crate::bound::Bound;
 use crate::cursor::Cursor;
 use crate::page::Page;
 use crate::prefetch::PrefetchHint;
@@ -42,9 +43,17 @@ impl<T: PageTime> Cursors<T> {
 
     /// As [`new`](Cursors::new), for a reader that goes through all batches once; see [`Batch::scan`].
     pub fn scan(batches: impl IntoIterator<Item = Batch<T>>) -> Self {
+        Self::scan_above(batches, None)
+    }
+
+    /// As [`scan`](Cursors::scan), but without pages that are known to have only rows below `bound`: they are not read.
+    pub(crate) fn scan_above(
+        batches: impl IntoIterator<Item = Batch<T>>,
+        bound: Option<Bound>,
+    ) -> Self {
         let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
         let count = batches.len();
-        Self::over(batches, |batch| Cursor::scan(batch, count))
+        Self::over(batches, |batch| Cursor::scan_above(batch, count, bound.as_ref()))
     }
 
     /// Cursors at the first key that is not below `key`, for a reader that seeks. Unlike [`new`](Cursors::new) this reads no
@@ -162,6 +171,30 @@ impl<T: PageTime> Cursors<T> {
     /// value is not.
     pub fn seek_val(&mut self, val: &[u8]) {
         self.move_vals(|cursor| cursor.seek_val(val));
+    }
+
+    /// Moves, forward or back, to the last value of the current key that is below `val`. Without one it moves to the first
+    /// value and returns false. Not for cursors that scan.
+    pub fn seek_val_before(&mut self, val: &[u8]) -> bool {
+        let mut last: Option<usize> = None;
+        for head in self.heads.iter().rev().take(self.at_key) {
+            let is_below = self.cursors[head.cursor].seek_val_before(val);
+            let value = |cursor: usize| self.cursors[cursor].val();
+            if is_below && last.is_none_or(|last| value(last) < value(head.cursor)) {
+                last = Some(head.cursor);
+            }
+        }
+        if let Some(last) = last {
+            // The others have no value between that one and `val`.
+            for at in self.heads.len() - self.at_key..self.heads.len() {
+                let cursor = self.heads[at].cursor;
+                if self.cursors[cursor].val() < self.cursors[last].val() {
+                    self.cursors[cursor].step_val();
+                }
+            }
+        }
+        self.find_val();
+        last.is_some()
     }
 
     /// Moves back to the first value of the current key.

@@ -26,12 +26,22 @@ pub enum Fault {
     ForgetYoungest,
     /// A merge drops the rows at its bound, too.
     PruneOneMore,
+    /// A trace drops what later changes do not need, though readers have earlier ones to come.
+    ForgetReaders,
+    /// A batch is dropped when about half of it is below the bound.
+    DropHalfBatch,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 4] =
-        [Fault::LoseRetraction, Fault::SkipPage, Fault::ForgetYoungest, Fault::PruneOneMore];
+    pub const WRONG: [Fault; 6] = [
+        Fault::LoseRetraction,
+        Fault::SkipPage,
+        Fault::ForgetYoungest,
+        Fault::PruneOneMore,
+        Fault::ForgetReaders,
+        Fault::DropHalfBatch,
+    ];
 }
 
 impl From<Fault> for FaultId {

@@ -94,7 +94,7 @@ impl<T: PageTime> BatchMerger<T> {
         let files = sources.iter().filter(|source| source.is_file());
         let expected = files.map(Batch::bytes).sum();
         BatchMerger {
-            sources: Cursors::scan(sources.iter().cloned()),
+            sources: Cursors::scan_above(sources.iter().cloned(), bound),
             since: since.to_owned(),
             builder: BatchBuilder::with_limits(limits, context).expecting(expected),
             description,
@@ -189,7 +189,8 @@ impl<T: PageTime> trace::Batch for Batch<T> {
 
     fn empty(lower: Antichain<T>, upper: Antichain<T>) -> Self {
         let since = Antichain::from_elem(T::minimum());
-        Batch::from_pages(Vec::new(), PageLimits::default(), Description::new(lower, upper, since))
+        let description = Description::new(lower, upper, since);
+        Batch::from_pages(Vec::new(), PageLimits::default(), description, None)
     }
 }
 

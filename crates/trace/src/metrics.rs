@@ -39,8 +39,10 @@ pub struct SpineMetrics {
     pub memory: u64,
     /// The bytes of its files.
     pub disk: u64,
-    /// The least value that is needed in some column, if the spine is pruned.
+    /// The least value that is needed in some column, if the spine is pruned, for people.
     pub bound: Option<String>,
+    /// The same as the number that is compared.
+    pub least: Option<i64>,
     /// About how many updates are below that bound and not dropped yet; `None` if rows are not sorted by the column.
     pub below: Option<u64>,
     /// The number of batches.
@@ -110,13 +112,10 @@ struct Pruned {
 impl Metrics {
     /// The metrics of each spine now, in the order in which they were made.
     pub fn spines(&self) -> Vec<SpineMetrics> {
-        let bound = |counters: &Counters| {
+        let counters = |counters: &Arc<Counters>| {
             let pruned = counters.pruned.lock();
-            let described = |pruned: &Pruned| (pruned.by.describe(pruned.least), pruned.below);
-            pruned.as_ref().map(described)
-        };
-        let counters =
-            |(counters, bound): (&Arc<Counters>, Option<(String, Option<u64>)>)| SpineMetrics {
+            let pruned = pruned.as_ref();
+            SpineMetrics {
                 label: counters.label.clone(),
                 rows: counters.rows.load(Ordering::Relaxed),
                 memory: counters.memory.load(Ordering::Relaxed),
@@ -131,10 +130,12 @@ impl Metrics {
                 written: counters.written.load(Ordering::Relaxed),
                 jobs: counters.jobs.load(Ordering::Relaxed),
                 debt: counters.debt.load(Ordering::Relaxed),
-                below: bound.as_ref().and_then(|(_, below)| *below),
-                bound: bound.map(|(least, _)| least),
-            };
-        self.spines.lock().iter().map(|it| counters((it, bound(it)))).collect()
+                bound: pruned.map(|pruned| pruned.by.describe(pruned.least)),
+                least: pruned.map(|pruned| pruned.least),
+                below: pruned.and_then(|pruned| pruned.below),
+            }
+        };
+        self.spines.lock().iter().map(counters).collect()
     }
 }
 

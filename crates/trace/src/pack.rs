@@ -11,6 +11,7 @@ use alluvium_storage::{BlobWriter, Result, TemporaryBlob};
 use crate::batch::Batch;
 use crate::file::{Image, create};
 use crate::memory::StateContext;
+use crate::summary::Summary;
 use crate::time::PageTime;
 
 /// Files in a pack begin at multiples of this, which is where a mapping can be advised on them.
@@ -45,7 +46,8 @@ impl<T: PageTime> Pack<T> {
         let padding = writer.len().next_multiple_of(ALIGNMENT) - writer.len();
         disk_full.wait_for(|| writer.append(&[0; ALIGNMENT as usize][..padding as usize]))?;
         let start = writer.len();
-        let mut image = Image::new(writer, disk_full)?;
+        let column = batch.summary().map(Summary::column);
+        let mut image = Image::new(column, writer, disk_full)?;
         for page in 0..batch.pages() {
             image.push(batch.page(page), writer, disk_full)?;
         }

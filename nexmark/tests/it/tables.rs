@@ -7,12 +7,12 @@ use alluvium_nexmark::harness::{Options, measure};
 use alluvium_nexmark::measurement::Measurement;
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
-use alluvium_nexmark::tables::Tables;
+use alluvium_nexmark::tables::{Keeping, Tables};
 
-fn measured(query: &Query, tables: Tables, source: Source, revisions: bool) -> Measurement {
+fn measured(query: &Query, keeping: Keeping, source: Source, revisions: bool) -> Measurement {
     let options = Options {
         extent: Extent { events: 3_000, epoch_rows: 500, rate: RATE },
-        tables,
+        tables: Tables { keeping, lateness: None },
         workers: NonZeroUsize::MIN,
         source,
         revisions,
@@ -29,8 +29,8 @@ fn measured(query: &Query, tables: Tables, source: Source, revisions: bool) -> M
 #[test]
 fn a_view_is_the_same_whatever_its_tables_keep() {
     for query in Query::list("q4,q18").unwrap() {
-        let of = |tables| measured(&query, tables, Source::Memory, false);
-        let [append_only, unchecked, append_only_kept, kept, keyed] = Tables::ALL.map(of);
+        let of = |keeping| measured(&query, keeping, Source::Memory, false);
+        let [append_only, unchecked, append_only_kept, kept, keyed] = Keeping::ALL.map(of);
         assert_ne!(append_only.decided.rows, 0);
         for measured in [&unchecked, &append_only_kept, &kept, &keyed] {
             assert_eq!(measured.decided, append_only.decided, "{}", query.name);
@@ -45,16 +45,16 @@ fn a_view_is_the_same_whatever_its_tables_keep() {
 #[test]
 fn one_bid_in_twenty_is_deleted_and_one_gets_another_price() {
     let query = &Query::list("q0").unwrap()[0];
-    let of = |tables, source, revisions| measured(query, tables, source, revisions).contents;
-    let all = of(Tables::Kept, Source::Memory, false);
-    let revised = of(Tables::Kept, Source::Memory, true);
+    let of = |keeping, source, revisions| measured(query, keeping, source, revisions).contents;
+    let all = of(Keeping::Kept, Source::Memory, false);
+    let revised = of(Keeping::Kept, Source::Memory, true);
     // Those of the last of six epochs stay as they are.
     assert_eq!((all.rows, revised.rows), (2_760, 2_760 - 2_300 / 20));
-    for (tables, source) in [
-        (Tables::Unchecked, Source::Memory),
-        (Tables::Kept, Source::Generator),
-        (Tables::Keyed, Source::Memory),
+    for (keeping, source) in [
+        (Keeping::Unchecked, Source::Memory),
+        (Keeping::Kept, Source::Generator),
+        (Keeping::Keyed, Source::Memory),
     ] {
-        assert_eq!(of(tables, source, true), revised, "{tables:?}");
+        assert_eq!(of(keeping, source, true), revised, "{keeping:?}");
     }
 }

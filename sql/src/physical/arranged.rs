@@ -2,8 +2,9 @@
 
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::arrangement::{Kept, keep};
-use alluvium_dataflow::exchange::{broadcast, exchange};
+use alluvium_dataflow::exchange::{broadcast, exchange, exchange_by_value};
 use alluvium_dataflow::layout::{Layout, all_columns};
+use alluvium_dataflow::states::{self, Placement};
 use arrow::datatypes::SchemaRef;
 
 use super::compile::Compiler;
@@ -125,7 +126,10 @@ impl Arranged {
             Movement::Stay => "stay",
         };
         let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys, retention);
-        let pruning = PrunedBy::rows(retention, &layout);
+        let pruning = compiler.pruning(retention, &layout);
+        if pruning.is_some() {
+            compiler.add_pruned(id);
+        }
         Ok(Self {
             source: Source::Own(Box::new(Own { rows, movement, layout, pruning, state })),
             schema: plan.schema.clone(),
@@ -142,13 +146,24 @@ impl Arranged {
                 let rows = rendering.rows(own.rows);
                 let context = rendering.context_of(&own.state);
                 let context = rendering.pruned(context, own.pruning.as_ref());
-                let rows = match &own.movement {
-                    Movement::Exchange(key) => exchange(rows, key, &context),
-                    Movement::Broadcast => broadcast(rows, &context),
-                    Movement::Stay => rows,
+                let (rows, placement) = match &own.movement {
+                    Movement::Exchange(key) => (exchange(rows, key, &context), Placement::Key),
+                    Movement::Broadcast => (broadcast(rows, &context), Placement::All),
+                    Movement::Stay if states::is_dealt() => {
+                        (exchange_by_value(rows, &own.layout, &context), Placement::Value)
+                    }
+                    Movement::Stay => (rows, Placement::Value),
                 };
-                keep(rows, own.layout.clone(), "Arrange", &context)
+                states::placed(placement, || keep(rows, own.layout.clone(), "Arrange", &context))
             }
+        }
+    }
+
+    /// Below what the rows are pruned, if they are.
+    pub(crate) fn pruning(&self) -> Option<&PrunedBy> {
+        match &self.source {
+            Source::Own(own) => own.pruning.as_ref(),
+            Source::Table(_) | Source::Index(_) => None,
         }
     }
 

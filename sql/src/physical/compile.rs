@@ -1,6 +1,6 @@
 //! From a plan to a physical plan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alluvium_dataflow::KeyColumns;
@@ -13,7 +13,7 @@ use super::pruning::PrunedBy;
 use super::{Arranged, CompileResult, Operator, OperatorId, Place, State};
 use crate::error::{Error, Result};
 use crate::plan::node::{RowMap, Side};
-use crate::plan::{Fingerprint, IncrementalPlan, Retention, Shared};
+use crate::plan::{Fingerprint, IncrementalPlan, LowerBound, Retention, Shared};
 
 /// A plan over shared indexes, ready to be rendered.
 #[derive(Debug)]
@@ -58,6 +58,8 @@ pub struct PhysicalPlan {
     relations: Vec<String>,
     streams: Vec<String>,
     places: HashMap<Fingerprint, Vec<Place>>,
+    leasts: Vec<LowerBound>,
+    pruned: BTreeSet<String>,
 }
 
 /// An operator of a plan and what surrounds it.
@@ -109,9 +111,24 @@ impl PhysicalPlan {
         &self.streams
     }
 
+    /// The bounds of its state that are the least of several waterlines.
+    pub fn leasts(&self) -> &[LowerBound] {
+        &self.leasts
+    }
+
     /// What its rows mean, and so also what all of its state does.
     pub fn fingerprint(&self) -> Fingerprint {
         self.errors.1.fingerprint
+    }
+
+    /// The state that keeps the rows, if they are kept.
+    pub(crate) fn kept(&self) -> Option<&State> {
+        self.kept.as_ref().map(|kept| &kept.state)
+    }
+
+    /// Whether the state with this id is pruned.
+    pub(crate) fn is_pruned(&self, id: &str) -> bool {
+        self.pruned.contains(id)
     }
 
     /// Where the operators of a node with these rows keep or find their state.
@@ -163,7 +180,11 @@ pub(crate) struct Compiler {
     /// How many states of each kind there are.
     numbers: BTreeMap<&'static str, usize>,
     places: HashMap<Fingerprint, Vec<Place>>,
+    /// The ids of the states that are pruned.
+    pruned: BTreeSet<String>,
     streams: Vec<String>,
+    /// The bounds of states that are the least of several waterlines, each once.
+    leasts: Vec<LowerBound>,
     /// The number of views around the present node.
     depth_in_views: usize,
 }
@@ -189,6 +210,8 @@ impl Compiler {
             relations,
             streams: compiler.streams,
             places: compiler.places,
+            leasts: compiler.leasts,
+            pruned: compiler.pruned,
         })
     }
 
@@ -296,6 +319,11 @@ impl Compiler {
         }
     }
 
+    /// Notes that the state with this id is pruned.
+    pub(crate) fn add_pruned(&mut self, id: &str) {
+        self.pruned.insert(id.to_owned());
+    }
+
     /// Adds an operator without state of its own.
     pub(crate) fn add(&mut self, operator: impl Operator + 'static) -> OperatorId {
         self.push(Box::new(operator), None)
@@ -319,9 +347,22 @@ impl Compiler {
     /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
-        if let Some(step) = self.steps.last_mut() {
-            step.pruning = PrunedBy::rows(retention, layout);
+        let pruning = self.pruning(retention, layout);
+        let Some(step) = self.steps.last_mut() else { return };
+        step.pruning = pruning;
+        if let (Some(state), Some(_)) = (&step.state, &step.pruning) {
+            self.pruned.insert(state.id.clone());
         }
+    }
+
+    /// How a state is pruned, all of which is sorted by keys of this layout.
+    pub(super) fn pruning(&mut self, retention: &Retention, layout: &Layout) -> Option<PrunedBy> {
+        let pruning = PrunedBy::rows(retention, layout)?;
+        let bound = pruning.bound();
+        if bound.terms().len() > 1 && !self.leasts.contains(bound) {
+            self.leasts.push(bound.clone());
+        }
+        Some(pruning)
     }
 
     fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {

@@ -25,8 +25,7 @@ pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile};
 pub(crate) use self::operator::{Operator, OperatorId};
 pub(crate) use self::render::Rendering;
 pub use self::render::{Relations, StreamInput, ViewDataflow};
-pub(crate) use self::state::Place;
-pub use self::state::State;
+pub use self::state::{Place, State};
 pub use self::table::{Table, TableDataflow};
 
 /// The result of compiling a part of a plan.

@@ -28,6 +28,11 @@ impl PrunedBy {
         }
     }
 
+    /// What the column has at least.
+    pub(super) fn bound(&self) -> &LowerBound {
+        &self.bound
+    }
+
     /// The pruning on a worker, of a dataflow that was built as of `as_of`: rows from before may be anything.
     pub(super) fn on_worker(&self, waterlines: &Waterlines, as_of: Epoch) -> Arc<dyn Pruning> {
         let (by, waterlines) = (self.clone(), waterlines.clone());
@@ -46,6 +51,10 @@ struct OnWorker {
 }
 
 impl Pruning for OnWorker {
+    fn column(&self) -> BoundColumn {
+        self.by.column
+    }
+
     fn bound(&self, epoch: Epoch) -> Option<Bound> {
         if epoch <= self.as_of {
             return None;

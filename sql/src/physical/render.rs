@@ -6,10 +6,11 @@ use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
 use alluvium_dataflow::errors::keep_errors;
-use alluvium_dataflow::exchange::exchange;
+use alluvium_dataflow::exchange::{exchange, exchange_by_key};
 use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::sink::{self, Sink};
+use alluvium_dataflow::states;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
@@ -150,6 +151,8 @@ impl<'scope> Rendering<'scope, '_> {
             let context = self.context_of(state);
             if let Some(key) = key {
                 rows = exchange(rows.clone(), key, &context);
+            } else if states::is_dealt() {
+                rows = exchange_by_key(rows.clone(), layout, &context);
             }
             let kept = keep(rows.clone(), layout.clone(), name, &context);
             kept.arranged.stream.clone().probe_with(&probe);

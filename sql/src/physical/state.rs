@@ -40,9 +40,9 @@ impl fmt::Display for State {
     }
 }
 
-/// Where a node's operator keeps or finds its state, for EXPLAIN.
+/// Where an operator keeps or finds its state, for EXPLAIN.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub enum Place {
     /// The operator keeps it.
     Own(State),
     /// An index keeps it.

@@ -24,33 +24,6 @@ pub(crate) fn explain(plan: &IncrementalPlan) -> Result<String> {
     Ok(text)
 }
 
-/// The operators of a plan that keep state, a node a line, and below each for each state whether and below what it is pruned, or
-/// why not.
-pub(crate) fn explain_state(plan: &IncrementalPlan) -> String {
-    let mut text = String::new();
-    write_states(plan, 0, &mut text).expect("a string takes any text");
-    if text.is_empty() {
-        text.push_str("no operator of it keeps state\n");
-    }
-    text
-}
-
-fn write_states(plan: &IncrementalPlan, depth: usize, text: &mut String) -> fmt::Result {
-    let node = plan.node.as_node();
-    let retained = node.retained();
-    let inner = if retained.is_empty() { depth } else { depth + 1 };
-    if !retained.is_empty() {
-        write!(text, "{:indent$}", "", indent = 2 * depth)?;
-        node.explain(&plan.schema, text)?;
-        text.push('\n');
-    }
-    for (what, schema, retention) in retained {
-        let described = retention.describe(schema);
-        writeln!(text, "{:indent$}- {what}: {described}", "", indent = 2 * depth + 2)?;
-    }
-    node.inputs().into_iter().try_for_each(|input| write_states(input, inner, text))
-}
-
 fn write_node(
     plan: &IncrementalPlan,
     physical: &PhysicalPlan,

@@ -39,7 +39,7 @@ impl fmt::Display for Fingerprint {
 
 impl Fingerprint {
     /// The first eight digits, for people.
-    pub(crate) fn short(self) -> String {
+    pub fn short(self) -> String {
         format!("{:08x}", self.0 >> 96)
     }
 }

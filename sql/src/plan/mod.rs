@@ -9,11 +9,12 @@
 //! - [`bounds`]: says which rows of state are not needed any more.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
-//! - [`mod@explain`]: prints a plan; [`names`] writes its columns and expressions.
+//! - [`mod@explain`]: prints a plan; [`mod@explain_state`] says what it keeps and why; [`names`] writes its columns and expressions.
 //! - [`expression`]: the expressions that maps evaluate.
 pub mod bounds;
 mod build;
 mod explain;
+mod explain_state;
 mod expression;
 mod fingerprint;
 mod names;
@@ -28,8 +29,10 @@ use std::sync::OnceLock;
 use arrow::datatypes::SchemaRef;
 
 pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention};
-pub(crate) use self::build::build;
-pub(crate) use self::explain::{explain, explain_state};
+pub(crate) use self::build::{build, build_final};
+pub(crate) use self::explain::explain;
+pub(crate) use self::explain_state::explain_state;
+pub use self::explain_state::{Keeping, KeptBy, KeptState};
 use self::expression::Expression;
 pub use self::expression::checked;
 pub(crate) use self::expression::{ONE_NAN, one_row};
@@ -85,6 +88,16 @@ impl IncrementalPlan {
         let bounds = self.node.as_node_mut().bound(&self.schema, conditions);
         debug_assert_eq!(bounds.len(), self.width());
         bounds
+    }
+
+    /// For each column whether rows can be final by it, or why not.
+    pub(crate) fn finality(mut self) -> Vec<Result<(), Reason>> {
+        let (bounds, schema) = (self.bound(&[]), &self.schema);
+        let by = |column| match Retention::by(&bounds, column, schema) {
+            Retention::From { .. } => Ok(()),
+            Retention::All(reason) => Err(reason),
+        };
+        (0..bounds.len()).map(by).collect()
     }
 
     /// The number of output columns.

@@ -74,6 +74,11 @@ impl Names<'_> {
         self.list(&(0..self.0.fields().len()).collect::<Vec<_>>())
     }
 
+    /// The names of columns, as they are.
+    pub(super) fn each(&self, columns: &[usize]) -> Vec<String> {
+        columns.iter().map(|&column| self.0.field(column).name().clone()).collect()
+    }
+
     /// Columns, in parentheses.
     pub(super) fn list(&self, columns: &[usize]) -> String {
         let names: Vec<String> = columns.iter().map(|&column| self.column(column)).collect();

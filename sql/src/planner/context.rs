@@ -28,6 +28,8 @@ use super::refusal;
 use super::relation::RelationSource;
 use super::series::SeriesPlanner;
 use super::time_window::TimeWindowPlanner;
+use super::write::defaults::Defaults;
+use super::write::statement_rows::{self, StatementRows};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
 use crate::statement::is_column_type;
@@ -64,11 +66,18 @@ static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
 pub(crate) struct Context<'a> {
     catalog: &'a dyn Catalog,
     functions: &'static Functions,
+    /// Of the table that the statement changes.
+    defaults: Option<Defaults>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(catalog: &'a dyn Catalog) -> Context<'a> {
-        Context { catalog, functions: &FUNCTIONS }
+        Context { catalog, functions: &FUNCTIONS, defaults: None }
+    }
+
+    /// For parts of a statement that changes a table with these DEFAULTs: they may name its rows, and DEFAULT.
+    pub(super) fn of_statement(catalog: &'a dyn Catalog, defaults: Defaults) -> Context<'a> {
+        Context { catalog, functions: &FUNCTIONS, defaults: Some(defaults) }
     }
 
     /// A planner of SQL that resolves names here.
@@ -84,7 +93,10 @@ impl<'a> Context<'a> {
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
         merged::qualify(&mut statement, self.catalog);
-        let plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
+        let mut plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
+        if let Some(defaults) = &self.defaults {
+            plan = defaults.fill(plan)?;
+        }
         lateral::unnest_in_place(plan)
             .and_then(grouping_sets::of_columns)
             .and_then(|plan| numbers::meet(plan, into_table))
@@ -98,6 +110,11 @@ impl<'a> Context<'a> {
 impl ContextProvider for Context<'_> {
     fn get_table_source(&self, reference: TableReference) -> Result<Arc<dyn TableSource>> {
         let name = reference.to_string();
+        if let Some(Defaults { schema, .. }) = &self.defaults
+            && name == statement_rows::NAME
+        {
+            return Ok(Arc::new(StatementRows { schema: schema.clone() }));
+        }
         match self.catalog.relation(&name) {
             Some(relation) => Ok(Arc::new(RelationSource::new(name, relation))),
             None => Err(DataFusionError::External(Box::new(no_relation(&name, self.catalog)))),
@@ -117,7 +134,8 @@ impl ContextProvider for Context<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.functions.scalar.get(name).cloned()
+        let default = || self.defaults.as_ref().and_then(|defaults| defaults.function(name));
+        self.functions.scalar.get(name).cloned().or_else(default)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

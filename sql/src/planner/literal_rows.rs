@@ -1,4 +1,4 @@
-//! VALUES of many literals, as columns.
+//! VALUES of many literals, as columns, and other rows that are in memory.
 //!
 //! DataFusion walks the expressions of a plan some fifty times before it runs it, which takes half a minute for a
 //! million literals. As a scan of columns they cost what they weigh, and casts convert whole columns.
@@ -17,13 +17,17 @@ use super::short_time::with_seconds;
 /// The fewest rows that are worth a scan.
 const FEWEST: usize = 64;
 
-/// The rows of VALUES: a scan in a logical plan reads them.
+/// Rows that a scan in a logical plan reads.
 #[derive(Debug)]
 pub struct LiteralRows {
     rows: RecordBatch,
 }
 
 impl LiteralRows {
+    pub(super) fn new(rows: RecordBatch) -> LiteralRows {
+        LiteralRows { rows }
+    }
+
     /// The rows.
     pub fn rows(&self) -> &RecordBatch {
         &self.rows

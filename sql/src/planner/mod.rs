@@ -10,20 +10,25 @@
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
+//! - `final_rows` finds the column by which rows of a view are final.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
-//! - `subquery` turns subqueries into joins, after `selected_names` has made their columns distinct.
+//! - `constructs` finds in a view's text what operators of its plan stand for.
+//! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries into joins, after `selected_names` has made
+//!   their columns distinct.
 //! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 mod constant;
+mod constructs;
 pub(crate) mod context;
 mod corrections;
 mod cross_join;
 mod distinct_on;
 pub(crate) mod extent;
 mod filter_push_down;
+mod final_rows;
 mod frame_bounds;
 pub(crate) mod functions;
 mod grouping_sets;
@@ -46,6 +51,7 @@ mod ordinality;
 mod parameters;
 pub(crate) mod refusal;
 pub(crate) mod relation;
+mod repeated_names;
 mod selected_names;
 pub(crate) mod series;
 pub(crate) mod set_operation;
@@ -62,6 +68,8 @@ mod write;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
+pub use self::constructs::ViewText;
+pub(crate) use self::constructs::{Clause, Constructs};
 pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
@@ -76,14 +84,16 @@ pub use self::numbers::ExactNumbers;
 pub use self::one_nan::OneNan;
 pub use self::parameters::{bind, check_parameters, typed};
 pub use self::relation::RelationSource;
+pub use self::repeated_names::as_written;
 pub use self::series::SeriesSource;
 pub use self::simplify::{BoundedSimplifier, check_copies};
 pub use self::types::type_of;
 pub use self::view::PlannedView;
-pub use self::write::PlannedWrite;
+pub use self::write::{OnConflict, PlannedWrite, Returning};
 use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
-use crate::plan::IncrementalPlan;
+use crate::physical::Output;
+use crate::plan::{IncrementalPlan, KeptBy};
 use crate::statement::ViewDefinition;
 
 /// Plans statements against a catalog.
@@ -116,12 +126,14 @@ impl Planner {
         view::plan(&self.optimizer, view, catalog)
     }
 
-    /// The plan of a query that runs once.
+    /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
+        let mut query = query.clone();
+        repeated_names::apart(&mut query);
         let plan = context
-            .plan(ast::Statement::Query(Box::new(query.clone())))
+            .plan(ast::Statement::Query(Box::new(query)))
             .map_err(|error| Error::from_datafusion(&error).at(start))?;
         Extent::of(&plan).map_err(|error| error.at(start))?;
         set_operation::plan(plan)
@@ -158,8 +170,17 @@ impl Planner {
         crate::plan::explain(plan)
     }
 
-    /// What a view keeps, whether and below what that is pruned, and why not: a text for people.
-    pub fn explain_state(&self, plan: &IncrementalPlan) -> String {
-        crate::plan::explain_state(plan)
+    /// What a view keeps that is planned like this, whether and below what that is pruned, and why not. Of `texts` the first
+    /// is its own, the others are those of the views that it expands.
+    ///
+    /// # Errors
+    /// If the plan cannot be compiled.
+    pub fn explain_state(
+        &self,
+        plan: &IncrementalPlan,
+        output: Output,
+        texts: &[ViewText<'_>],
+    ) -> Result<Vec<KeptBy>> {
+        crate::plan::explain_state(plan, output, texts)
     }
 }

@@ -20,7 +20,9 @@ use crate::walk::walk;
 pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     let mut uses = Uses { given, used: vec![false; given] };
     match statement {
-        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => walk(query, &mut uses),
+        StatementKind::Query(query)
+        | StatementKind::ExplainSelect(query)
+        | StatementKind::CreateTableAs { query, .. } => walk(query, &mut uses),
         StatementKind::Insert(insert) => walk(insert, &mut uses),
         StatementKind::Update(update) => walk(update, &mut uses),
         StatementKind::Delete(delete) => walk(delete, &mut uses),

@@ -161,8 +161,12 @@ impl Visitor for Check {
             Expr::Exists { subquery, .. } => {
                 first_here(&mut self.landmarks.exists, subquery.span())
             }
-            Expr::AnyOp { left, .. } => refuse("ANY", left.span()),
-            Expr::AllOp { left, .. } => refuse("ALL", left.span()),
+            Expr::AnyOp { left, right, .. } if matches!(**right, Expr::Subquery(_)) => {
+                refuse("ANY (SELECT …) that is not one of the conditions of WHERE", left.span())
+            }
+            Expr::AllOp { left, right, .. } if matches!(**right, Expr::Subquery(_)) => {
+                refuse("ALL (SELECT …) that is not one of the conditions of WHERE", left.span())
+            }
             Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
                 refuse("a parameter", value.span)
             }

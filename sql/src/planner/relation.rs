@@ -7,6 +7,7 @@ use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
 
+use super::final_rows;
 use super::now::CLOCK_SCHEMA;
 use crate::catalog::{KEEPING, Relation};
 use crate::error::{self, Error};
@@ -99,11 +100,15 @@ pub(crate) fn check_kept(plan: &LogicalPlan) -> error::Result<()> {
 pub(crate) fn inline_views(plan: LogicalPlan) -> Result<LogicalPlan> {
     let inlined = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
-        let Some(Relation::View { plan, .. }) =
-            source_of(scan.source.as_ref()).map(RelationSource::relation)
-        else {
+        let Some(source) = source_of(scan.source.as_ref()) else {
             return Ok(Transformed::no(node));
         };
+        let Relation::View { plan, emit_final, .. } = source.relation() else {
+            return Ok(Transformed::no(node));
+        };
+        if emit_final.is_some() {
+            return final_rows::refuse(source.name());
+        }
         let mut view = LogicalPlanBuilder::from(inline_views(plan.as_ref().clone())?);
         if let Some(projection) = &scan.projection {
             let columns = plan.schema().columns();

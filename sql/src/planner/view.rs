@@ -12,10 +12,13 @@ use super::context::Context;
 use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
-use super::{hopeless, now, refusal, selected_names, set_operation, subquery, validate};
+use super::{
+    final_rows, hopeless, now, refusal, repeated_names, selected_names, set_operation, subquery,
+    validate,
+};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
-use crate::plan::{self, IncrementalPlan};
+use crate::plan::{self, IncrementalPlan, LowerBounds};
 use crate::statement::ViewDefinition;
 
 /// A planned view.
@@ -27,8 +30,12 @@ pub struct PlannedView {
     pub extent: Extent,
     /// Its columns.
     pub schema: SchemaRef,
+    /// The column by which its rows are final, if these are all that it has.
+    pub emit_final: Option<usize>,
     /// How it is maintained.
     pub plan: IncrementalPlan,
+    /// The lower bounds of its columns.
+    pub bounds: Arc<LowerBounds>,
     /// The tables and materialized views that it reads, each once, in alphabetical order; the [`CLOCK`](super::CLOCK) among
     /// them if it uses the time.
     pub reads: Vec<String>,
@@ -46,7 +53,8 @@ pub(super) fn plan(
         Error::from_datafusion(&error).at(landmarks.start)
     };
     let context = Context::new(catalog);
-    let query = view.query.clone();
+    let mut query = view.query.clone();
+    repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
     Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let logical = name_columns(logical, view)?;
@@ -63,7 +71,11 @@ pub(super) fn plan(
     validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
     let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
-    let plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let mut plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let emit_final = final_rows::column(view, &plan)?;
+    if let Some(column) = emit_final {
+        plan = plan::build_final(plan, column)?;
+    }
     let mut reads = BTreeSet::new();
     plan.visit_relations(&mut |relation| {
         reads.insert(relation.to_string());
@@ -72,6 +84,8 @@ pub(super) fn plan(
         logical: Arc::new(logical),
         extent,
         schema: Arc::clone(&plan.schema),
+        emit_final,
+        bounds: Arc::new(plan.clone().bound(&[])),
         plan,
         reads: reads.into_iter().collect(),
         depends,
@@ -91,12 +105,23 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
             view.position,
         ));
     }
-    let names: Vec<&str> = match view.columns.is_empty() {
-        true => plan.schema().fields().iter().map(|field| field.name().as_str()).collect(),
-        false => view.columns.iter().map(String::as_str).collect(),
+    let mut is_as_planned = view.columns.is_empty();
+    let names: Vec<String> = match view.columns.is_empty() {
+        true => {
+            let fields = plan.schema().fields().iter();
+            let names = fields.map(|field| match repeated_names::written(field.name()) {
+                Some(name) => {
+                    is_as_planned = false;
+                    name
+                }
+                None => field.name().clone(),
+            });
+            names.collect()
+        }
+        false => view.columns.clone(),
     };
     let mut seen = BTreeSet::new();
-    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+    if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
         return Err(Error::new(
             format!(
                 "column \"{twice}\" appears twice in view \"{}\"; rename one with AS",
@@ -105,14 +130,14 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
             Position::of(view.query.as_ref()),
         ));
     }
-    if view.columns.is_empty() {
+    if is_as_planned {
         return Ok(plan);
     }
     let columns: Vec<Expr> = plan
         .schema()
         .columns()
         .into_iter()
-        .zip(&view.columns)
+        .zip(&names)
         .map(|(column, name)| Expr::Column(column).alias(name))
         .collect();
     LogicalPlanBuilder::from(plan)

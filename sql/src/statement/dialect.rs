@@ -104,6 +104,11 @@ impl Dialect for Alluvium {
         true
     }
 
+    /// It is refused by its name.
+    fn supports_select_wildcard_rename(&self) -> bool {
+        true
+    }
+
     fn supports_unicode_string_literal(&self) -> bool {
         true
     }

@@ -93,13 +93,14 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         tokens.iter().take(8).map(|token| token.token.to_string().to_uppercase()).collect();
     let word = |number: usize| words.get(number).map_or("", String::as_str);
     let start = tokens.first().and_then(|token| Position::of_span(token.span));
+    let (tokens, on_window_close) = window_close(tokens, &words);
     let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
     let kind = match word(0) {
         "CREATE" if word(1) == "TABLE" && word(3) == "FROM" => {
             copy::create_table(&mut parser).map_err(syntax_error)?
         }
         "CREATE" => {
-            let created = create(&mut parser, &words, start, text)?;
+            let created = create(&mut parser, &words, (start, on_window_close), text)?;
             if let StatementKind::CreateView(view) = &created {
                 file::refuse(&view.query, tokens)?;
             }
@@ -167,6 +168,29 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
     Ok(kind)
 }
 
+/// The tokens of a statement without the `EMIT ON WINDOW CLOSE` that a view ends with, and where that is. The parser would
+/// take EMIT for the name of a relation.
+fn window_close<'a>(
+    tokens: &'a [TokenWithSpan],
+    words: &[String],
+) -> (&'a [TokenWithSpan], Option<Position>) {
+    const CLAUSE: [&str; 4] = ["EMIT", "ON", "WINDOW", "CLOSE"];
+    let what = words.iter().take(5).find(|word| matches!(&***word, "TABLE" | "VIEW"));
+    let is_view = words.first().is_some_and(|word| word == "CREATE")
+        && what.is_some_and(|what| what == "VIEW");
+    let Some((rest, clause)) = tokens.split_last_chunk::<4>().filter(|_| is_view) else {
+        return (tokens, None);
+    };
+    let is_word = |(token, word): (&TokenWithSpan, &str)| {
+        matches!(&token.token, Token::Word(found)
+        if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+    };
+    match clause.iter().zip(CLAUSE).all(is_word) {
+        true => (rest, Position::of_span(clause[0].span)),
+        false => (tokens, None),
+    }
+}
+
 /// A query that stands for itself.
 fn query(parser: &mut Parser<'_>) -> Result<Box<ast::Query>> {
     let mut query = parser.parse_query().map_err(syntax_error)?;
@@ -178,7 +202,7 @@ fn query(parser: &mut Parser<'_>) -> Result<Box<ast::Query>> {
 fn create(
     parser: &mut Parser<'_>,
     words: &[String],
-    start: Option<Position>,
+    (start, on_window_close): (Option<Position>, Option<Position>),
     text: &str,
 ) -> Result<StatementKind> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -207,15 +231,37 @@ fn create(
             let lateness = lateness::take(&mut create)?;
             syntax::normalize(&mut create)?;
             syntax::check_table(&create)?;
+            if let Some(query) = create.query.take() {
+                return create_as(&create, query);
+            }
             Ok(StatementKind::CreateTable(TableDefinition::read(create, &lateness, text)?))
         }
         (ast::Statement::CreateView(mut create), Some(kind)) => {
             syntax::normalize(&mut create)?;
             syntax::check_view(&create)?;
-            Ok(StatementKind::CreateView(ViewDefinition::read(create, kind, text)?))
+            Ok(StatementKind::CreateView(ViewDefinition::read(
+                create,
+                kind,
+                on_window_close,
+                text,
+            )?))
         }
         _ => Err(Error::not_supported(words[..words.len().min(3)].join(" "), start)),
     }
+}
+
+/// `CREATE TABLE … AS`
+fn create_as(create: &ast::CreateTable, query: Box<ast::Query>) -> Result<StatementKind> {
+    let (name, position) = relation_name(&create.name)?;
+    let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
+    match if_taken {
+        IfTaken::Fail | IfTaken::Keep => {}
+        IfTaken::Replace => {
+            let what = "CREATE OR REPLACE TABLE … AS (DROP the table first)";
+            return Err(Error::not_supported(what, position));
+        }
+    }
+    Ok(StatementKind::CreateTableAs { name, position, if_taken, query })
 }
 
 fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
@@ -243,6 +289,7 @@ fn sort(
     words: &[String],
     start: Option<Position>,
 ) -> Result<StatementKind> {
+    syntax::name_returned(&mut statement);
     syntax::normalize(&mut statement)?;
     match statement {
         ast::Statement::Insert(insert) => {

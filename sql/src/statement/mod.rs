@@ -30,7 +30,7 @@ pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::Lateness;
 pub use self::statements::{Statements, parse};
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
-pub use self::view::{ViewDefinition, ViewKind};
+pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
 
 /// One statement of a text.
@@ -104,6 +104,17 @@ pub enum StatementKind {
         path: String,
         /// How to read them.
         options: Vec<Setting>,
+    },
+    /// `CREATE TABLE table AS query`
+    CreateTableAs {
+        /// The table.
+        name: String,
+        /// Where it is named.
+        position: Position,
+        /// What to do if there is one of its name: it does not replace that.
+        if_taken: IfTaken,
+        /// Where its columns and rows come from.
+        query: Box<ast::Query>,
     },
     /// `START`: connectors that have not started do.
     Start,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
-use sqlparser::ast::{self, ColumnOption, CreateTableOptions, SqlOption, TableConstraint};
+use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
 
 use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
 use crate::error::{Error, Position, Result, no_column};
-use crate::planner::context::{column_default, column_type};
+use crate::planner::context::{column_default, column_type, interval};
 use crate::planner::microseconds::in_microseconds;
 
 /// A table as it was written.
@@ -57,6 +57,11 @@ impl TableDefinition {
     /// Whether rows that come too late are rows of `alluvium.errors`, or else only counted.
     pub fn shows_late_rows(&self) -> bool {
         self.option(LATE_ROWS) == Some("errors")
+    }
+
+    /// For how many microseconds it has had no rows when it is idle: its waterlines then hold back no others.
+    pub fn idle_after(&self) -> Option<i64> {
+        idle_after(self.option(IDLE_AFTER)?).ok()
     }
 
     fn flag(&self, option: &str) -> Option<bool> {
@@ -374,6 +379,34 @@ type Flags = Vec<(String, String)>;
 /// The option that says what becomes of rows that come too late.
 const LATE_ROWS: &str = "late_rows";
 
+/// The option that says when a table without new rows is idle.
+const IDLE_AFTER: &str = "idle_after";
+
+/// The microseconds of an interval that is written as text.
+fn idle_after(text: &str) -> Result<i64> {
+    let value = ast::Value::SingleQuotedString(text.to_owned()).with_empty_span();
+    let literal = ast::Expr::Interval(ast::Interval {
+        value: Box::new(ast::Expr::Value(value)),
+        leading_field: None,
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    });
+    let wrong = || {
+        let message = format!("'idle_after' is an interval as '1 minute', not '{text}'");
+        Error::new(message, None)
+    };
+    let interval = interval(&literal).ok().flatten().ok_or_else(wrong)?;
+    let day = 86_400_000_000_i64;
+    let microseconds = i64::from(interval.days)
+        .checked_mul(day)
+        .and_then(|days| days.checked_add(interval.nanoseconds / 1_000));
+    match microseconds {
+        Some(microseconds) if interval.months == 0 && microseconds > 0 => Ok(microseconds),
+        _ => Err(wrong()),
+    }
+}
+
 /// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
@@ -389,19 +422,8 @@ fn options(
             return Err(Error::new("write a table's options as WITH ('name' = 'value')", position));
         }
     };
-    for option in options {
-        if let SqlOption::KeyValue { key, value } = option
-            && key.value.eq_ignore_ascii_case("idle_after")
-        {
-            let message = "'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is";
-            return Err(Error::new(
-                message,
-                Position::of_span(key.span).or(Position::of(value)).or(Some(position)),
-            ));
-        }
-    }
-    let Options { own, connectors } =
-        Options::read(options, &["materialized", "append_only", LATE_ROWS], position)?;
+    let known = ["materialized", "append_only", LATE_ROWS, IDLE_AFTER];
+    let Options { own, connectors } = Options::read(options, &known, position)?;
     let mut read = Vec::with_capacity(own.len());
     for Setting { name, value, position } in own {
         if name == LATE_ROWS {
@@ -415,6 +437,15 @@ fn options(
                 return Err(Error::new(message, position));
             }
             read.push((name, value.to_ascii_lowercase()));
+            continue;
+        }
+        if name == IDLE_AFTER {
+            if !has_lateness {
+                let message = "'idle_after' is for a table with a column that has LATENESS: without it there is no waterline that could hold others back";
+                return Err(Error::new(message, position));
+            }
+            idle_after(&value).map_err(|error| error.at(Some(position)))?;
+            read.push((name, value));
             continue;
         }
         if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {

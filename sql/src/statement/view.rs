@@ -3,9 +3,9 @@
 use sqlparser::ast::{self, CreateTableOptions};
 
 use super::IfTaken;
-use super::connector::{ConnectorDefinition, Options};
+use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
-use crate::error::{Position, Result};
+use crate::error::{Error, Position, Result};
 
 /// The kind of a view: what becomes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,23 @@ pub enum ViewKind {
     Plain,
     /// Their changes are an output, and the rows are kept to be read.
     Materialized,
+}
+
+/// By which column rows of a view are final.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EmitFinal {
+    /// `'emit_final' = 'column'`
+    By {
+        /// The column, as it was written.
+        column: String,
+        /// Where the option is.
+        position: Position,
+    },
+    /// `EMIT ON WINDOW CLOSE`: the only one that can be.
+    OnWindowClose {
+        /// Where the clause begins.
+        position: Position,
+    },
 }
 
 /// A view as it was written.
@@ -33,16 +50,22 @@ pub struct ViewDefinition {
     pub columns: Vec<String>,
     /// Its query.
     pub query: Box<ast::Query>,
+    /// Whether only its final rows are emitted, and by which column they are.
+    pub emit_final: Option<EmitFinal>,
     /// The connectors that its rows go to.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
     pub text: String,
 }
 
+/// The option that names the column by which rows are final.
+const EMIT_FINAL: &str = "emit_final";
+
 impl ViewDefinition {
     pub(super) fn read(
         create: ast::CreateView,
         kind: ViewKind,
+        on_window_close: Option<Position>,
         text: &str,
     ) -> Result<ViewDefinition> {
         let (name, position) = relation_name(&create.name)?;
@@ -51,7 +74,17 @@ impl ViewDefinition {
             CreateTableOptions::With(options) | CreateTableOptions::Options(options) => options,
             _ => &Vec::new(),
         };
-        let Options { connectors, .. } = Options::read(options, &[], position)?;
+        let Options { own, connectors } = Options::read(options, &[EMIT_FINAL], position)?;
+        let by = own
+            .into_iter()
+            .map(|Setting { value, position, .. }| EmitFinal::By { column: value, position });
+        let on_close = on_window_close.map(|position| EmitFinal::OnWindowClose { position });
+        let mut emit_final = by.chain(on_close);
+        let (first, second) = (emit_final.next(), emit_final.next());
+        if let Some(EmitFinal::By { position, .. } | EmitFinal::OnWindowClose { position }) = second
+        {
+            return Err(Error::new("it is said twice which rows of the view are final", position));
+        }
         let columns = create.columns.iter().map(|column| fold(&column.name)).collect();
         Ok(ViewDefinition {
             name,
@@ -60,6 +93,7 @@ impl ViewDefinition {
             kind,
             columns,
             query: create.query,
+            emit_final: first,
             connectors,
             text: text.to_string(),
         })

@@ -1,13 +1,31 @@
 //! INSERT, UPDATE and DELETE.
 
 use sqlparser::ast::{
-    Assignment, Delete, FromTable, Insert, Spanned, TableAliasWithoutColumns, TableFactor,
-    TableObject, TableWithJoins, Update,
+    Assignment, ConflictTarget, Delete, DoUpdate, FromTable, Insert, OnConflict, OnConflictAction,
+    OnInsert, SelectItem, Spanned, Statement, TableAliasWithoutColumns, TableFactor, TableObject,
+    TableWithJoins, Update, UpdateTableFromKind,
 };
+use sqlparser::tokenizer::Span;
 
 use super::check;
 use super::clause::{Clause, none_of, refuse};
+use super::column_names::name_items;
+use super::relation::check_joins;
+use super::select::check_item;
 use crate::error::Result;
+
+/// Names the computed columns of RETURNING, as those of a SELECT. It comes before calls are replaced by what they stand for.
+pub(crate) fn name_returned(statement: &mut Statement) {
+    let returning = match statement {
+        Statement::Insert(insert) => &mut insert.returning,
+        Statement::Update(update) => &mut update.returning,
+        Statement::Delete(delete) => &mut delete.returning,
+        _ => return,
+    };
+    if let Some(items) = returning {
+        name_items(items);
+    }
+}
 
 pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
     let Insert {
@@ -20,7 +38,7 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
         table_alias,
         columns: _,
         overwrite,
-        source,
+        source: _,
         assignments,
         partitioned,
         after_columns,
@@ -52,7 +70,6 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
         multi_table_else_clause,
     ];
     let several = several.iter().any(|clause| clause.is_there());
-    let without_source = source.is_none() && assignments.is_empty();
     let refused: &[(&dyn Clause, &str)] = &[
         (&several, "INSERT … INTO several tables"),
         (optimizer_hints, "an optimizer hint"),
@@ -64,19 +81,42 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
         (partitioned, "INSERT … PARTITION"),
         (after_columns, "INSERT … PARTITION"),
         (assignments, "INSERT … SET"),
-        (on, "INSERT … ON CONFLICT"),
-        (returning, "INSERT … RETURNING"),
         (output, "INSERT … OUTPUT"),
         (insert_alias, "INSERT … AS"),
         (settings, "INSERT … SETTINGS"),
         (format_clause, "INSERT … FORMAT"),
-        (&without_source, "INSERT … DEFAULT VALUES"),
     ];
     none_of(refused, at)?;
     if let Some(TableAliasWithoutColumns { explicit: _, alias }) = table_alias {
         refuse("INSERT … with an alias", || alias.span)?;
     }
+    check_on(on, at)?;
+    check_items(returning)?;
     check(insert)
+}
+
+/// ON CONFLICT.
+fn check_on(on: &Option<OnInsert>, at: impl Fn() -> Span) -> Result<()> {
+    match on {
+        None => {}
+        Some(OnInsert::DuplicateKeyUpdate(_)) => {
+            let name = "ON DUPLICATE KEY UPDATE (write ON CONFLICT (…) DO UPDATE SET …)";
+            refuse(name, at)?;
+        }
+        Some(OnInsert::OnConflict(OnConflict { conflict_target, action })) => {
+            match conflict_target {
+                None | Some(ConflictTarget::Columns(_) | ConflictTarget::OnConstraint(_)) => {}
+            }
+            match action {
+                OnConflictAction::DoNothing => {}
+                OnConflictAction::DoUpdate(DoUpdate { assignments, selection: _ }) => {
+                    check_assignments(assignments);
+                }
+            }
+        }
+        Some(_) => refuse("INSERT … ON", at)?,
+    }
+    Ok(())
 }
 
 pub(crate) fn check_update(update: &Update) -> Result<()> {
@@ -96,15 +136,21 @@ pub(crate) fn check_update(update: &Update) -> Result<()> {
     let refused: &[(&dyn Clause, &str)] = &[
         (optimizer_hints, "an optimizer hint"),
         (or, "UPDATE … OR"),
-        (from, "UPDATE … FROM"),
-        (returning, "UPDATE … RETURNING"),
         (output, "UPDATE … OUTPUT"),
         (order_by, "UPDATE … ORDER BY"),
         (limit, "UPDATE … LIMIT"),
     ];
     none_of(refused, || table.span())?;
     check_single(table)?;
-    for Assignment { target: _, value: _ } in assignments {}
+    match from {
+        None => {}
+        Some(UpdateTableFromKind::AfterSet(from)) => from.iter().try_for_each(check_joins)?,
+        Some(UpdateTableFromKind::BeforeSet(_)) => {
+            refuse("FROM in front of SET (write UPDATE … SET … FROM)", || table.span())?;
+        }
+    }
+    check_assignments(assignments);
+    check_items(returning)?;
     check(update)
 }
 
@@ -124,8 +170,6 @@ pub(crate) fn check_delete(delete: &Delete) -> Result<()> {
     let refused: &[(&dyn Clause, &str)] = &[
         (optimizer_hints, "an optimizer hint"),
         (tables, "DELETE from several tables"),
-        (using, "DELETE … USING"),
-        (returning, "DELETE … RETURNING"),
         (output, "DELETE … OUTPUT"),
         (order_by, "DELETE … ORDER BY"),
         (limit, "DELETE … LIMIT"),
@@ -137,7 +181,19 @@ pub(crate) fn check_delete(delete: &Delete) -> Result<()> {
         return refuse("DELETE from several tables", at);
     };
     check_single(table)?;
+    using.iter().flatten().try_for_each(check_joins)?;
+    check_items(returning)?;
     check(delete)
+}
+
+/// All of them is read.
+fn check_assignments(assignments: &[Assignment]) {
+    for Assignment { target: _, value: _ } in assignments {}
+}
+
+/// The columns of RETURNING.
+fn check_items(items: &Option<Vec<SelectItem>>) -> Result<()> {
+    items.iter().flatten().try_for_each(check_item)
 }
 
 /// Refuses to change anything but one table.

@@ -17,8 +17,13 @@ const LONGEST: usize = 200;
 
 /// Names the columns of a SELECT that are computed and have no alias.
 pub(super) fn name_columns(select: &mut Select) {
+    name_items(&mut select.projection);
+}
+
+/// Names columns that are computed and have no alias.
+pub(super) fn name_items(items: &mut [SelectItem]) {
     let mut taken: HashSet<String> = HashSet::new();
-    for item in &select.projection {
+    for item in items.iter() {
         match item {
             SelectItem::UnnamedExpr(expression) => {
                 taken.extend(of_column(expression).map(|name| name.value.to_lowercase()));
@@ -29,7 +34,7 @@ pub(super) fn name_columns(select: &mut Select) {
             _ => {}
         }
     }
-    for item in &mut select.projection {
+    for item in items {
         let SelectItem::UnnamedExpr(expression) = item else { continue };
         if of_column(expression).is_some() {
             continue;
@@ -82,7 +87,7 @@ pub(super) fn name_order(query: &mut Query) {
 fn of_column(mut expression: &Expr) -> Option<&Ident> {
     loop {
         expression = match expression {
-            Expr::Nested(inner) => inner,
+            Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => inner,
             Expr::Identifier(name) => return Some(name),
             Expr::CompoundIdentifier(parts) => return parts.last(),
             _ => return None,
@@ -125,7 +130,7 @@ impl Write for Name {
 impl Name {
     fn expression(&mut self, expression: &Expr) -> fmt::Result {
         match expression {
-            Expr::Nested(inner) => self.expression(inner),
+            Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => self.expression(inner),
             Expr::Identifier(name) => self.write_str(&name.value),
             Expr::CompoundIdentifier(parts) => {
                 self.list(parts, ".", |name, part| name.write_str(&part.value))

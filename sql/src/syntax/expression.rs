@@ -93,7 +93,10 @@ pub(super) fn check(expression: &Expr) -> Result<()> {
         Expr::IsNormalized { .. } => refuse("IS NORMALIZED", at),
         Expr::InUnnest { .. } => refuse("IN UNNEST(…) (write array_has)", at),
         Expr::RLike { .. } => refuse("RLIKE (write ~)", at),
-        Expr::Collate { .. } => refuse("COLLATE", at),
+        Expr::Collate { expr: _, collation } => refuse(
+            format!("COLLATE {collation} (text is ordered by its bytes, as by COLLATE \"C\")"),
+            at,
+        ),
         Expr::MatchAgainst { .. } => refuse("MATCH … AGAINST", at),
         Expr::OuterJoin(_) => refuse("(+) for an outer join", at),
         Expr::Prior(_) => refuse("PRIOR", at),

@@ -10,6 +10,7 @@
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
 //! - `column_names` names computed columns;
+//! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `simple_query` a query;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
@@ -21,13 +22,16 @@ mod column_names;
 mod data_type;
 mod expression;
 mod function;
+mod grouped_windows;
 mod lambdas;
 mod limits;
 mod normalize;
+mod quantified;
 mod query;
 mod relation;
 mod select;
 mod shape;
+mod simple_query;
 mod table;
 mod view;
 
@@ -37,9 +41,10 @@ use sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
 pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
-pub(crate) use self::change::{check_delete, check_insert, check_update};
+pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
 pub(crate) use self::normalize::normalize;
 pub(crate) use self::shape::check_type;
+pub(crate) use self::simple_query::simple_query;
 pub(crate) use self::table::check_table;
 pub(crate) use self::view::check_view;
 use crate::error::{Error, Position, Result};

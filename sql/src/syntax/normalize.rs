@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Interval, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr,
-    TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
-    WindowSpec, WindowType,
+    BinaryOperator, Expr, Fetch, Interval, LimitClause, NamedWindowDefinition, NamedWindowExpr,
+    Query, Select, SetExpr, TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame,
+    WindowFrameBound, WindowSpec, WindowType,
 };
 
 use super::calls;
 use super::column_names::{name_columns, name_order};
+use super::grouped_windows::as_relation;
 use super::lambdas::{self, Lambdas};
+use super::quantified::as_exists;
 use super::shape::Shape;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
@@ -24,6 +26,8 @@ use crate::statement::fold;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - long chains of OR, AND and UNION to trees of little depth;
 /// - columns that are computed and have no alias to columns that have one;
+/// - windows of time in GROUP BY to relations in FROM;
+/// - FETCH to LIMIT, and comparisons with ANY and ALL to IN and EXISTS;
 /// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
@@ -74,6 +78,7 @@ impl VisitorMut for Normalize {
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.shape.enter_query(query)?;
+        fetch_as_limit(query);
         if self.subqueries == 0 {
             name_order(query);
         }
@@ -91,9 +96,13 @@ impl VisitorMut for Normalize {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.shape.enter_select(select)?;
+        as_exists(select);
         // Nobody can name the columns of a subquery of an expression.
         if self.subqueries == 0 {
             name_columns(select);
+        }
+        if let Err(error) = as_relation(select) {
+            return ControlFlow::Break(error);
         }
         self.enter(Some(select));
         ControlFlow::Continue(())
@@ -157,6 +166,24 @@ impl VisitorMut for Normalize {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `FETCH FIRST n ROWS ONLY` as `LIMIT n`. What else FETCH may say is refused later.
+fn fetch_as_limit(query: &mut Query) {
+    let Some(Fetch { with_ties: false, percent: false, quantity }) = &query.fetch else { return };
+    let one = || Expr::value(Value::Number("1".to_owned(), false));
+    let count = quantity.clone().unwrap_or_else(one);
+    match &mut query.limit_clause {
+        None => {
+            let clause =
+                LimitClause::LimitOffset { limit: Some(count), offset: None, limit_by: Vec::new() };
+            query.limit_clause = Some(clause);
+        }
+        Some(LimitClause::LimitOffset { limit: limit @ None, .. }) => *limit = Some(count),
+        // It stays, and is refused.
+        Some(_) => return,
+    }
+    query.fetch = None;
 }
 
 fn is_subquery(expression: &Expr) -> bool {

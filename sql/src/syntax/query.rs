@@ -1,8 +1,8 @@
 //! The clauses around a SELECT or a set operation.
 
 use sqlparser::ast::{
-    Cte, CteAsMaterialized, LimitClause, Offset, OrderBy, OrderByKind, Query, SetExpr, SetOperator,
-    SetQuantifier, Spanned, Values, With,
+    Cte, CteAsMaterialized, Fetch, LimitClause, Offset, OrderBy, OrderByKind, Query, SetExpr,
+    SetOperator, SetQuantifier, Spanned, Values, With,
 };
 
 use super::clause::{Clause, check_order, none_of, refuse};
@@ -23,7 +23,6 @@ pub(super) fn check(query: &Query) -> Result<()> {
         pipe_operators,
     } = query;
     let refused: &[(&dyn Clause, &str)] = &[
-        (fetch, "FETCH (write LIMIT)"),
         (locks, "FOR UPDATE or FOR SHARE"),
         (for_clause, "FOR XML, FOR JSON or FOR BROWSE"),
         (settings, "SETTINGS"),
@@ -31,6 +30,14 @@ pub(super) fn check(query: &Query) -> Result<()> {
         (pipe_operators, "a query behind |>"),
     ];
     none_of(refused, || body.span())?;
+    if let Some(Fetch { with_ties, percent, quantity: _ }) = fetch {
+        let refused: &[(&dyn Clause, &str)] = &[
+            (with_ties, "FETCH … WITH TIES (see QUALIFY RANK() OVER (…) <= n)"),
+            (percent, "FETCH … PERCENT"),
+            (&true, "FETCH beside LIMIT"),
+        ];
+        none_of(refused, || body.span())?;
+    }
     if let Some(With { with_token: _, recursive: _, cte_tables }) = with {
         cte_tables.iter().try_for_each(check_cte)?;
     }

@@ -91,7 +91,7 @@ fn check_grouping(group_by: &GroupByExpr, at: impl FnOnce() -> Span) -> Result<(
     }
 }
 
-fn check_item(item: &SelectItem) -> Result<()> {
+pub(super) fn check_item(item: &SelectItem) -> Result<()> {
     match item {
         SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { expr: _, alias: _ } => Ok(()),
         SelectItem::ExprWithAliases { expr, aliases: _ } => {

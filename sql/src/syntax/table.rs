@@ -2,8 +2,8 @@
 
 use sqlparser::ast::{
     ColumnDef, ColumnOption, ColumnOptionDef, ConstraintCharacteristics, CreateTable,
-    ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, Ident, IndexColumn,
-    PrimaryKeyConstraint, Spanned, TableConstraint,
+    CreateTableOptions, ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, Ident,
+    IndexColumn, PrimaryKeyConstraint, Spanned, TableConstraint,
 };
 use sqlparser::tokenizer::Span;
 
@@ -23,7 +23,8 @@ macro_rules! unused {
 fn check_clauses(create: &CreateTable) -> Result<()> {
     let unused = unused!(
         create,
-        read: or_replace if_not_exists name columns constraints table_options hive_distribution hive_formats,
+        read: or_replace if_not_exists name columns constraints table_options hive_distribution hive_formats
+            query,
         unused:
             temporary "CREATE TEMPORARY TABLE"
             external "CREATE EXTERNAL TABLE"
@@ -35,7 +36,6 @@ fn check_clauses(create: &CreateTable) -> Result<()> {
             snapshot "CREATE SNAPSHOT TABLE"
             file_format "STORED AS"
             location "LOCATION"
-            query "CREATE TABLE … AS"
             without_rowid "WITHOUT ROWID"
             like "CREATE TABLE … LIKE"
             clone "CREATE TABLE … CLONE"
@@ -80,6 +80,17 @@ fn check_clauses(create: &CreateTable) -> Result<()> {
     none_of(&unused, || create.name.span())
 }
 
+/// Refuses what stands beside the query of a CREATE TABLE … AS: its columns come from that.
+fn check_rest_of_query(create: &CreateTable) -> Result<()> {
+    let has_options = !matches!(create.table_options, CreateTableOptions::None);
+    let refused: &[(&dyn Clause, &str)] = &[
+        (&create.columns, "CREATE TABLE … AS with columns (name them in the SELECT)"),
+        (&create.constraints, "CREATE TABLE … AS with a constraint"),
+        (&has_options, "CREATE TABLE … AS with options"),
+    ];
+    none_of(refused, || create.name.span())
+}
+
 /// Refuses the clauses that the parser always fills in.
 fn check_hive(create: &CreateTable) -> Result<()> {
     let at = || create.name.span();
@@ -106,6 +117,9 @@ fn check_hive(create: &CreateTable) -> Result<()> {
 pub(crate) fn check_table(create: &CreateTable) -> Result<()> {
     check_clauses(create)?;
     check_hive(create)?;
+    if create.query.is_some() {
+        check_rest_of_query(create)?;
+    }
     for ColumnDef { name, data_type, options } in &create.columns {
         data_type::check(data_type, || name.span)?;
         for ColumnOptionDef { name: _, option } in options {

@@ -1,5 +1,9 @@
 //! Which state of a view is pruned, and why other state is not.
 
+use alluvium_sql::physical::Output;
+use alluvium_sql::plan::KeptBy;
+use alluvium_sql::planner::ViewText;
+
 use crate::fixture::Definitions;
 
 const AUCTIONS: &str = "
@@ -12,14 +16,28 @@ const AUCTIONS: &str = "
     CREATE TABLE person (id BIGINT, name TEXT, date_time TIMESTAMP);
     CREATE TABLE reading (sensor INT, number BIGINT LATENESS 100, day DATE LATENESS INTERVAL '1' DAY, at INT)";
 
-/// What is said of the states of a query, a state a line.
-fn states(query: &str) -> Vec<String> {
+/// What is said of the operators of a query that keep state.
+fn kept(query: &str) -> Vec<KeptBy> {
     let mut definitions = Definitions::flights();
     definitions.define(AUCTIONS);
+    kept_in(&mut definitions, query)
+}
+
+fn kept_in(definitions: &mut Definitions, query: &str) -> Vec<KeptBy> {
     let view = definitions.view(query).unwrap();
-    let text = definitions.planner.explain_state(&view.plan);
-    let states = text.lines().filter_map(|line| line.trim_start().strip_prefix("- "));
-    states.map(str::to_owned).collect()
+    let text = format!("CREATE VIEW v AS\n{query}");
+    let texts = [ViewText { name: "v", text: &text }];
+    definitions.planner.explain_state(&view.plan, Output::Changes, &texts).unwrap()
+}
+
+/// What is said of the states of a query, a state a line.
+fn states(query: &str) -> Vec<String> {
+    lines(&kept(query))
+}
+
+fn lines(kept: &[KeptBy]) -> Vec<String> {
+    let states = kept.iter().flat_map(|by| &by.states).filter(|state| state.what != "contents");
+    states.map(|state| format!("{}: {}", state.what, state.keeping)).collect()
 }
 
 fn assert_states(query: &str, expected: &[&str]) {
@@ -36,27 +54,29 @@ fn groups_by_a_time_are_pruned_by_it() {
         "date_time - INTERVAL '1' HOUR",
     ] {
         let said = states(&format!("SELECT bidder, {key} AS k, COUNT(*) FROM bid GROUP BY 1, 2"));
-        assert_eq!(said, ["groups: pruned below the waterline of bid.date_time of k"], "{key}");
+        assert_eq!(said.len(), 1, "{key}: {said:?}");
+        assert!(said[0].starts_with("groups: pruned by "), "{key}: {said:?}");
+        assert!(said[0].ends_with(", from the waterline of bid.date_time"), "{key}: {said:?}");
     }
     let said = states("SELECT number + 1 AS n, MAX(at) FROM reading GROUP BY 1");
-    assert_eq!(said, ["groups: pruned below the waterline of reading.number of n"]);
+    assert_eq!(said, ["groups: pruned by number + 1, from the waterline of reading.number"]);
 }
 
 #[test]
 fn a_group_that_does_not_rise_with_time_is_kept() {
     for (query, reason) in [
-        ("SELECT bidder, COUNT(*) FROM bid GROUP BY 1", "no time tells"),
-        ("SELECT COUNT(*) FROM bid", "one group, of all rows"),
+        ("SELECT bidder, COUNT(*) FROM bid GROUP BY 1", "the key has no time"),
+        ("SELECT COUNT(*) FROM bid", "all rows are one group"),
         ("SELECT date_time, COUNT(*) FROM person GROUP BY 1", "person.date_time has no LATENESS"),
-        ("SELECT 0 - number AS n, COUNT(*) FROM reading GROUP BY 1", "no time tells"),
+        ("SELECT 0 - number AS n, COUNT(*) FROM reading GROUP BY 1", "the key has no time"),
         (
             "SELECT DATE_TRUNC('day', date_time - (expires - date_time)) AS d, COUNT(*) FROM auction GROUP BY 1",
-            "is not known to rise",
+            "need not rise with time",
         ),
         // A month has not always the same length: a later time may become an earlier one.
         (
             "SELECT date_time - INTERVAL '1' MONTH AS t, COUNT(*) FROM bid GROUP BY 1",
-            "is not known to rise",
+            "need not rise with time",
         ),
     ] {
         let said = states(query);
@@ -73,8 +93,8 @@ fn joins_are_pruned_through_their_conditions() {
         "SELECT a.id, b.price FROM auction AS a JOIN bid AS b ON a.id = b.auction
          AND b.date_time BETWEEN a.date_time AND a.expires",
         &[
-            "left rows: pruned below the waterline of bid.date_time of expires",
-            "right rows: pruned below the waterline of auction.date_time of date_time",
+            "left rows: pruned by expires, from the waterline of bid.date_time",
+            "right rows: pruned by date_time, from the waterline of auction.date_time",
         ],
     );
     // A band.
@@ -82,22 +102,48 @@ fn joins_are_pruned_through_their_conditions() {
         "SELECT a.id, b.price FROM auction AS a JOIN bid AS b ON a.id = b.auction
          AND b.date_time BETWEEN a.date_time AND a.date_time + INTERVAL '1' HOUR",
     );
-    assert!(said.iter().all(|state| state.contains(": pruned below")), "{said:?}");
+    assert!(said.iter().all(|state| state.contains(": pruned by ")), "{said:?}");
     // An equality of times.
     let said = states(
-        "SELECT b.price, m.price FROM bid AS b JOIN
+        "SELECT b.price, m.price AS most FROM bid AS b JOIN
          (SELECT MAX(price) AS price, DATE_BIN(INTERVAL '10' SECOND, date_time) AS start FROM bid GROUP BY 2) AS m
          ON b.price = m.price AND DATE_BIN(INTERVAL '10' SECOND, b.date_time) = m.start",
     );
-    assert!(said.iter().all(|state| state.contains(": pruned below")), "{said:?}");
+    assert!(said.iter().all(|state| state.contains(": pruned by ")), "{said:?}");
     // People register whenever they like.
     assert_states(
         "SELECT p.name, a.id FROM person AS p JOIN auction AS a ON p.id = a.seller
          AND a.date_time BETWEEN p.date_time AND p.date_time + INTERVAL '10' SECOND",
         &[
-            "left rows: pruned below the waterline of auction.date_time of date_time",
-            "right rows: never pruned: person.date_time has no LATENESS (add it in CREATE TABLE)",
+            "left rows: pruned by date_time, from the waterline of auction.date_time",
+            "right rows: never pruned: person.date_time has no LATENESS (at line 3, column 34)",
         ],
+    );
+}
+
+#[test]
+fn a_materialized_view_has_the_bounds_of_its_query_and_final_rows_that_of_their_column() {
+    let mut definitions = Definitions::flights();
+    definitions.define(AUCTIONS);
+    definitions.define(
+        "CREATE MATERIALIZED VIEW hourly AS
+            SELECT DATE_TRUNC('hour', date_time) AS hour, date_time, auction, COUNT(*) AS c FROM bid GROUP BY 1, 2, 3;
+         CREATE MATERIALIZED VIEW closed WITH ('emit_final' = 'hour') AS SELECT * FROM hourly",
+    );
+    let mut said = |query: &str| lines(&kept_in(&mut definitions, query));
+    for view in ["hourly", "closed"] {
+        let said = said(&format!("SELECT hour, SUM(c) FROM {view} GROUP BY 1"));
+        assert_eq!(said, ["groups: pruned by hour, from the waterline of bid.date_time"], "{view}");
+    }
+    assert_eq!(
+        said("SELECT date_time, SUM(c) FROM hourly GROUP BY 1"),
+        ["groups: pruned by date_time, from the waterline of bid.date_time"]
+    );
+    let said = said("SELECT date_time, SUM(c) FROM closed GROUP BY 1");
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].contains("never pruned: rows come when they are final by \"hour\""),
+        "{said:?}"
     );
 }
 
@@ -109,7 +155,7 @@ fn the_bound_of_a_union_is_the_least() {
     );
     let least =
         "the least of the waterline of bid.date_time and the waterline of auction.date_time";
-    assert_eq!(said, [format!("groups: pruned below {least} of date_time")]);
+    assert_eq!(said, [format!("groups: pruned by date_time, from {least}")]);
     let said = states(
         "SELECT date_time, COUNT(*) FROM (SELECT date_time FROM bid UNION ALL SELECT date_time FROM person) AS u
          GROUP BY 1",
@@ -124,8 +170,48 @@ fn outer_joins_of_equal_times_are_pruned() {
             "SELECT a.date_time FROM auction AS a {join} bid AS b ON a.date_time = b.date_time AND a.id = b.auction"
         ));
         assert_eq!(said.len(), 2, "{join}: {said:?}");
+        assert!(said.iter().all(|state| state.contains(": pruned by ")), "{join}: {said:?}");
+    }
+}
+
+#[test]
+fn outer_joins_are_pruned_through_their_conditions() {
+    let band =
+        "a.id = b.auction AND b.date_time BETWEEN a.date_time AND a.date_time + INTERVAL '1' HOUR";
+    for join in ["LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"] {
+        let said = states(&format!("SELECT a.id FROM auction AS a {join} bid AS b ON {band}"));
+        assert_eq!(said.len(), 2, "{join}: {said:?}");
         assert!(said.iter().all(|state| state.contains(": pruned below")), "{join}: {said:?}");
     }
+    for exists in ["EXISTS", "NOT EXISTS"] {
+        let said = states(&format!(
+            "SELECT a.id FROM auction AS a WHERE {exists} (SELECT 1 FROM bid AS b WHERE {band})"
+        ));
+        assert!(said.iter().all(|state| state.contains(": pruned below")), "{exists}: {said:?}");
+    }
+    // An auction without a bid can change when any auction can, whatever the condition says of its expiry.
+    let until = "a.id = b.auction AND b.date_time BETWEEN a.date_time AND a.expires";
+    let said =
+        states(&format!("SELECT a.id, b.price FROM auction AS a LEFT JOIN bid AS b ON {until}"));
+    assert!(said[0].starts_with("left rows: never pruned: "), "{said:?}");
+    assert!(said[1].contains("right rows: pruned below the waterline of auction"), "{said:?}");
+    let said =
+        states(&format!("SELECT a.id, b.price FROM bid AS b LEFT JOIN auction AS a ON {until}"));
+    let of_bids = "the least of the waterline of bid.date_time and the waterline of auction";
+    assert!(said[0].contains(&format!("left rows: pruned below {of_bids}")), "{said:?}");
+    assert!(said[1].contains("right rows: pruned below the waterline of bid"), "{said:?}");
+}
+
+#[test]
+fn what_time_has_passed_is_pruned() {
+    let said = states("SELECT id FROM person WHERE date_time >= NOW() - INTERVAL '1' HOUR");
+    let expected = "left rows: pruned below NOW() at the time of the last change of date_time";
+    assert_eq!(said[0], expected, "{said:?}");
+    let said = states("SELECT id FROM person WHERE date_time + INTERVAL '1' DAY > NOW()");
+    assert_eq!(said[0], expected, "{said:?}");
+    // These come into view one after the other, and stay.
+    let said = states("SELECT id FROM person WHERE date_time <= NOW()");
+    assert!(said[0].starts_with("left rows: never pruned: "), "{said:?}");
 }
 
 #[test]
@@ -133,5 +219,62 @@ fn values_that_change_with_their_group_have_no_bound() {
     let said = states(
         "SELECT last, COUNT(*) FROM (SELECT bidder, MAX(date_time) AS last FROM bid GROUP BY 1) AS l GROUP BY 1",
     );
-    assert!(said[0].contains("never pruned: last changes with any row of its group"), "{said:?}");
+    assert!(
+        said[0].contains("never pruned: max(date_time) can change with any row of its group"),
+        "{said:?}"
+    );
+}
+
+/// What is said of where the operators of a query are.
+fn places(query: &str) -> Vec<String> {
+    kept(query).into_iter().filter_map(|by| by.at).collect()
+}
+
+#[test]
+fn a_place_is_given_only_if_nothing_else_is_like_it() {
+    let twice = |one: &str, other: &str| {
+        format!(
+            "SELECT {one} AS k, COUNT(*) AS c FROM bid GROUP BY {one}\n\
+             UNION ALL SELECT {other}, SUM(price) FROM bid GROUP BY {other}"
+        )
+    };
+    assert_eq!(
+        places(&twice("bidder", "auction")),
+        ["GROUP BY at line 2, column 53", "GROUP BY at line 3, column 56"]
+    );
+    assert_eq!(places(&twice("bidder", "bidder")), ["in GROUP BY", "in GROUP BY"]);
+
+    let said =
+        states("SELECT date_time - INTERVAL '1' MONTH AS t, COUNT(*) AS c FROM bid GROUP BY 1");
+    assert!(said[0].ends_with("(at line 2, column 8)"), "{said:?}");
+    let said = states(
+        "SELECT date_time - INTERVAL '1' MONTH AS t, COUNT(*) AS c FROM bid
+         WHERE date_time - INTERVAL '1' YEAR < TIMESTAMP '2024-01-01' GROUP BY 1",
+    );
+    assert!(!said[0].contains("(at line"), "{said:?}");
+}
+
+#[test]
+fn clauses_of_all_kinds_have_places() {
+    for (query, place) in [
+        ("SELECT DISTINCT bidder FROM bid", "DISTINCT at line 2, column 1"),
+        ("SELECT COUNT(*) AS c FROM bid", "the aggregates at line 2, column 8"),
+        ("SELECT * FROM bid ORDER BY price LIMIT 3", "LIMIT or OVER at line 2, column 40"),
+        (
+            "SELECT price, SUM(price) OVER (PARTITION BY bidder ORDER BY price) AS s FROM bid",
+            "PARTITION BY at line 2, column 45",
+        ),
+        ("SELECT bidder FROM bid EXCEPT SELECT id FROM person", "EXCEPT at line 2, column 31"),
+        (
+            "SELECT a.id FROM auction AS a JOIN bid AS b ON a.id = b.auction",
+            "the join at line 2, column 48",
+        ),
+        (
+            "SELECT price FROM bid WHERE bidder IN (SELECT id FROM person)",
+            "the join at line 2, column 29",
+        ),
+    ] {
+        let said = places(query);
+        assert!(said.iter().any(|said| said == place), "{query}: {said:?}");
+    }
 }

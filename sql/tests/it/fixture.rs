@@ -66,13 +66,16 @@ impl Definitions {
                     let relation = match view.kind {
                         ViewKind::Materialized => {
                             let fingerprint = planned.plan.fingerprint();
-                            Relation::MaterializedView { schema: planned.schema, fingerprint }
+                            let append_only = planned.plan.properties.append_only;
+                            let (schema, bounds) = (planned.schema, planned.bounds);
+                            Relation::MaterializedView { schema, fingerprint, append_only, bounds }
                         }
                         kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
                             schema: planned.schema,
                             plan: planned.logical,
                             extent: planned.extent,
                             local: kind == ViewKind::Local,
+                            emit_final: planned.emit_final,
                         },
                     };
                     self.relations.insert(view.name, relation);

@@ -133,8 +133,20 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
             "1:1: LATENESS of a view's column is not supported yet: declare it in CREATE TABLE, as in ts TIMESTAMP LATENESS INTERVAL '1' HOUR",
         ),
         (
-            "CREATE TABLE t (a INT LATENESS 1) WITH ('idle_after' = '1 minute')",
-            "1:56: 'idle_after' is not supported yet: the waterline of a table that gets no rows stays where it is",
+            "CREATE TABLE t (a INT) WITH ('idle_after' = '1 minute')",
+            "1:45: 'idle_after' is for a table with a column that has LATENESS: without it there is no waterline that could hold others back",
+        ),
+        (
+            "CREATE TABLE t (a INT LATENESS 1) WITH ('idle_after' = '1 month')",
+            "1:56: 'idle_after' is an interval as '1 minute', not '1 month'",
+        ),
+        (
+            "CREATE TABLE t (a INT LATENESS 1) WITH ('idle_after' = 'soon')",
+            "1:56: 'idle_after' is an interval as '1 minute', not 'soon'",
+        ),
+        (
+            "CREATE TABLE t (a INT LATENESS 1) WITH ('idle_after' = '0 seconds')",
+            "1:56: 'idle_after' is an interval as '1 minute', not '0 seconds'",
         ),
         (
             "CREATE TABLE t (a INT LATENESS 1) WITH ('late_rows' = 'true')",
@@ -149,6 +161,18 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
             statement(text).map(|_| ()).map_err(|error| shown(&error)),
             Err(expected.to_owned())
         );
+    }
+}
+
+#[test]
+fn a_table_is_idle_after_a_time() {
+    for (option, expected) in [
+        ("", None),
+        (" WITH ('idle_after' = '1 minute')", Some(60_000_000)),
+        (" WITH ('Idle_After' = '1 day 2 hours 0.5 seconds')", Some(93_600_500_000)),
+    ] {
+        let table = table(&format!("CREATE TABLE t (a INT LATENESS 1){option}")).unwrap();
+        assert_eq!(table.idle_after(), expected, "{option}");
     }
 }
 

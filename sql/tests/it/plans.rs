@@ -286,3 +286,49 @@ fn casts_fail_and_try_casts_return_null() {
     assert_eq!(evaluate("SELECT TRY_CAST(x AS INT) AS r FROM (VALUES ('12a')) v (x)").unwrap(), "");
     assert_eq!(evaluate("SELECT CAST(x AS INT) AS r FROM (VALUES ('12')) v (x)").unwrap(), "12");
 }
+
+#[test]
+fn only_windows_that_see_whole_partitions_are_re_evaluated() {
+    let slide = [
+        "COUNT(*) OVER (ORDER BY a ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING)",
+        "SUM(b) OVER (PARTITION BY t ORDER BY a ROWS 3 PRECEDING)",
+        "SUM(d) OVER (ORDER BY a DESC RANGE BETWEEN 3 PRECEDING AND 1 FOLLOWING)",
+        "SUM(e) OVER (ORDER BY d NULLS FIRST RANGE BETWEEN 1.5 PRECEDING AND CURRENT ROW)",
+        "AVG(b) OVER (ORDER BY u RANGE 2 PRECEDING)",
+        "AVG(d) OVER (ORDER BY a, b RANGE BETWEEN CURRENT ROW AND CURRENT ROW)",
+        "MIN(t) FILTER (WHERE b > 3) OVER (ORDER BY c RANGE 2 PRECEDING)",
+        "MAX(e) OVER (ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING)",
+        "LAG(t) OVER (ORDER BY a)",
+        "LEAD(d, 3, 0) OVER (PARTITION BY t ORDER BY a)",
+        "ROW_NUMBER() OVER (PARTITION BY t ORDER BY a)",
+        "RANK() OVER (PARTITION BY t ORDER BY a)",
+        "SUM(b) OVER (ORDER BY a ROWS BETWEEN 3 FOLLOWING AND 1 FOLLOWING)",
+    ];
+    let whole = [
+        "SUM(b) OVER (PARTITION BY t ORDER BY a)",
+        "SUM(b) OVER (PARTITION BY t)",
+        "SUM(b) OVER (ORDER BY a ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+        "COUNT(DISTINCT b) OVER (ORDER BY a ROWS 3 PRECEDING)",
+        "SUM(b) OVER (ORDER BY e RANGE 3 PRECEDING)",
+        "SUM(b) OVER (ORDER BY a GROUPS 3 PRECEDING)",
+        "MEDIAN(b) OVER (ORDER BY a ROWS 3 PRECEDING)",
+        "LAG(t) IGNORE NULLS OVER (ORDER BY a)",
+        "NTILE(3) OVER (ORDER BY a)",
+    ];
+    let definitions = Definitions::flights();
+    let is_re_evaluated = |call: &&str| {
+        definitions.explain(&format!("SELECT {call} AS x FROM numbers")).contains("re-evaluated")
+    };
+    let wrong: Vec<_> = slide.iter().filter(|call| is_re_evaluated(call)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?} are re-evaluated");
+    let wrong: Vec<_> = whole.iter().filter(|call| !is_re_evaluated(call)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?} are not re-evaluated");
+    let times = [
+        "COUNT(*) OVER (ORDER BY time_hour RANGE INTERVAL '6' HOURS PRECEDING)",
+        "COUNT(*) OVER (ORDER BY time_hour RANGE BETWEEN INTERVAL '1 month' PRECEDING AND INTERVAL '1 day' FOLLOWING)",
+    ];
+    for call in times {
+        let text = definitions.explain(&format!("SELECT {call} AS x FROM flights"));
+        assert!(!text.contains("re-evaluated"), "{text}");
+    }
+}

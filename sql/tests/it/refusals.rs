@@ -35,8 +35,12 @@ fn constructs_are_refused_by_name_and_position() {
             "3:20: this IN (SELECT …), with what it refers to outside, in a view is not supported yet",
         ),
         (
-            "SELECT id FROM flights WHERE distance > ANY (SELECT seats FROM planes)",
-            "2:30: ANY in a view is not supported yet",
+            "SELECT distance > ANY (SELECT seats FROM planes) AS x FROM flights",
+            "2:8: ANY (SELECT …) that is not one of the conditions of WHERE in a view is not supported yet",
+        ),
+        (
+            "SELECT id FROM flights WHERE NOT distance > ALL (SELECT seats FROM planes)",
+            "2:34: ALL (SELECT …) that is not one of the conditions of WHERE in a view is not supported yet",
         ),
         (
             "SELECT f.id, x.seats FROM flights f, LATERAL (SELECT seats FROM planes p WHERE p.tailnum = f.tailnum) x",

@@ -27,7 +27,12 @@ const QUERIES: &[(&str, &str)] = &[
     ("SELECT a FROM t FOR UPDATE", "FOR UPDATE or FOR SHARE"),
     ("SELECT a FROM t FOR SHARE OF t NOWAIT", "FOR UPDATE or FOR SHARE"),
     ("SELECT a FROM t WITH (NOLOCK)", "a hint, WITH (…), on a table"),
-    ("SELECT a FROM t FETCH FIRST 2 ROWS ONLY", "FETCH (write LIMIT)"),
+    (
+        "SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES (see QUALIFY RANK() OVER (…) <= n)",
+    ),
+    ("SELECT a FROM t FETCH FIRST 2 PERCENT ROWS ONLY", "FETCH … PERCENT"),
+    ("SELECT a FROM t LIMIT 1 FETCH FIRST 2 ROWS ONLY", "FETCH beside LIMIT"),
     ("SELECT a INTO u FROM t", "SELECT … INTO"),
     ("SELECT a FROM t, u GLOBAL JOIN w ON true", "GLOBAL JOIN"),
     ("SELECT a FROM t SORT BY a", "SORT BY"),
@@ -63,7 +68,15 @@ const QUERIES: &[(&str, &str)] = &[
     ("SELECT CAST(a AS DATE FORMAT 'YYYY') FROM t", "CAST … FORMAT"),
     ("SELECT CAST(a AS FLOAT(53)) FROM t", "FLOAT(53) (write REAL or DOUBLE)"),
     ("SELECT CAST(a AS INT(3)) FROM t", "the width of a number in INT(3)"),
-    ("SELECT a COLLATE \"C\" FROM t", "COLLATE"),
+    (
+        "SELECT a COLLATE \"de_DE\" FROM t",
+        "COLLATE \"de_DE\" (text is ordered by its bytes, as by COLLATE \"C\")",
+    ),
+    ("SELECT * RENAME (a AS b) FROM t", "* RENAME"),
+    (
+        "SELECT count(*) FROM t GROUP BY tumble(ts, INTERVAL '1' DAY), hop(ts, INTERVAL '1' DAY, INTERVAL '2' DAY)",
+        "GROUP BY several windows of time",
+    ),
     ("SELECT FLOOR(a TO DAY) FROM t", "CEIL or FLOOR … TO (see date_trunc)"),
     ("SELECT INTERVAL '1-2' YEAR TO MONTH", "INTERVAL … TO"),
     ("SELECT (SELECT a FROM t FOR UPDATE)", "FOR UPDATE or FOR SHARE"),
@@ -101,9 +114,9 @@ fn no_clause_of_a_change_is_ignored() {
     all_are_refused(&[
         ("INSERT INTO t PARTITION (a = 1) SELECT 1", "1:13: INSERT … PARTITION"),
         ("INSERT OVERWRITE t SELECT 1", "1:18: INSERT … OVERWRITE"),
-        ("INSERT INTO t VALUES (1) RETURNING a", "1:13: INSERT … RETURNING"),
-        ("INSERT INTO t DEFAULT VALUES", "1:13: INSERT … DEFAULT VALUES"),
-        ("UPDATE t SET a = 1 FROM u", "1:8: UPDATE … FROM"),
+        ("INSERT INTO t VALUES (1) RETURNING * RENAME (a AS b)", "1:36: * RENAME"),
+        ("UPDATE t SET a = 1 FROM u TABLESAMPLE (1)", "1:25: TABLESAMPLE"),
+        ("UPDATE t SET a = 1 FROM u CROSS APPLY w", "1:39: APPLY"),
         (
             "UPDATE t SET a = 1 WHERE a IN (SELECT a FROM u FOR UPDATE)",
             "1:32: FOR UPDATE or FOR SHARE",
@@ -111,7 +124,7 @@ fn no_clause_of_a_change_is_ignored() {
         ("UPDATE t SET a = lower(DISTINCT a)", "1:18: DISTINCT in a call of lower()"),
         ("DELETE FROM t WHERE abs(a) OVER () = 1", "1:21: OVER in a call of abs()"),
         ("DELETE FROM t LIMIT 1", "1:13: DELETE … LIMIT"),
-        ("DELETE FROM t USING u", "1:13: DELETE … USING"),
+        ("DELETE FROM t RETURNING lower(DISTINCT a)", "1:25: DISTINCT in a call of lower()"),
     ]);
 }
 
@@ -119,6 +132,18 @@ fn no_clause_of_a_change_is_ignored() {
 fn no_clause_of_a_definition_is_ignored() {
     all_are_refused(&[
         ("CREATE TABLE t (a INT) ON COMMIT DROP", "1:14: ON COMMIT"),
+        (
+            "CREATE TABLE t (a INT) AS SELECT 1",
+            "1:14: CREATE TABLE … AS with columns (name them in the SELECT)",
+        ),
+        (
+            "CREATE TABLE t WITH ('append_only' = 'true') AS SELECT 1",
+            "1:14: CREATE TABLE … AS with options",
+        ),
+        (
+            "CREATE OR REPLACE TABLE t AS SELECT 1",
+            "1:25: CREATE OR REPLACE TABLE … AS (DROP the table first)",
+        ),
         ("CREATE TABLE t (a INT) STORED AS PARQUET", "1:14: STORED AS"),
         ("CREATE TABLE t (a FLOAT(53))", "1:17: FLOAT(53) (write REAL or DOUBLE)"),
         ("CREATE TABLE t (a INT[], b STRUCT<x INT(3)>)", "1:26: the width of a number in INT(3)"),

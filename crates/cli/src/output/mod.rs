@@ -3,7 +3,8 @@
 mod json;
 mod table;
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::slice;
 
 use alluvium_connect::CsvText;
@@ -28,15 +29,42 @@ pub(crate) enum Format {
 
 /// The output for results.
 pub(crate) struct Output<W> {
-    to: W,
+    to: To<W>,
     format: Format,
     /// The text for NULL in tables and CSV, if not the default of the format.
     null: Option<String>,
 }
 
+/// Where results go: to a file if there is one.
+struct To<W> {
+    own: W,
+    file: Option<BufWriter<File>>,
+}
+
+impl<W: Write> Write for To<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self.own.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.flush(),
+            None => self.own.flush(),
+        }
+    }
+}
+
 impl<W: Write> Output<W> {
     pub(crate) fn new(to: W, format: Format, null: Option<String>) -> Self {
-        Self { to, format, null }
+        Self { to: To { own: to, file: None }, format, null }
+    }
+
+    /// Sends subsequent results to a file, or back to where they went first.
+    pub(crate) fn set_file(&mut self, file: Option<File>) {
+        self.to.file = file.map(BufWriter::new);
     }
 
     /// Writes the rows of a query and flushes them.

@@ -64,15 +64,15 @@ impl Reconciled {
             let Some(info) = before.get(name) else { continue };
             let is_same = match (&info.definition, &*step) {
                 (Some(text), _) => normalized(text) == normalized(&statement.text),
-                // Of a table that has the columns of a file no text is known.
+                // Of a table that has the columns of a file or a query no text is known.
                 (None, Step::Once(key)) => engine.committed(key)?.is_some(),
                 (None, _) => false,
             };
             match is_same {
                 true => *step = Step::Keep,
-                // The run before ended while it read the file.
+                // The run before ended before its rows were there.
                 false if info.definition.is_none() && is_empty(engine, name)? => {
-                    let why = "its file was not read to the end".to_owned();
+                    let why = "its rows were not read to the end".to_owned();
                     differences.rebuilt.insert(name.to_owned(), (RelationKind::Table, why));
                 }
                 false if is_table || info.kind == RelationKind::Table => {
@@ -143,7 +143,9 @@ impl Reconciled {
 fn created(statement: &StatementKind) -> Option<(&str, bool)> {
     match statement {
         StatementKind::CreateTable(table) => Some((&table.name, true)),
-        StatementKind::CreateTableFrom { name, .. } => Some((name, true)),
+        StatementKind::CreateTableFrom { name, .. } | StatementKind::CreateTableAs { name, .. } => {
+            Some((name, true))
+        }
         StatementKind::CreateView(view) => Some((&view.name, false)),
         _ => None,
     }
@@ -196,7 +198,8 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
             | StatementKind::Copy { .. }
-            | StatementKind::CreateTableFrom { .. } => {
+            | StatementKind::CreateTableFrom { .. }
+            | StatementKind::CreateTableAs { .. } => {
                 steps.push(Step::Once(key(&text)));
                 keys += 1;
             }

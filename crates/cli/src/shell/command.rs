@@ -1,20 +1,29 @@
 //! Shell commands: lines that begin with a dot.
 
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 
 use clap::ValueEnum;
 
 use super::{Shell, Stop, unwritten};
 use crate::output::Format;
+use crate::program::Program;
 
 /// The commands: name, arguments, and description.
 pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     (".help", "", "lists these commands"),
+    (".import", "FILE TABLE", "reads a file into a table, which it creates if there is none"),
     (".mode", "table|csv|json|jsonl", "sets the format of results"),
+    (".output", "[FILE]", "sends results to a file, or to the screen again"),
     (".quit", "", "exits"),
+    (".read", "FILE", "runs the statements of a file"),
     (".tables", "", "lists tables and views and their columns"),
     (".timer", "on|off", "prints how long each statement takes"),
 ];
+
+/// How many files may be read from within each other.
+const DEEPEST: usize = 20;
 
 impl<W: Write> Shell<W> {
     /// Runs a command. The inner error is the message for an invalid command.
@@ -42,10 +51,54 @@ impl<W: Write> Shell<W> {
                 }
                 Err(_) => Err(Err(format!("unknown format \"{format}\"; {}", usage(".mode")))),
             },
+            (".read", [_, ..]) => self.read(&rest.join(" ")),
+            (".import", [path @ .., table]) if !path.is_empty() => {
+                self.import(&path.join(" "), table)
+            }
+            (".output", []) => {
+                self.output.set_file(None);
+                Ok(())
+            }
+            (".output", [_, ..]) => {
+                let path = rest.join(" ");
+                let file = File::create(&path).map_err(|error| Err(format!("{path}: {error}")))?;
+                self.output.set_file(Some(file));
+                Ok(())
+            }
             (".quit", []) => Err(Ok(Stop::Closed)),
             _ if COMMANDS.iter().any(|(known, ..)| *known == name) => Err(Err(usage(name))),
             _ => Err(Err(format!("unknown command \"{name}\"; .help lists the commands"))),
         }
+    }
+
+    /// Runs the statements of a file.
+    fn read(&mut self, path: &str) -> Result<(), Result<Stop, String>> {
+        if self.reading == DEEPEST {
+            return Err(Err(format!("files that read each other nest at most {DEEPEST} levels")));
+        }
+        let program = Program::from_file(Path::new(path));
+        let mut program = program.map_err(|error| Err(format!("{path}: {error}")))?;
+        self.reading += 1;
+        let ran = self.run_program(&mut program);
+        self.reading -= 1;
+        ran.map_err(Ok)
+    }
+
+    /// Reads a file into a table, as COPY or CREATE TABLE does.
+    fn import(&mut self, path: &str, table: &str) -> Result<(), Result<Stop, String>> {
+        let message = |error: alluvium::Error| Err(error.to_string());
+        let is_table = |name: &str| name == table.trim_matches('"') || name == table.to_lowercase();
+        let relations = self.engine.relations().map_err(message)?;
+        let statement = match relations.iter().any(|relation| is_table(&relation.name)) {
+            true => "COPY",
+            false => "CREATE TABLE",
+        };
+        let sql = format!("{statement} {table} FROM '{}'", path.replace('\'', "''"));
+        self.session.set_base("");
+        for outcome in self.session.execute(&sql).map_err(message)? {
+            self.show(outcome).map_err(Ok)?;
+        }
+        Ok(())
     }
 
     /// Writes a text beside the results.

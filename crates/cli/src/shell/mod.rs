@@ -150,6 +150,8 @@ pub(crate) struct Shell<W> {
     followed: Vec<Followed>,
     /// Whether to print how long each statement took.
     timer: bool,
+    /// How many files are read from within each other.
+    reading: usize,
 }
 
 impl<W: Write> Shell<W> {
@@ -173,6 +175,7 @@ impl<W: Write> Shell<W> {
             is_driven: false,
             followed: Vec::new(),
             timer: false,
+            reading: 0,
         })
     }
 

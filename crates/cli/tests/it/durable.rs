@@ -64,7 +64,7 @@ impl Shell {
     /// The one value that a query answers.
     pub fn value(&mut self, sql: &str) -> String {
         self.send(&format!("{sql};\n"));
-        let next = || self.lines.recv_timeout(Duration::from_secs(60)).unwrap();
+        let next = || self.lines.recv_timeout(Duration::from_secs(600)).unwrap();
         let _header = next();
         next()
     }

@@ -6,6 +6,7 @@ mod durable;
 mod endings;
 mod failures;
 mod flights;
+mod forgetting;
 mod nexmark_killed;
 mod resumed;
 mod run;

@@ -183,7 +183,7 @@ fn a_program_follows_a_view_through_pipes_while_it_writes_statements() {
     let (sender, lines) = mpsc::channel();
     let output = BufReader::new(child.stdout.take().unwrap());
     thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|l| sender.send(l)));
-    let next = || lines.recv_timeout(Duration::from_secs(60)).unwrap();
+    let next = || lines.recv_timeout(Duration::from_secs(600)).unwrap();
     to.write_all(
         b"CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(a) AS s FROM t;
         INSERT INTO t VALUES (1); SUBSCRIBE v;\n",
@@ -354,4 +354,40 @@ fn a_view_that_gains_errors_is_reported_once_after_the_statement() {
     let expected = ["1 row is", "2 rows are"]
         .map(|rows| format!("warning: {rows} in alluvium.errors instead of v: division by zero"));
     assert_eq!(found.errors.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn commands_read_files_of_statements_and_of_rows_and_send_results_to_a_file() {
+    let folder = TempDir::new().unwrap();
+    let rows = write(&folder, "rows.csv", "a,b\n1,x\n2,y\n");
+    let more = write(&folder, "more.csv", "a,b\n3,z\n");
+    let program = write(&folder, "program.sql", "SELECT MAX(a) AS most FROM t;\n.mode csv\n");
+    let results = folder.path().join("results.csv");
+    let results = results.to_str().unwrap();
+    let input = format!(
+        ".import {rows} t\n.import {more} t\n.read {program}\n.output {results}\nSELECT b FROM t ORDER BY a;\n\
+         .output\nSELECT COUNT(*) AS n FROM t;\n"
+    );
+    let expected = "+------+\n| most |\n+------+\n| 3    |\n+------+\nn\r\n3\r\n";
+    assert_eq!(run_with(&input, &["shell"]), done(expected));
+    assert_eq!(fs::read_to_string(results).unwrap(), "b\r\nx\r\ny\r\nz\r\n");
+}
+
+#[test]
+fn a_file_that_reads_itself_and_one_that_is_not_there_are_errors() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("endless.sql");
+    let program = program.to_str().unwrap();
+    write(&folder, "endless.sql", &format!(".read {program}\n"));
+    for (command, error) in [
+        (format!(".read {program}\n"), "nest at most 20 levels"),
+        (".read nowhere.sql\n".to_owned(), "nowhere.sql: "),
+        (".import nowhere.csv t\n".to_owned(), "nowhere.csv"),
+        (".output nowhere/at/all\n".to_owned(), "nowhere/at/all: "),
+        (".import t\n".to_owned(), "usage: .import FILE TABLE"),
+    ] {
+        let failed = run_with(&command, &["shell"]);
+        assert_eq!(failed.status, Some(1), "{command}: {failed:?}");
+        assert!(failed.errors.contains(error), "{command}: {failed:?}");
+    }
 }

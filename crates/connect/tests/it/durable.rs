@@ -180,6 +180,43 @@ fn another_number_of_workers_reads_and_writes_nothing_twice() {
     }
 }
 
+/// A file that others only append to has each final row once, however often the engine starts again.
+#[test]
+fn final_rows_are_written_once_across_restarts() {
+    let folder = TempDir::new().unwrap();
+    let define = "CREATE TABLE t (n BIGINT LATENESS 10);
+        CREATE VIEW f WITH ('emit_final' = 'n', 'connectors' = '[
+            {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"f.csv\", \"mode\": \"changes\"}}}]')
+            AS SELECT n, COUNT(*) AS c FROM t GROUP BY n";
+    for round in 0..12 {
+        let engine = open(folder.path(), 2).unwrap();
+        if round == 0 {
+            let mut session = engine.session();
+            session.set_base(folder.path());
+            session.execute(define).unwrap();
+        }
+        let n = 5 * round;
+        engine.execute(&format!("INSERT INTO t VALUES ({n}), ({n}), ({})", n + 2)).unwrap();
+        if round % 3 == 1 {
+            engine.checkpoint().unwrap();
+        }
+    }
+    let engine = open(folder.path(), 2).unwrap();
+    engine.finish().unwrap();
+    let text = fs::read_to_string(folder.path().join("f.csv")).unwrap();
+    let mut written: Vec<Vec<i64>> = text
+        .lines()
+        .filter_map(|line| line.split(',').map(|value| value.parse().ok()).collect())
+        .collect();
+    assert!(written.is_sorted_by_key(|row| row[0]), "in the order of epochs: {text}");
+    written.sort_by_key(|row| row[2]);
+    let written: Vec<&[i64]> = written.iter().map(|row| &row[1..]).collect();
+    // Weight, number and count of all that is below 57 - 10.
+    let expected: Vec<[i64; 3]> =
+        (0..10).flat_map(|round| [[1, 5 * round, 2], [1, 5 * round + 2, 1]]).take(19).collect();
+    assert_eq!(written, expected);
+}
+
 #[test]
 fn an_output_of_a_program_is_part_of_the_state() {
     let folder = tempfile::tempdir().unwrap();

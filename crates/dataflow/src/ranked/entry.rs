@@ -52,6 +52,17 @@ impl EntryEncoder {
         rows: DeltaStream<'scope, T>,
         context: &StateContext,
     ) -> DeltaStream<'scope, T> {
+        let layout = self.layout.clone();
+        self.encode_under(rows, context, move |rows, groups| layout.encode_keys(rows, groups))
+    }
+
+    /// As [`encode`](Self::encode), under groups that `encode_groups` encodes instead of those of the layout.
+    pub(crate) fn encode_under<'scope, T: PageTime>(
+        self,
+        rows: DeltaStream<'scope, T>,
+        context: &StateContext,
+        mut encode_groups: impl FnMut(&RecordBatch, &mut Encoded) + 'static,
+    ) -> DeltaStream<'scope, T> {
         let schema: SchemaRef = Arc::new(Schema::new(vec![
             Field::new("group", DataType::Binary, false),
             Field::new("entry", DataType::Binary, false),
@@ -66,7 +77,8 @@ impl EntryEncoder {
                     groups.clear();
                     orders.clear();
                     outputs.clear();
-                    self.layout.encode(&delta.rows, &mut groups, &mut outputs);
+                    encode_groups(&delta.rows, &mut groups);
+                    self.layout.encode_values_of(&delta.rows, &mut outputs);
                     self.order.encode(&delta.rows, &mut orders);
                     let mut entry = Vec::new();
                     let around = self.prefix.len() + size_of::<u32>();

@@ -20,11 +20,12 @@ use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded, has_maps};
 use crate::decoded::decoded;
 use crate::delta::DeltaStream;
-use crate::exchange::exchange;
+use crate::exchange::{exchange, exchange_in_partitions, partition_of};
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::states::{self, Placement};
 
 /// How the rows of a group are numbered, from one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,7 +62,8 @@ impl Top {
 #[derive(Clone, Debug)]
 pub struct Spec {
     pre_aggregation: Option<PreAggregation>,
-    /// Without groups: selects on each worker first, of rows partitioned by all columns.
+    /// Without groups: selects of each partition first, of rows partitioned by all columns. There is one for each of the
+    /// workers that the dataflow was first built for.
     local: Option<Stage>,
     stage: Stage,
 }
@@ -128,26 +130,66 @@ pub fn top<'scope>(
         Some(pre_aggregation) => pre_aggregate(pre_aggregation, rows, context),
         None => rows,
     };
+    let partitions = states::partitions(rows.scope().peers());
     match &spec.local {
-        // The first rows of all are among the first rows of each worker, so that no worker has to keep all rows.
-        Some(local) if rows.scope().peers() > 1 => {
-            let rows = select_on_worker(local, rows, context);
+        // The first rows of all are among the first rows of each partition, so that no worker has to keep all rows.
+        Some(local) if partitions > 1 => {
+            let rows = states::placed(Placement::Partition, || {
+                let encoded = in_partitions(local, rows, partitions, context);
+                select_entries(local, encoded, context)
+            });
             // A selection changes by deletions too.
-            select_on_worker(&Stage { append_only: false, ..spec.stage.clone() }, rows, context)
+            select_of_groups(&Stage { append_only: false, ..spec.stage.clone() }, rows, context)
         }
-        _ => select_on_worker(&spec.stage, rows, context),
+        _ => select_of_groups(&spec.stage, rows, context),
     }
 }
 
-/// Exchanges rows and selects on each worker.
-fn select_on_worker<'scope>(
+/// Exchanges rows by group and selects.
+fn select_of_groups<'scope>(
     stage: &Stage,
     rows: DeltaStream<'scope, Epoch>,
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let Stage { key, entries, which, append_only, output } = stage.clone();
+    let entries = stage.entries.clone();
+    let entries = entries.encode(exchange(rows, &stage.key, context), context);
+    select_entries(stage, entries, context)
+}
+
+/// Exchanges rows by partition. The groups of the entries are the numbers of the partitions.
+fn in_partitions<'scope>(
+    stage: &Stage,
+    rows: DeltaStream<'scope, Epoch>,
+    partitions: usize,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let (worker, workers) = (rows.scope().index(), rows.scope().peers());
+    let rows = exchange_in_partitions(rows, &stage.key, partitions, context);
+    let (key, mut keys) = (stage.key.clone(), Encoded::counted(context));
+    stage.entries.clone().encode_under(rows, context, move |rows, groups| {
+        if partitions == workers {
+            (0..rows.num_rows()).for_each(|_| groups.push(&number_of(worker)));
+            return;
+        }
+        keys.clear();
+        key.encode(rows, &mut keys);
+        keys.iter().for_each(|key| groups.push(&number_of(partition_of(key, partitions))));
+    })
+}
+
+/// The number of a partition, as the key of its rows. There are not more partitions with rows than shards.
+fn number_of(partition: usize) -> [u8; 1] {
+    [partition as u8]
+}
+
+/// Selects of entries on each worker.
+fn select_entries<'scope>(
+    stage: &Stage,
+    encoded: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> DeltaStream<'scope, Epoch> {
+    let Stage { entries, which, append_only, output, .. } = stage.clone();
     let layout = entries.layout().clone();
-    let encoded = entries.encode(exchange(rows, &key, context), context);
     let key = layout.key_names();
     let selected = if append_only {
         let entries = arrange_encoded::<Epoch, NullTrace<Epoch>>(

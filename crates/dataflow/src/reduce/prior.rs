@@ -25,6 +25,17 @@ impl Prior<'_> {
         at(self.output, key)
     }
 
+    /// The rows of the input and of the output under `key`.
+    pub(crate) fn both(
+        &mut self,
+        key: &[u8],
+    ) -> (Option<&mut Cursors<Epoch>>, Option<&mut Cursors<Epoch>>) {
+        if fault::armed(Fault::ForgetHistory) {
+            return (None, at(self.output, key));
+        }
+        (at(self.input, key), at(self.output, key))
+    }
+
     /// Copies the single row of the output under `key` into `value`, which is left empty if there is none; returns whether
     /// there is one.
     pub(crate) fn only_output(&mut self, key: &[u8], value: &mut Vec<u8>) -> bool {

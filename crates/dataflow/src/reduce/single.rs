@@ -86,7 +86,7 @@ where
         let mut output = Out::in_context(&context);
         output.wake_by(waker(scope, &info));
         let (mut reader, mut writer) = TraceAgent::new(output, info, None);
-        let lower = states::add(context.label(), &reader, &mut writer).first().copied();
+        let lower = states::add(&context, &reader, &mut writer).first().copied();
         // Others may want to read it as of the epoch before its end.
         trace = Some(reader.clone());
         compact(&mut reader, lower);

@@ -172,7 +172,8 @@ fn an_output_that_was_saved_is_continued_and_not_emitted_again() {
             first.clone().read_upper(&mut upper);
         }
         let before = batches(&first);
-        let saved = Saved { upper: 4, batches: states.pin().into_iter().collect() };
+        let pinned = states.pin().into_iter().map(|(name, batches)| (name, vec![batches]));
+        let saved = Saved { upper: 4, batches: pinned.collect(), ..Saved::default() };
 
         // What was counted is known; only later changes are counted, and lead to the same output.
         let ((_imports, second, emitted, calls, probe), _) =

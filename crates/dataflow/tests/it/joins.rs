@@ -185,7 +185,7 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
                         output(kind),
                     );
                     let (left, right) = (left_keyed.clone(), right_keyed.clone());
-                    let joined = outer_join(&spec, left, right, &context);
+                    let joined = outer_join(&spec, left, right, &context.clone().into());
                     watch(View::Join(kind, residual), with_numbers(joined.rows.clone(), kind));
                     kept.insert((kind, residual), joined.rows);
                     if let (OuterJoinKind::Full, Residual::Quotient, Some(errors)) =
@@ -212,7 +212,7 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
                 None,
                 numbers(&["key", "value", "one"]),
             );
-            let joined = outer_join(&spec, here, there, &context);
+            let joined = outer_join(&spec, here, there, &context.clone().into());
             watch(View::Semijoin, joined.rows);
 
             let anti = kept[&(OuterJoinKind::Anti, Residual::Less)].clone();
@@ -227,7 +227,7 @@ fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> 
             );
             let anti = keyed(anti, &schema, &[1]);
             let outer = keyed(outer, &outer_schema, &[3]);
-            let chain = outer_join(&spec, anti, outer, &context);
+            let chain = outer_join(&spec, anti, outer, &context.clone().into());
             watch(View::Chain, chain.rows);
 
             for operation in SETS {

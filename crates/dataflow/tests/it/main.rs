@@ -9,5 +9,6 @@ mod harness;
 mod import;
 mod joins;
 mod ranges;
+mod sliding;
 mod top;
 mod window;

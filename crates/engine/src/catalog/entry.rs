@@ -1,9 +1,9 @@
 //! A relation: a table or a view.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::catalog::{KEEPING, Relation};
-use alluvium_sql::plan::IncrementalPlan;
+use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
 use alluvium_sql::planner::Extent;
 use alluvium_sql::statement::{Lateness, ViewKind};
 use arrow::datatypes::SchemaRef;
@@ -44,6 +44,8 @@ pub(crate) struct Table {
     pub(crate) lateness: Vec<Lateness>,
     /// Whether rows that come too late are shown.
     pub(crate) shows_late: bool,
+    /// For how many microseconds it has had no rows when it is idle.
+    pub(crate) idle_after: Option<i64>,
 }
 
 impl Table {
@@ -81,8 +83,16 @@ pub(crate) struct View {
     pub(crate) logical: Arc<LogicalPlan>,
     /// The size of that plan.
     pub(crate) extent: Extent,
+    /// The column by which its rows are final, if it has no others.
+    pub(crate) emit_final: Option<usize>,
     pub(crate) plan: Arc<IncrementalPlan>,
+    /// The lower bounds of its columns.
+    pub(crate) bounds: Arc<LowerBounds>,
     pub(crate) uses: Uses,
+    /// The statement that created it.
+    pub(crate) text: String,
+    /// What it keeps and why, once somebody has asked.
+    pub(crate) kept: OnceLock<Vec<KeptBy>>,
 }
 
 /// A table or view, as [`crate::Engine::relations`] lists it.
@@ -94,7 +104,8 @@ pub struct RelationInfo {
     pub kind: RelationKind,
     /// Its columns.
     pub schema: SchemaRef,
-    /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file.
+    /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file or a
+    /// query.
     pub definition: Option<String>,
     /// The relations that it names.
     pub reads: Vec<String>,
@@ -227,14 +238,20 @@ impl Entry {
                 append_only: table.append_only,
                 waterlines: table.lateness.iter().map(|late| late.column).collect(),
             },
-            Definition::View(View { kind: ViewKind::Materialized, plan, .. }) => {
-                Relation::MaterializedView { schema, fingerprint: plan.fingerprint() }
+            Definition::View(View { kind: ViewKind::Materialized, plan, bounds, .. }) => {
+                Relation::MaterializedView {
+                    schema,
+                    fingerprint: plan.fingerprint(),
+                    append_only: plan.properties.append_only,
+                    bounds: bounds.clone(),
+                }
             }
             Definition::View(view) => Relation::View {
                 schema,
                 plan: view.logical.clone(),
                 extent: view.extent,
                 local: view.kind == ViewKind::Local,
+                emit_final: view.emit_final,
             },
         }
     }

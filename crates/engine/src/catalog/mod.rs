@@ -55,6 +55,7 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         number("disk_bytes"),
         Field::new("bound", DataType::Utf8, true),
         Field::new("rows_below", DataType::UInt64, true),
+        Field::new("reason", DataType::Utf8, true),
         number("batches"),
         number("merges"),
         number("merges_for_reads"),
@@ -82,12 +83,44 @@ pub(crate) static TABLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+/// The name of the standard's relation of tables and views.
+pub(crate) const INFORMATION_TABLES: &str = "information_schema.tables";
+
+/// The columns of [`INFORMATION_TABLES`].
+pub(crate) static INFORMATION_TABLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let names = ["table_catalog", "table_schema", "table_name", "table_type"];
+    Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec()))
+});
+
+/// The name of the standard's relation of columns.
+pub(crate) const INFORMATION_COLUMNS: &str = "information_schema.columns";
+
+/// The columns of [`INFORMATION_COLUMNS`].
+pub(crate) static INFORMATION_COLUMNS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let text = |name| Field::new(name, DataType::Utf8, false);
+    Arc::new(Schema::new(vec![
+        text("table_catalog"),
+        text("table_schema"),
+        text("table_name"),
+        text("column_name"),
+        Field::new("ordinal_position", DataType::Int32, false),
+        Field::new("column_default", DataType::Utf8, true),
+        text("is_nullable"),
+        text("data_type"),
+    ]))
+});
+
+/// The names of all system relations.
+const SYSTEM: [&str; 5] = [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS];
+
 /// The columns of a system relation.
 fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {
         ERRORS => Some(&ERRORS_SCHEMA),
         ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
         TABLES => Some(&TABLES_SCHEMA),
+        INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),
+        INFORMATION_COLUMNS => Some(&INFORMATION_COLUMNS_SCHEMA),
         _ => None,
     }
 }
@@ -189,7 +222,7 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.keys().cloned().chain([ERRORS, ARRANGEMENTS, TABLES].map(str::to_owned)).collect()
+        self.0.keys().cloned().chain(SYSTEM.map(str::to_owned)).collect()
     }
 }
 

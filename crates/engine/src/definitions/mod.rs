@@ -32,6 +32,7 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
 use crate::worker::{DataflowId, Progress};
+pub(crate) use relations::Taken;
 use subscriptions::Subscribed;
 
 /// The part of an engine that knows what exists.
@@ -108,8 +109,7 @@ impl Definitions {
     ) -> Result<()> {
         self.sequencer.restore(restored);
         act()?;
-        self.sequencer.finish_restoring();
-        Ok(())
+        self.sequencer.finish_restoring()
     }
 
     /// How far inputs were read at a checkpoint as of an epoch, and the keys of transactions.
@@ -130,6 +130,11 @@ impl Definitions {
     /// From now on there is a journal, also while it is still being replayed.
     pub(crate) fn expect_journal(&self) {
         self.sequencer.durable().expect();
+    }
+
+    /// The state is another one than that of the last checkpoint, though nothing was recorded since.
+    pub(crate) fn expect_checkpoint(&self) {
+        self.sequencer.durable().count(1);
     }
 
     /// Records everything in this journal from now on, which has all that was done so far.

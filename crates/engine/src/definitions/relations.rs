@@ -1,7 +1,7 @@
 //! CREATE and DROP.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
@@ -83,7 +83,7 @@ impl Definitions {
             connectors.formats.input(&definition.name, number, connector, base)
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        let shows_late = definition.shows_late_rows();
+        let (shows_late, idle_after) = (definition.shows_late_rows(), definition.idle_after());
         let TableDefinition { name, schema, primary_key, defaults, lateness, .. } =
             definition.clone();
         let taken = self
@@ -107,6 +107,7 @@ impl Definitions {
             append_only,
             lateness,
             shows_late,
+            idle_after,
         });
         let entry = Entry { name, schema, depends: Vec::new(), definition };
         self.sequencer.declare(&entry);
@@ -193,8 +194,12 @@ impl Definitions {
                 kind,
                 logical: planned.logical,
                 extent: planned.extent,
+                emit_final: planned.emit_final,
                 plan,
+                bounds: planned.bounds,
                 uses,
+                text: definition.text.clone(),
+                kept: OnceLock::new(),
             }),
         });
         removed.map(|()| true)

@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -62,6 +62,8 @@ pub(crate) struct SavedWaterlines {
     pub(crate) columns: Vec<(u32, Option<i64>)>,
     /// How many of its rows came too late, without those that its workers count.
     pub(crate) late: u64,
+    /// When its last rows came, if it can be idle.
+    pub(crate) active: Option<Moment>,
 }
 
 /// The name of a dataflow: the same in every process.
@@ -116,6 +118,8 @@ pub(crate) struct SavedDataflow {
     pub(crate) key: DataflowKey,
     /// Its state tells all changes behind this epoch apart; a subscription can go on from there.
     pub(crate) since: u64,
+    /// For how many workers it was first built, if its rows were dealt out to others since.
+    pub(crate) built_for: Option<u32>,
     /// What each worker keeps.
     pub(crate) shards: Vec<SavedShard>,
 }
@@ -191,6 +195,7 @@ mod tests {
         let dataflow = |name| SavedDataflow {
             key: DataflowKey { name, fingerprint: "beef".to_owned() },
             since: 41,
+            built_for: Some(2),
             shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
         };
         let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
@@ -226,11 +231,12 @@ mod tests {
                 table: "t".to_owned(),
                 columns: vec![(0, Some(-8)), (2, None)],
                 late: 6,
+                active: Some(11),
             }],
         };
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 13_882_588_529_562_971_416);
+        assert_eq!(xxh3_64(&bytes), 7_962_931_256_006_960_549);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

@@ -64,11 +64,14 @@ struct Taken {
 }
 
 /// The checkpoints that are kept.
+#[derive(Default)]
 pub(crate) struct Last {
     /// The number of the last one; 0 if there is none.
     pub(crate) number: u64,
     /// The first record of the journal that it does not have.
     pub(crate) end: u64,
+    /// How many workers its state is dealt out to.
+    pub(crate) workers: u32,
     /// Where replaying from each begins.
     pub(crate) replays: BTreeMap<u64, u64>,
     /// Its blobs, which are durable.
@@ -100,8 +103,8 @@ impl Checkpointer {
         self.durable().recorded()
     }
 
-    /// Takes a checkpoint, unless nothing was recorded since the last one. If the storage fails, and not because it is full,
-    /// the engine stops: nobody knows what is on the disk.
+    /// Takes a checkpoint, unless nothing was recorded since the last one, which is of as many workers. If the storage fails,
+    /// and not because it is full, the engine stops: nobody knows what is on the disk.
     pub(crate) fn take(&self) -> Result<()> {
         let taken = catch_unwind(AssertUnwindSafe(|| self.take_one()));
         taken.unwrap_or_else(|panic| {
@@ -112,7 +115,8 @@ impl Checkpointer {
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
         let Taken { mut pin, shards, outputs, refused } = self.pin()?;
-        if last.number > 0 && pin.checkpoint.end == last.end {
+        let Checkpoint { end, workers, .. } = pin.checkpoint;
+        if last.number > 0 && (end, workers) == (last.end, last.workers) {
             return Ok(());
         }
         self.durable().forget_recorded();
@@ -147,7 +151,7 @@ impl Checkpointer {
             }
         }
         last.number = number;
-        last.end = checkpoint.end;
+        (last.end, last.workers) = (checkpoint.end, checkpoint.workers);
         last.replays.insert(number, checkpoint.replay);
         last.blobs = checkpoint.blobs.into_iter().collect();
         self.release(&mut last).map_err(|error| self.fail(&error))
@@ -255,7 +259,7 @@ fn failed(error: &dyn Display) -> Error {
 fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkpoint> {
     let mut blobs = Blobs::default();
     let mut dataflows = Vec::with_capacity(pin.kept.len());
-    for (id, Kept { key, since }) in pin.kept {
+    for (id, Kept { key, since, built_for }) in pin.kept {
         let mut saved = Vec::with_capacity(shards.len());
         for shard in shards {
             let Some(shard) = shard.get(&id) else {
@@ -263,7 +267,8 @@ fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkp
             };
             saved.push(blobs.shard(shard)?);
         }
-        dataflows.push(SavedDataflow { key, since, shards: saved });
+        let built_for = built_for.map(|workers| workers as u32);
+        dataflows.push(SavedDataflow { key, since, built_for, shards: saved });
     }
     Ok(Checkpoint { blobs: blobs.names, dataflows, ..pin.checkpoint })
 }

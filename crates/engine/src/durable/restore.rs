@@ -1,10 +1,10 @@
 //! Reading a checkpoint.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use alluvium_dataflow::states::StateName;
+use alluvium_dataflow::states::{Saved, Share, StateName};
 use alluvium_storage::{
     Blob, BlobSlice, ClaimedStorage, Error as StorageError, Journal, Manifests, Position, Storage,
     TemporaryBlob,
@@ -14,13 +14,13 @@ use alluvium_trace::{Batch, BlobRange, Epoch};
 use timely::progress::Antichain;
 
 use super::checkpoint::{
-    Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedShard, SavedWaterlines,
+    Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedDataflow, SavedShard,
 };
 use super::checkpointer::Last;
 use super::damage;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
-use crate::worker::Shard;
+use crate::worker::{Resumed, Shard};
 
 /// What an engine starts with.
 pub(crate) struct Restored {
@@ -35,20 +35,51 @@ pub(crate) struct RestoredDataflow {
     fingerprint: String,
     /// As in [`SavedDataflow`](super::checkpoint::SavedDataflow).
     pub(crate) since: Epoch,
+    /// As in [`SavedDataflow`](super::checkpoint::SavedDataflow).
+    built_for: Option<usize>,
     /// What each worker keeps.
-    pub(crate) shards: Vec<Shard>,
+    shards: Vec<Shard>,
+}
+
+impl RestoredDataflow {
+    /// What each of `workers` workers starts with, who have everything before `upper`. With other workers than before each
+    /// takes its share of what all of those kept. Returns also for how many it was first built, if its rows have ever been
+    /// dealt out anew.
+    pub(crate) fn deal(self, workers: usize, upper: Epoch) -> (Option<usize>, Vec<Resumed>) {
+        let Self { built_for, shards, .. } = self;
+        if shards.len() == workers {
+            let resumed = shards.into_iter().map(|Shard { refused, late, states }| {
+                let batches = states.into_iter().map(|(name, batches)| (name, vec![batches]));
+                let saved = Saved { upper, batches: batches.collect(), share: None, built_for };
+                Resumed { refused, late, saved }
+            });
+            return (built_for, resumed.collect());
+        }
+        let built_for = Some(built_for.unwrap_or(shards.len()));
+        let (mut refused, mut late) = (0, 0);
+        let mut batches: HashMap<StateName, Vec<_>> = HashMap::new();
+        for shard in shards {
+            refused += shard.refused;
+            late += shard.late;
+            for (name, kept) in shard.states {
+                batches.entry(name).or_default().push(kept);
+            }
+        }
+        let resumed = (0..workers).map(|worker| {
+            let share = Some(Share { worker, workers });
+            let saved = Saved { upper, batches: batches.clone(), share, built_for };
+            // What all have counted is counted on.
+            let (refused, late) = (std::mem::take(&mut refused), std::mem::take(&mut late));
+            Resumed { refused, late, saved }
+        });
+        (built_for, resumed.collect())
+    }
 }
 
 impl Restored {
-    /// The epoch that an engine with so many workers starts after, and its time. With as many as before that is the epoch
-    /// of the checkpoint. Else it is one or two before: the clock and then the rows of all tables enter again.
-    pub(crate) fn start(&self, workers: usize, now: Moment) -> (Epoch, Moment) {
-        let Checkpoint { epoch, time, clock, .. } = &self.checkpoint;
-        let again = match self.is_for(workers) {
-            true => 0,
-            false => (u64::from(clock.is_some()) + 1).min(*epoch),
-        };
-        (epoch - again, time.unwrap_or(now))
+    /// The epoch that an engine starts after, and its time.
+    pub(crate) fn start(&self, now: Moment) -> (Epoch, Moment) {
+        (self.checkpoint.epoch, self.checkpoint.time.unwrap_or(now))
     }
 
     /// Whether the state is dealt out to so many workers.
@@ -56,41 +87,22 @@ impl Restored {
         self.checkpoint.workers as usize == workers
     }
 
-    /// Fails if a table has passed rows on that nobody has any more: then views cannot be computed again.
-    pub(crate) fn check_rows(&self) -> Result<()> {
+    /// Fails if a table has not taken the rows that it had: their bytes mean something else than it makes of them.
+    pub(crate) fn check_taken(&self) -> Result<()> {
         let has_rows = |name: &&String| {
-            let dataflow = self.dataflows.get(&DataflowName::Relation((*name).clone()));
-            dataflow.is_none_or(|saved| saved.shards.iter().any(|shard| !shard.states.is_empty()))
+            let left = self.dataflows.get(&DataflowName::Relation((*name).clone()));
+            let states = left.iter().flat_map(|left| &left.shards).flat_map(|shard| &shard.states);
+            states.into_iter().any(|(_, batches)| !batches.is_empty())
         };
-        match self.checkpoint.changed.iter().find(|name| !has_rows(name)) {
+        match self.checkpoint.changed.iter().find(has_rows) {
             None => Ok(()),
-            Some(table) => {
-                let workers = self.checkpoint.workers;
-                let message = format!(
-                    "the state is of {workers} workers, and cannot be dealt out to another number of them, because the \
-                     rows of \"{table}\" are not kept: open it with {workers} workers"
-                );
-                Err(Error::Start { message })
-            }
+            Some(table) => Err(Error::Start {
+                message: format!(
+                    "the rows of \"{table}\" were written by another version of Alluvium, which keeps them in another way: open \
+                     the directory with that version"
+                ),
+            }),
         }
-    }
-
-    /// Takes the waterlines of all tables, with what each worker counts.
-    pub(crate) fn waterlines(&mut self) -> Vec<SavedWaterlines> {
-        let mut waterlines = std::mem::take(&mut self.checkpoint.waterlines);
-        for SavedWaterlines { table, late, .. } in &mut waterlines {
-            let dataflow = self.dataflows.get(&DataflowName::Relation(table.clone()));
-            let shards = dataflow.into_iter().flat_map(|saved| &saved.shards);
-            *late += shards.map(|shard| shard.late).sum::<u64>();
-        }
-        waterlines
-    }
-
-    /// Takes the batches of a relation, of all workers.
-    pub(crate) fn batches(&mut self, relation: &str) -> Vec<Batch<Epoch>> {
-        let dataflow = self.dataflows.remove(&DataflowName::Relation(relation.to_owned()));
-        let shards = dataflow.into_iter().flat_map(|saved| saved.shards);
-        shards.flat_map(|shard| shard.states).flat_map(|(_, batches)| batches).collect()
     }
 
     /// What each worker keeps of a dataflow, unless it was another one.
@@ -109,7 +121,7 @@ pub(crate) fn restore(
     blobs: &Arc<ClaimedStorage>,
     context: &StateContext,
 ) -> Result<(Option<Restored>, Last)> {
-    let mut last = Last { number: 0, end: 0, replays: Default::default(), blobs: HashSet::new() };
+    let mut last = Last::default();
     let mut current = None;
     let read = |number: u64| {
         let bytes = manifests.read(number).map_err(|error| failed(&damage::of_storage(&error)))?;
@@ -133,15 +145,18 @@ pub(crate) fn restore(
         None => None,
         Some((number, mut checkpoint)) => {
             (last.number, last.end) = (number, checkpoint.end);
+            last.workers = checkpoint.workers;
             last.blobs = checkpoint.blobs.iter().cloned().collect();
             let manifest = manifests.place(number);
             let opened = Opened::open(&checkpoint.blobs, &manifest, blobs, context)?;
             let mut dataflows = HashMap::new();
             for dataflow in std::mem::take(&mut checkpoint.dataflows) {
-                let (DataflowKey { name, fingerprint }, since) = (dataflow.key, dataflow.since);
-                let shards = dataflow.shards.into_iter().map(|shard| opened.shard(shard));
+                let SavedDataflow { key, since, built_for, shards } = dataflow;
+                let DataflowKey { name, fingerprint } = key;
+                let shards = shards.into_iter().map(|shard| opened.shard(shard));
                 let shards = shards.collect::<Result<Vec<_>>>()?;
-                dataflows.insert(name, RestoredDataflow { fingerprint, since, shards });
+                let built_for = built_for.map(|workers| workers as usize);
+                dataflows.insert(name, RestoredDataflow { fingerprint, since, built_for, shards });
             }
             Some(Restored { checkpoint, dataflows })
         }

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_sql::error::Position as Place;
-use alluvium_sql::physical;
 use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefinition};
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
@@ -15,7 +13,6 @@ use super::damage;
 use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
-use crate::catalog::Table;
 use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -47,26 +44,14 @@ pub(crate) fn resume(
             engine.instance.connectors.refusals.restore(saved.kept()?);
         }
         let relations = std::mem::take(&mut restored.checkpoint.definitions);
-        let mut define = || {
+        definitions.restore_waterlines(std::mem::take(&mut restored.checkpoint.waterlines));
+        definitions.restoring(restored, || {
             relations.iter().try_for_each(|(name, definition)| {
                 replay.apply(definition.clone()).map_err(|error| Error::Start {
                     message: format!("\"{name}\" cannot be made again: {error}"),
                 })
             })
-        };
-        if restored.is_for(engine.instance.settings.workers) {
-            definitions.restore_waterlines(std::mem::take(&mut restored.checkpoint.waterlines));
-            definitions.restoring(restored, define)?;
-        } else {
-            restored.check_rows()?;
-            define()?;
-            let waterlines = restored.waterlines();
-            enter(&engine.instance, &mut restored).map_err(|error| Error::Start {
-                message: format!("the rows of the checkpoint cannot enter again: {error}"),
-            })?;
-            // Rows that entered again may be behind them.
-            definitions.restore_waterlines(waterlines);
-        }
+        })?;
     }
     let failed = |error: &dyn std::fmt::Display| Error::Start {
         message: format!("the journal cannot be replayed: {error}"),
@@ -92,29 +77,6 @@ pub(crate) fn resume(
     // Parts without their epoch were never committed.
     drop(replay);
     engine.wait(engine.instance.writer.last())
-}
-
-/// Puts the rows of all tables into them in one epoch, that of the checkpoint: the workers are others, and compute the
-/// views again.
-fn enter(instance: &Arc<Instance>, restored: &mut Restored) -> Result<()> {
-    let (epoch, time) = (restored.checkpoint.epoch, restored.checkpoint.time);
-    let Instance { definitions, writer, context, .. } = &**instance;
-    // The clock has an epoch of its own, which can be the only one.
-    if writer.last() == epoch {
-        return Ok(());
-    }
-    let mut transaction = Transaction::begin(instance, None)?;
-    for (name, entry) in definitions.catalog.entries().iter() {
-        let Ok(Table { kept: true, primary_key, .. }) = entry.as_table() else { continue };
-        let table = physical::Table::compile(&entry.schema, primary_key)?;
-        let columns: Vec<usize> = (0..entry.schema.fields().len()).collect();
-        let rows = Snapshot::of(restored.batches(name), table.layout().clone(), context);
-        for rows in rows.read(epoch, &columns) {
-            transaction.restore(name, TableChange::insertions(rows))?;
-        }
-    }
-    transaction.restore_time(time.or(restored.checkpoint.clock).unwrap_or_default());
-    transaction.commit().map(drop)
 }
 
 struct Replay<'a> {
@@ -269,12 +231,15 @@ fn waits_for_writers(statement: &Statement) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use alluvium_storage::MemoryJournal;
+    use alluvium_storage::{
+        ClaimedStorage, Manifests, MemoryJournal, MemoryManifests, MemoryStorage,
+    };
     use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
     use arrow::datatypes::Int64Type;
 
     use super::*;
     use crate::catalog::RelationKind;
+    use crate::durable::checkpoint::{Checkpoint, DataflowName};
 
     /// One row of the table `t`.
     fn row(n: i64) -> Vec<ChangedTable> {
@@ -300,6 +265,45 @@ mod tests {
     fn epoch(number: u64, parts: u32, n: i64) -> Record {
         let (time, changes) = (number as i64, row(n));
         Record::Epoch { number, time, parts, changes, key: None, refused: Vec::new() }
+    }
+
+    #[test]
+    fn a_table_whose_rows_are_kept_in_another_way_is_refused_and_a_view_is_computed_again() {
+        let (journal, manifests) = (journal(&[]), Arc::new(MemoryManifests::default()));
+        let blobs = MemoryStorage::default();
+        let open = || {
+            let blobs = ClaimedStorage::open(Arc::new(blobs.clone())).unwrap();
+            Engine::builder()
+                .workers(2)
+                .store(journal.clone(), manifests.clone(), Arc::new(blobs))
+                .open()
+        };
+        let engine = open().unwrap();
+        engine
+            .execute(
+                "CREATE TABLE t (n BIGINT); CREATE TABLE e (n BIGINT);
+                 CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t; INSERT INTO t VALUES (1), (2); CHECKPOINT",
+            )
+            .unwrap();
+        drop(engine);
+        let publish = |name: &str| {
+            let last = manifests.list().unwrap().pop().unwrap();
+            let mut checkpoint = Checkpoint::decode(&manifests.read(last).unwrap()).unwrap();
+            for dataflow in &mut checkpoint.dataflows {
+                if dataflow.key.name == DataflowName::Relation(name.to_owned()) {
+                    dataflow.key.fingerprint = "another".to_owned();
+                }
+            }
+            manifests.publish(last + 1, &checkpoint.encode().unwrap()).unwrap();
+        };
+        for other in ["v", "e"] {
+            publish(other);
+            let rows = open().unwrap().query("SELECT s FROM v").unwrap();
+            assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().values(), &[3], "{other}");
+        }
+        publish("t");
+        let error = open().err().unwrap().to_string();
+        assert!(error.contains("the rows of \"t\"") && error.contains("version"), "{error}");
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! `alluvium.arrangements`: the state of each table, view and index, per worker.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
+use super::kept::StateKey;
 use crate::catalog::ARRANGEMENTS_SCHEMA;
 use crate::error::Result;
 
-/// The spines of all workers.
-pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> {
+/// The spines of all workers, with the reasons for which they are not pruned.
+pub(super) fn table(
+    metrics: &[Arc<Metrics>],
+    reasons: &BTreeMap<StateKey, String>,
+) -> Result<Arc<dyn TableProvider>> {
     let spines: Vec<(u64, SpineMetrics)> = metrics
         .iter()
         .zip(0..)
@@ -21,6 +26,10 @@ pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> 
     };
     let numbers = |number: fn(&SpineMetrics) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(_, counters)| number(counters))))
+    };
+    let reason = |spine: &SpineMetrics| {
+        let key = (spine.label.relation.clone(), spine.label.id.clone());
+        reasons.get(&key).map(String::as_str)
     };
     let columns = vec![
         Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(worker, _)| *worker))) as _,
@@ -34,6 +43,7 @@ pub(super) fn table(metrics: &[Arc<Metrics>]) -> Result<Arc<dyn TableProvider>> 
         numbers(|counters| counters.disk),
         Arc::new(StringArray::from_iter(spines.iter().map(|(_, it)| it.bound.as_deref()))) as _,
         Arc::new(UInt64Array::from_iter(spines.iter().map(|(_, it)| it.below))) as _,
+        Arc::new(StringArray::from_iter(spines.iter().map(|(_, it)| reason(it)))) as _,
         numbers(|counters| counters.batches),
         numbers(|counters| counters.merges),
         numbers(|counters| counters.merges_for_reads),

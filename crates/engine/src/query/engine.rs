@@ -13,7 +13,9 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+use datafusion::execution::memory_pool::{
+    GreedyMemoryPool, MemoryConsumer, MemoryPool, MemoryReservation,
+};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
@@ -63,6 +65,18 @@ impl Planning {
     }
 }
 
+/// Rows that count among those that queries hold, until it is dropped.
+pub(crate) struct Held {
+    memory: MemoryReservation,
+}
+
+impl Held {
+    /// Counts these rows. Fails if there is no room for them.
+    pub(crate) fn add(&self, rows: &RecordBatch) -> Result<()> {
+        Ok(self.memory.try_grow(bytes_of(rows))?)
+    }
+}
+
 impl QueryEngine {
     /// An engine whose queries hold at most `bytes` of rows together.
     pub(crate) fn new(bytes: usize) -> Self {
@@ -72,8 +86,8 @@ impl QueryEngine {
 
     /// Runs a plan. Its result counts among the rows that queries hold, until it is returned.
     pub(crate) fn run(&self, plan: Plan) -> Result<Answer> {
-        let held = MemoryConsumer::new("result").register(&self.memory);
-        self.collect(plan, |rows| Ok(held.try_grow(bytes_of(rows))?))
+        let held = self.hold();
+        self.collect(plan, |rows| held.add(rows))
     }
 
     /// Runs a plan whose result the engine itself needs, however large.
@@ -119,6 +133,17 @@ impl QueryEngine {
             }
             Ok(Ok(schema))
         })?
+    }
+
+    /// The columns of the result of a plan.
+    pub(super) fn columns(&self, plan: LogicalPlan) -> Result<SchemaRef> {
+        let Planning { state, .. } = &*self.planning(&plan)?;
+        block_on(async { Ok(state.create_physical_plan(&plan).await?.schema()) })
+    }
+
+    /// Counts rows among those that queries hold.
+    pub(super) fn hold(&self) -> Held {
+        Held { memory: MemoryConsumer::new("result").register(&self.memory) }
     }
 
     /// The optimised plan, if the plan is [simple](simple::is_simple).

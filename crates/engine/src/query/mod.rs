@@ -17,7 +17,9 @@ mod engine;
 mod errors;
 mod file;
 mod grouping_sets;
+mod information_schema;
 mod interruptible;
+mod kept;
 mod key_order;
 mod plans;
 mod prepared;
@@ -33,7 +35,7 @@ mod table;
 mod tables;
 mod values;
 
-pub(crate) use engine::QueryEngine;
+pub(crate) use engine::{Held, QueryEngine};
 pub(crate) use file::{File, Files};
 pub(crate) use plans::Plans;
 pub(crate) use prepared::Plan;

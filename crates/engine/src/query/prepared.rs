@@ -98,6 +98,11 @@ impl Reader {
         Ok(if target.is_some() { allow_nulls(plan)?.into() } else { plan.into() })
     }
 
+    /// As [`Reader::plan`], of a statement that changes a table and has more plans, which are not kept.
+    pub(crate) fn plan_once(&self, plan: LogicalPlan, values: &[ScalarValue]) -> Result<Plan> {
+        Ok(allow_nulls(bind(plan, values)?)?.into())
+    }
+
     /// The optimised plan, with open parameters for values of these types; `None` if it should not be kept.
     fn prepare(
         &self,

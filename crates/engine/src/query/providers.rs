@@ -7,7 +7,7 @@ use alluvium_sql::planner::CLOCK;
 use datafusion::datasource::TableProvider;
 
 use super::reader::{Reader, Reading};
-use super::{arrangements, clock, errors, file, table, tables};
+use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
 use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, TABLES};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -78,12 +78,16 @@ impl Reader {
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == ARRANGEMENTS) {
-            let table = arrangements::table(self.progress.metrics())?;
+            let table = arrangements::table(
+                self.progress.metrics(),
+                &kept::reasons(reading.entries, &self.planner)?,
+            )?;
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, reading.entries)?);
         }
+        information_schema::add(names, reading.entries, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

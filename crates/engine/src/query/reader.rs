@@ -12,7 +12,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 use super::tables::Counts;
-use super::{Files, Plan, Plans, QueryEngine, series};
+use super::{Files, Held, Plan, Plans, QueryEngine, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
@@ -67,6 +67,16 @@ impl Reader {
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<()> {
         self.query.run_each(self.pinned(plan, reading)?, take).map(drop)
+    }
+
+    /// The columns of the result of a planned query.
+    pub(crate) fn columns(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<SchemaRef> {
+        self.query.columns(self.attach(plan, reading)?)
+    }
+
+    /// Counts rows of a result among those that queries hold.
+    pub(crate) fn hold(&self) -> Held {
+        self.query.hold()
     }
 
     /// The physical plan of a planned query, as text.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::CLOCK_SCHEMA;
+use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 
 use crate::clock::Moment;
@@ -22,6 +23,11 @@ impl RunningClock {
     pub(super) fn advance(&mut self, time: Moment) -> Result<TableChange> {
         let before = std::mem::replace(&mut self.time, time);
         Self::row(&[(before, -1), (time, 1)])
+    }
+
+    /// Its column, whose waterline is the time of the epoch before.
+    pub(super) fn column() -> TimeColumn {
+        TimeColumn { table: CLOCK.to_owned(), column: 0 }
     }
 
     /// Changes of the row by weights.

@@ -15,7 +15,7 @@ use crate::clock::Moment;
 use crate::durable::checkpoint::{DataflowKey, DataflowName};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
-use crate::worker::{Command, Dataflow, DataflowId, Shard};
+use crate::worker::{Command, Dataflow, DataflowId, Resumed};
 
 /// What a dataflow is for.
 pub(crate) enum Role {
@@ -130,25 +130,36 @@ impl Sequencer {
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;
         let mut start = Start { as_of: last, goes_on: false };
-        let mut shards = match role {
+        let mut resumed = match role {
             Role::Kept(key) => {
                 let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
-                state.kept.insert(id, Kept { key, since });
-                saved.map(|saved| saved.shards)
+                let dealt = saved.map(|saved| saved.deal(self.workers(), last + 1));
+                let (built_for, resumed) = dealt.unzip();
+                let built_for = built_for.flatten();
+                state.kept.insert(id, Kept { key, since, built_for });
+                resumed
             }
             Role::Subscription { behind: Some((relation, epoch)) }
                 if self.has_changes(state, relation, epoch) =>
             {
                 start = Start { as_of: epoch, goes_on: true };
-                Some(vec![Shard::default(); self.workers()])
+                Some(vec![Resumed::behind(epoch); self.workers()])
             }
             Role::Subscription { .. } => None,
         };
-        self.pool.broadcast(|worker| Command::Install {
-            id,
-            as_of: start.as_of,
-            dataflow: dataflow(worker, id, start),
-            saved: shards.as_mut().map(|shards| std::mem::take(&mut shards[worker])),
+        let (leasts, is_kept) = (&mut state.leasts, state.kept.contains_key(&id));
+        self.pool.broadcast(|worker| {
+            let dataflow = dataflow(worker, id, start);
+            // Subscriptions are not recorded, and have the bounds of what they read.
+            if worker == 0
+                && is_kept
+                && let Dataflow::View { plan, .. } | Dataflow::Index { plan, .. } = &dataflow
+                && !plan.leasts().is_empty()
+            {
+                leasts.insert(id, plan.leasts().to_vec());
+            }
+            let resumed = resumed.as_mut().map(|resumed| std::mem::take(&mut resumed[worker]));
+            Command::Install { id, as_of: start.as_of, dataflow, resumed }
         });
         Ok(id)
     }
@@ -168,6 +179,7 @@ impl Sequencer {
         let mut state = self.state.lock();
         state.changed.remove(&id);
         state.waterlines.remove(id);
+        state.leasts.remove(&id);
         if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)
         {
             state.positions.retain(|input, _| input.table != name);

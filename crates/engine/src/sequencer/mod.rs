@@ -34,6 +34,7 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Pool, Progress, Shard};
+use clock::RunningClock;
 use state::State;
 use waterlines::{Raised, Sifted};
 
@@ -197,11 +198,18 @@ impl Sequencer {
             state.committed.insert(key, number);
         }
         state.changed.extend(&tables);
+        let mut raised = state.waterlines.apply(&sifted);
         if let Some(clock) = &mut state.clock {
             tables.push(clock.id);
             shares[0].push((clock.id, vec![clock.advance(time)?]));
+            // From the next epoch on this row goes, and later ones come and go.
+            raised.push((RunningClock::column(), time));
         }
-        let raised = state.waterlines.apply(&sifted);
+        let State { waterlines, leasts, .. } = &mut *state;
+        let (followed, risen) = waterlines.follow(&tables, time, leasts.values().flatten());
+        raised.extend(followed);
+        // What reads them may have rows that are final now.
+        tables.extend(risen);
         self.raise(number + 1, raised);
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
         ordered(epoch, &late)?;
@@ -373,10 +381,11 @@ impl Sequencer {
         state.restored = Some(restored);
     }
 
-    /// All dataflows of the checkpoint are there again.
-    pub(crate) fn finish_restoring(&self) {
+    /// All dataflows of the checkpoint are there again. Fails if a table is without its rows.
+    pub(crate) fn finish_restoring(&self) -> Result<()> {
         let mut state = self.state.lock();
-        let Some(restored) = state.restored.take() else { return };
+        let Some(restored) = state.restored.take() else { return Ok(()) };
+        restored.check_taken()?;
         let changed: BTreeSet<String> = restored.checkpoint.changed.into_iter().collect();
         let ids = state.kept.iter().filter(|(_, kept)| match &kept.key.name {
             DataflowName::Relation(name) => changed.contains(name),
@@ -384,6 +393,7 @@ impl Sequencer {
         });
         let ids: Vec<DataflowId> = ids.map(|(id, _)| *id).collect();
         state.changed.extend(ids);
+        Ok(())
     }
 
     fn make_epoch(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_sql::plan::LowerBound;
 use alluvium_trace::Epoch;
 
 use super::Stream;
@@ -28,6 +29,8 @@ pub(super) struct State {
     pub(super) committed: CommittedKeys,
     pub(super) clock: Option<RunningClock>,
     pub(super) waterlines: Waterlines,
+    /// The bounds of the state of dataflows that are the least of several waterlines.
+    pub(super) leasts: BTreeMap<DataflowId, Vec<LowerBound>>,
     /// The dataflows, apart from those of subscriptions.
     pub(super) kept: BTreeMap<DataflowId, Kept>,
     /// Nothing before this epoch is known of dataflows that are not restored: it is that of the checkpoint.
@@ -44,6 +47,8 @@ pub(crate) struct Kept {
     pub(crate) key: DataflowKey,
     /// Its changes behind this epoch are those of the relation; earlier ones are of how it was built.
     pub(crate) since: Epoch,
+    /// For how many workers it was first built, if its rows were dealt out to others since.
+    pub(crate) built_for: Option<usize>,
 }
 
 impl State {

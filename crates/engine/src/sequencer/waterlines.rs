@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_sql::plan::LowerBound;
 use alluvium_sql::statement::Lateness;
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
@@ -15,6 +16,7 @@ use arrow::compute::{and, filter, max, not};
 use arrow::datatypes::SchemaRef;
 
 use crate::catalog::{Entry, Table};
+use crate::clock::Moment;
 use crate::durable::checkpoint::SavedWaterlines;
 use crate::error::Result;
 use crate::source::{Refusal, Refusing};
@@ -43,6 +45,10 @@ pub(crate) struct TableWaterlines {
     values: Vec<Option<i64>>,
     /// How many rows were dropped.
     late: u64,
+    /// For how long it has had no rows when it is idle; `None` if it never is.
+    idle_after: Option<Moment>,
+    /// The time of the last epoch with rows of it, or of the first that it has not missed.
+    active: Option<Moment>,
 }
 
 /// The rows of a table that came too late in an epoch, as they are shown.
@@ -70,6 +76,8 @@ impl Waterlines {
             shows: table.shows_late,
             values: vec![None; table.lateness.len()],
             late: 0,
+            idle_after: table.idle_after,
+            active: None,
         };
         let saved = self.saved.remove(&entry.name);
         let raised = saved.map_or_else(Vec::new, |saved| waterlines.restore(&saved));
@@ -103,6 +111,69 @@ impl Waterlines {
         raised
     }
 
+    /// An epoch at `time` has changes of these tables. Tables that have had none for long are idle, and their waterlines rise as
+    /// far as they would hold back others in one of the bounds `leasts`. Returns the waterlines that rise, and of which tables.
+    pub(super) fn follow<'a>(
+        &mut self,
+        changed: &[DataflowId],
+        time: Moment,
+        leasts: impl Iterator<Item = &'a LowerBound> + Clone,
+    ) -> (Raised, Vec<DataflowId>) {
+        for (id, table) in &mut self.tables {
+            if changed.contains(id) || table.active.is_none() {
+                table.active = Some(time);
+            }
+        }
+        let (mut raised, mut risen) = (Vec::new(), Vec::new());
+        let idle = self.tables.iter().filter(|(_, table)| table.is_idle(time)).map(|(id, _)| *id);
+        for id in idle.collect::<Vec<_>>() {
+            let wanted = self.wanted(id, time, leasts.clone());
+            let Some(table) = self.tables.get_mut(&id) else { continue };
+            let before = raised.len();
+            for (column, value) in wanted {
+                let number = table.lateness.iter().position(|lateness| lateness.column == column);
+                raised.extend(number.and_then(|number| table.raise(number, value)));
+            }
+            risen.extend((raised.len() > before).then_some(id));
+        }
+        (raised, risen)
+    }
+
+    /// How high the waterlines of an idle table must be at least to hold back no others, by columns.
+    fn wanted<'a>(
+        &self,
+        id: DataflowId,
+        time: Moment,
+        leasts: impl Iterator<Item = &'a LowerBound>,
+    ) -> Vec<(usize, i64)> {
+        let Some(table) = self.tables.get(&id) else { return Vec::new() };
+        let mut wanted = Vec::new();
+        for least in leasts {
+            let own = least.terms().iter().filter(|term| term.column.table == table.name);
+            let others = least.terms().iter().filter(|term| {
+                let table = self.tables.values().find(|table| table.name == term.column.table);
+                table.is_some_and(|table| !table.is_idle(time))
+            });
+            let others = others.map(|term| term.value(self.waterline(&term.column)?));
+            let Some(others) = others.collect::<Option<Vec<i64>>>() else { continue };
+            let Some(value) = others.into_iter().min() else { continue };
+            wanted.extend(own.filter_map(|term| {
+                let held = self.waterline(&term.column).and_then(|held| term.value(held));
+                match held.is_some_and(|held| held >= value) {
+                    true => None,
+                    false => Some((term.column.column, term.waterline(value)?)),
+                }
+            }));
+        }
+        wanted
+    }
+
+    /// The waterline of a column.
+    fn waterline(&self, column: &TimeColumn) -> Option<i64> {
+        let table = self.tables.values().find(|table| table.name == column.table)?;
+        table.columns().find(|(number, _)| *number == column.column)?.1
+    }
+
     /// All of them, as a checkpoint has them.
     pub(super) fn saved(&self) -> Vec<SavedWaterlines> {
         let saved = |table: &TableWaterlines| {
@@ -111,6 +182,7 @@ impl Waterlines {
                 table: table.name.clone(),
                 columns: columns.collect(),
                 late: table.late,
+                active: table.active,
             }
         };
         self.tables.values().map(saved).collect()
@@ -134,6 +206,12 @@ impl Waterlines {
 pub(super) type Raised = Vec<(TimeColumn, i64)>;
 
 impl TableWaterlines {
+    /// Whether it has had no rows for long.
+    fn is_idle(&self, time: Moment) -> bool {
+        let since = self.active.map(|active| time.saturating_sub(active));
+        self.idle_after.zip(since).is_some_and(|(after, since)| since >= after)
+    }
+
     /// How many rows came too late and were dropped before they were committed.
     pub(crate) fn late(&self) -> u64 {
         self.late
@@ -258,6 +336,7 @@ impl TableWaterlines {
 
     fn restore(&mut self, saved: &SavedWaterlines) -> Raised {
         self.late += saved.late;
+        self.active = saved.active;
         let mut raised = Vec::new();
         for number in 0..self.lateness.len() {
             let column = self.lateness[number].column;

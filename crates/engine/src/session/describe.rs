@@ -60,7 +60,7 @@ fn duration(by: i64, data_type: &DataType) -> String {
 }
 
 /// A default as SQL has it.
-fn written(default: &Expr) -> String {
+pub(crate) fn written(default: &Expr) -> String {
     match default {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
             format!("'{}'", text.replace('\'', "''"))

@@ -1,9 +1,12 @@
 //! Sessions: a client's SQL, statement by statement.
 //!
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
-//! with outputs through [`definition`]), COPY is in [`copy`], SHOW TABLES and DESCRIBE in [`describe`], and INSERT, UPDATE and DELETE are in [`write`](mod@write).
+//! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`], and INSERT, UPDATE and DELETE are in
+//! [`write`](mod@write), with [`conflicts`].
 
+mod conflicts;
 mod copy;
+mod create_as;
 mod definition;
 mod describe;
 mod outcome;
@@ -15,9 +18,11 @@ use std::sync::Arc;
 use alluvium_sql::planner::{bind, check_parameters};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
+pub(crate) use describe::written;
 pub use outcome::Outcome;
 
 use crate::catalog::{Entries, FileScope};
@@ -177,7 +182,8 @@ impl Session {
             }
             StatementKind::Insert(insert) => {
                 // Its own table is one of them.
-                self.before_reading(statement::relations(&**insert).len() > 1)?;
+                let reads = insert.on.is_some() || statement::relations(&**insert).len() > 1;
+                self.before_reading(reads)?;
                 self.insert(statement, insert, parameters)
             }
             StatementKind::Update(update) => {
@@ -192,6 +198,10 @@ impl Session {
                 self.outside("CREATE TABLE")?;
                 let created = self.create_table_from(name, *position, path, options);
                 created.map_err(|error| error.at(*position))
+            }
+            StatementKind::CreateTableAs { name, position, if_taken, query } => {
+                self.outside("CREATE TABLE")?;
+                self.create_table_as(name, *position, *if_taken, query, parameters)
             }
             StatementKind::Copy { table, position, columns, path, options } => {
                 self.copy(table, columns, path, options).map_err(|error| error.at(*position))
@@ -236,8 +246,9 @@ impl Session {
             }
             StatementKind::ExplainState { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
-                let view = entry.as_view().map_err(|error| error.at(*position))?;
-                Ok(Outcome::Text(definitions.planner.explain_state(&view.plan)))
+                entry.as_view().map_err(|error| error.at(*position))?;
+                let entries = definitions.catalog.entries();
+                Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
             }
         }
     }
@@ -304,7 +315,7 @@ impl Session {
             self.before_reading(prepared.reads())?;
             let files = Files::new();
             let reading = self.reading_of_query(&entries, &files);
-            return reader.evaluate(prepared.bind(parameters)?, reading);
+            return as_written(reader.evaluate(prepared.bind(parameters)?, reading)?);
         }
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
@@ -313,7 +324,7 @@ impl Session {
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
         let reading = self.reading_of_query(&entries, &files);
         let plan = reader.plan(statement, plan, None, parameters, reading)?;
-        reader.evaluate(plan, reading)
+        as_written(reader.evaluate(plan, reading)?)
     }
 
     /// As [`Session::reading`], for a query, which may read an older epoch.
@@ -359,6 +370,18 @@ impl Session {
     fn instance(&self) -> &Instance {
         &self.engine.instance
     }
+}
+
+/// The result with the names that its columns were given.
+fn as_written(answer: Answer) -> Result<Answer> {
+    let Some(schema) = alluvium_sql::planner::as_written(&answer.schema) else { return Ok(answer) };
+    let renamed = answer.batches.into_iter().map(|rows| {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        let columns = rows.columns().to_vec();
+        RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+    });
+    let batches = renamed.collect::<std::result::Result<_, _>>()?;
+    Ok(Answer { schema, batches })
 }
 
 fn no_transaction(statement: &str) -> Error {

@@ -19,7 +19,7 @@ pub enum Outcome {
         /// epoch there was.
         epoch: Option<u64>,
     },
-    /// The answer to a query.
+    /// The answer to a query, or what RETURNING says of the rows that were changed.
     Rows {
         /// Its columns.
         schema: SchemaRef,

@@ -155,7 +155,7 @@ impl CheckpointInfo {
 }
 
 impl DataflowInfo {
-    fn new(SavedDataflow { key, since: _, shards }: &SavedDataflow) -> Self {
+    fn new(SavedDataflow { key, shards, .. }: &SavedDataflow) -> Self {
         let states = || shards.iter().flat_map(|shard| &shard.states);
         let batches: Vec<_> = states().flat_map(|state| &state.batches).collect();
         // Batches can be shared.

@@ -21,7 +21,7 @@ use arrow::array::RecordBatch;
 use parking_lot::Mutex;
 
 pub(crate) use counted::bytes_of;
-pub(crate) use overlay::Overlay;
+pub(crate) use overlay::{Overlay, canonical};
 pub(crate) use staged::{Staged, Staging};
 
 use self::change::TableChange;

@@ -213,7 +213,7 @@ enum Part {
 }
 
 /// Floats as keys: -0.0 is 0.0, and all NaN are one.
-fn canonical(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float32 => {
             let keys: PrimitiveArray<Float32Type> = column

@@ -1,7 +1,7 @@
 //! Changes to one table that wait for their transaction to commit.
 
 use alluvium_trace::memory::{MemoryBudget, StateContext};
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, RecordBatch};
 
 use super::change::TableChange;
 use super::check::check;
@@ -130,15 +130,24 @@ impl<'a> Staging<'a> {
         )))
     }
 
-    /// Deletes rows; deletions come before all insertions of the statement.
-    pub(crate) fn delete(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        self.check_late(columns)?;
-        self.deletions.push(TableChange::deletions(check(self.table, columns)?))
+    /// The rows as the table takes them, or why it does not.
+    pub(crate) fn checked(&self, columns: &[ArrayRef]) -> Result<RecordBatch> {
+        check(self.table, columns)
     }
 
-    /// Inserts rows.
-    pub(crate) fn insert(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        self.insertions.push(TableChange::insertions(check(self.table, columns)?))
+    /// Deletes rows; deletions come before all insertions of the statement. Returns the rows.
+    pub(crate) fn delete(&mut self, columns: &[ArrayRef]) -> Result<RecordBatch> {
+        self.check_late(columns)?;
+        let rows = check(self.table, columns)?;
+        self.deletions.push(TableChange::deletions(rows.clone()))?;
+        Ok(rows)
+    }
+
+    /// Inserts rows. Returns them as the table takes them.
+    pub(crate) fn insert(&mut self, columns: &[ArrayRef]) -> Result<RecordBatch> {
+        let rows = check(self.table, columns)?;
+        self.insertions.push(TableChange::insertions(rows.clone()))?;
+        Ok(rows)
     }
 
     /// How many rows are deleted and inserted.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_dataflow::states::StateName;
+use alluvium_dataflow::states::{Saved, StateName};
 use alluvium_dataflow::waterlines::TimeColumn;
 use alluvium_sql::physical::{PhysicalPlan, Table};
 use alluvium_sql::plan::Fingerprint;
@@ -17,6 +17,13 @@ use crate::transaction::change::TableChange;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DataflowId(pub u64);
 
+impl DataflowId {
+    /// The name of the dataflow if it is that of an index.
+    pub(crate) fn of_index(self) -> String {
+        format!("index {}", self.0)
+    }
+}
+
 /// What one worker keeps of a dataflow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shard {
@@ -26,6 +33,23 @@ pub(crate) struct Shard {
     pub(crate) late: u64,
     /// The batches of each trace, in the order of their times.
     pub(crate) states: Vec<(StateName, Vec<Batch<Epoch>>)>,
+}
+
+/// What a dataflow starts with on one worker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resumed {
+    /// As in [`Shard`].
+    pub(crate) refused: u64,
+    /// As in [`Shard`].
+    pub(crate) late: u64,
+    pub(crate) saved: Saved,
+}
+
+impl Resumed {
+    /// Without state: it has had all changes up to an epoch.
+    pub(crate) fn behind(epoch: Epoch) -> Self {
+        Self { saved: Saved { upper: epoch + 1, ..Saved::default() }, ..Self::default() }
+    }
 }
 
 /// One command, as one worker gets it.
@@ -39,7 +63,7 @@ pub(crate) enum Command {
         /// What to build.
         dataflow: Dataflow,
         /// What it starts with: everything up to `as_of` has passed through it.
-        saved: Option<Shard>,
+        resumed: Option<Resumed>,
     },
     /// Removes a dataflow, and drops the changes on their way in it.
     Remove(DataflowId),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use alluvium_dataflow::sink::Sink;
-use alluvium_dataflow::states::{self, Saved};
+use alluvium_dataflow::states;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
@@ -20,7 +20,7 @@ use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Advance, Command, Dataflow, DataflowId, Shard};
+use super::command::{Advance, Command, Dataflow, DataflowId, Resumed};
 use super::installed::{Dataflows, Installed, Readable};
 use super::progress::{Progress, Published};
 use super::readers::Readers;
@@ -118,8 +118,8 @@ impl Worker {
             // A command that comes after this unparks the thread, so that the step below does not sleep.
             while let Ok(command) = self.commands.try_recv() {
                 match command {
-                    Command::Install { id, as_of, dataflow, saved } => {
-                        self.install(id, as_of, dataflow, saved);
+                    Command::Install { id, as_of, dataflow, resumed } => {
+                        self.install(id, as_of, dataflow, resumed);
                     }
                     Command::Remove(id) => self.remove(id),
                     Command::Commit { epoch, advance, changes } => {
@@ -174,12 +174,17 @@ impl Worker {
         self.show(all);
     }
 
-    fn install(&mut self, id: DataflowId, as_of: Epoch, dataflow: Dataflow, shard: Option<Shard>) {
-        let (refused, late) = shard.as_ref().map_or((0, 0), |shard| (shard.refused, shard.late));
-        let saved = shard.map(|Shard { states, .. }| Saved {
-            upper: as_of + 1,
-            batches: states.into_iter().collect(),
-        });
+    fn install(
+        &mut self,
+        id: DataflowId,
+        as_of: Epoch,
+        dataflow: Dataflow,
+        resumed: Option<Resumed>,
+    ) {
+        let (refused, late, saved) = match resumed {
+            Some(Resumed { refused, late, saved }) => (refused, late, Some(saved)),
+            None => (0, 0, None),
+        };
         let mut reads = Vec::new();
         if let Dataflow::Index { plan, indexes } | Dataflow::View { plan, indexes, .. } = &dataflow
         {
@@ -197,7 +202,7 @@ impl Worker {
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
             Dataflow::Index { plan, indexes } => {
-                let name = format!("index {}", id.0);
+                let name = id.of_index();
                 let render = || self.render(&plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, states::build(saved, render))
             }

@@ -18,7 +18,7 @@ use crate::support::query;
 use crate::{bank, state_directory};
 
 /// Relations of every kind, and operators of every kind.
-const DEFINITIONS: &str = "
+pub const DEFINITIONS: &str = "
     CREATE TABLE accounts (id BIGINT PRIMARY KEY, name VARCHAR, balance BIGINT);
     CREATE TABLE notes (account BIGINT, note VARCHAR, at TIMESTAMP DEFAULT NOW());
     CREATE TABLE ticks (n BIGINT) WITH ('materialized' = 'false');
@@ -45,6 +45,14 @@ const DEFINITIONS: &str = "
     CREATE MATERIALIZED VIEW cross_all AS SELECT a.id AS a, b.id AS b FROM accounts a, accounts b WHERE a.id < b.id;
     CREATE MATERIALIZED VIEW numbers AS
         SELECT COUNT(*) AS n FROM accounts, UNNEST(range(0, 3)) AS r(v) WHERE v < id;
+    CREATE MATERIALIZED VIEW richest AS SELECT id, balance FROM accounts ORDER BY balance DESC, id LIMIT 2;
+    CREATE MATERIALIZED VIEW highest AS SELECT n FROM ticks ORDER BY n DESC LIMIT 5;
+    CREATE MATERIALIZED VIEW longest AS SELECT note FROM notes ORDER BY LENGTH(note), note DESC LIMIT 3 OFFSET 1;
+    CREATE MATERIALIZED VIEW shares AS SELECT id, totals.balance - accounts.balance AS others FROM accounts, totals;
+    CREATE MATERIALIZED VIEW closest AS
+        SELECT id, note FROM accounts LEFT JOIN notes ON account > id AND account < id + 2;
+    CREATE MATERIALIZED VIEW ends AS SELECT account % 2 AS odd, MIN(note) AS a, MAX(note) AS z FROM notes GROUP BY account % 2;
+    CREATE MATERIALIZED VIEW maps AS SELECT MAP([note], [account]) AS m FROM notes;
 ";
 
 const RELATIONS: &[&str] = &[
@@ -63,11 +71,18 @@ const RELATIONS: &[&str] = &[
     "failing",
     "cross_all",
     "numbers",
+    "richest",
+    "highest",
+    "longest",
+    "shares",
+    "closest",
+    "ends",
+    "maps",
     "alluvium.errors",
 ];
 
 /// All of it as text.
-fn shown(engine: &Engine) -> Vec<String> {
+pub fn shown(engine: &Engine) -> Vec<String> {
     let all = RELATIONS.iter().map(|name| {
         let columns = if *name == "alluvium.errors" { "view, row, message" } else { "*" };
         query(engine, &format!("SELECT {columns} FROM {name}"))
@@ -80,21 +95,21 @@ fn open(directory: &Path, workers: usize) -> Result<Engine> {
 }
 
 /// A clock that stands until it is set.
-type Minutes = Arc<AtomicU64>;
+pub type Minutes = Arc<AtomicU64>;
 
 fn opened(directory: &Path, workers: usize, clock: &Minutes) -> Result<Engine> {
     let state = format!("file:{}", directory.display());
     with(clock).workers(workers).state(state).open()
 }
 
-fn with(clock: &Minutes) -> Builder {
+pub fn with(clock: &Minutes) -> Builder {
     let clock = clock.clone();
     let now = move || UNIX_EPOCH + Duration::from_secs(60 * clock.load(Ordering::Relaxed));
     Engine::builder().clock(now)
 }
 
 /// A few changes of everything, different in each round.
-fn change(engine: &Engine, round: i64) {
+pub fn change(engine: &Engine, round: i64) {
     let mut session = engine.session();
     session
         .execute(&format!(
@@ -150,72 +165,6 @@ fn everything_goes_on_after_a_checkpoint() {
         }
         assert_eq!(shown(&engine), shown(&judge));
     }
-}
-
-#[test]
-fn another_number_of_workers_computes_the_views_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let state = directory.path();
-    let clock = Minutes::default();
-    let definitions: String =
-        DEFINITIONS.split_inclusive(';').filter(|part| !part.contains("tick")).collect();
-    let relations = || RELATIONS.iter().filter(|name| **name != "ticked");
-    let shown = |engine: &Engine| -> Vec<Vec<String>> {
-        let columns = |name: &str| match name {
-            "alluvium.errors" => "view, row, message",
-            _ => "*",
-        };
-        let rows = |name: &&str| query(engine, &format!("SELECT {} FROM {name}", columns(name)));
-        relations().map(rows).collect()
-    };
-    let mut engine = opened(state, 2, &clock).unwrap();
-    engine.execute("CHECKPOINT").unwrap();
-    for (number, workers) in [3, 1, 1, 2].into_iter().enumerate() {
-        let round = number as i64;
-        clock.store(number as u64 * 17, Ordering::Relaxed);
-        if number == 1 {
-            engine.execute(&definitions).unwrap();
-        }
-        if number > 1 {
-            let insert = format!(
-                "INSERT INTO accounts VALUES ({round}, 'a', 5), (7, 'b', {round}); DELETE FROM notes WHERE account = 1;
-                 INSERT INTO notes (account, note) VALUES ({round}, 'n'), (1, 'm'), (1, 'm')"
-            );
-            engine.execute(&insert).unwrap();
-        }
-        engine.execute("CHECKPOINT").unwrap();
-        if number > 2 {
-            engine.execute("INSERT INTO accounts VALUES (50, 'later', 50)").unwrap();
-        }
-        let epoch = engine.progress().committed;
-        let before = if number > 0 { shown(&engine) } else { Vec::new() };
-        drop(engine);
-        engine = opened(state, workers, &clock).unwrap();
-        assert_eq!(engine.progress().committed, epoch);
-        if number > 0 {
-            assert_eq!(shown(&engine), before, "{workers} workers");
-        }
-    }
-}
-
-#[test]
-fn rows_that_are_not_kept_need_the_same_number_of_workers() {
-    let directory = tempfile::tempdir().unwrap();
-    let engine = open(directory.path(), 2).unwrap();
-    engine
-        .execute(
-            "CREATE TABLE ticks (n INT) WITH ('materialized' = 'false');
-             CREATE MATERIALIZED VIEW ticked AS SELECT SUM(n) AS n FROM ticks;
-             CHECKPOINT",
-        )
-        .unwrap();
-    drop(engine);
-    let engine = open(directory.path(), 1).unwrap();
-    engine.execute("INSERT INTO ticks VALUES (1), (2); CHECKPOINT").unwrap();
-    drop(engine);
-    let error = open(directory.path(), 3).err().unwrap().to_string();
-    assert!(error.contains("open it with 1 workers") && error.contains("\"ticks\""), "{error}");
-    assert_eq!(query(&open(directory.path(), 1).unwrap(), "SELECT n FROM ticked"), ["3"]);
 }
 
 #[test]
@@ -298,6 +247,10 @@ fn bank(engine: &Engine, moves: i64) -> i64 {
 
 /// An engine with everything on one disk.
 fn on(disk: &SimulatedDisk) -> Result<Engine> {
+    on_with(disk, 1)
+}
+
+fn on_with(disk: &SimulatedDisk, workers: usize) -> Result<Engine> {
     let failed = |error: alluvium_storage::Error| Error::data(error.to_string());
     let options = FileJournalOptions { segment_size: 4096, write_ahead: 1024, queue_size: 512 };
     let journal = FileJournal::open_with(Arc::new(disk.clone()), options).map_err(failed)?;
@@ -305,7 +258,7 @@ fn on(disk: &SimulatedDisk) -> Result<Engine> {
     let blobs = DiskStorage::open(Arc::new(disk.clone())).map_err(failed)?;
     let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
     Engine::builder()
-        .workers(1)
+        .workers(workers)
         .memory(1)
         .checkpoints(Duration::MAX, u64::MAX)
         .store(Arc::new(journal), Arc::new(manifests), Arc::new(blobs))
@@ -358,6 +311,58 @@ fn after_a_crash_or_failure_at_any_call_checkpoints_and_the_journal_fit_together
         // No file is left that nothing names.
         let left = blobs(&disk);
         drop(on(&disk).unwrap());
+        assert_eq!(blobs(&disk), left, "call {call}");
+    }
+}
+
+#[test]
+fn after_a_crash_or_failure_at_any_call_while_rows_are_dealt_out_anew_all_is_as_it_was() {
+    const MOVES: i64 = 3;
+    let prepared = |seed| {
+        let disk = SimulatedDisk::new(seed);
+        let engine = on(&disk).unwrap();
+        engine.execute(bank::DEFINITIONS).unwrap();
+        // Enough for files.
+        engine
+            .execute(
+                "CREATE TABLE t (n BIGINT, s VARCHAR); CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS c FROM t GROUP BY s;
+                 INSERT INTO t SELECT v, repeat('x', 100) || v FROM UNNEST(range(0, 3000)) AS r(v)",
+            )
+            .unwrap();
+        assert_eq!(bank(&engine, MOVES), MOVES);
+        engine.execute("CHECKPOINT").unwrap();
+        disk
+    };
+    // Opening with more workers, and a checkpoint of what they have.
+    let deal = |disk: &SimulatedDisk| on_with(disk, 3).and_then(|engine| engine.checkpoint());
+    let disk = prepared(0);
+    let first = disk.calls();
+    deal(&disk).unwrap();
+    let calls = disk.calls() - first;
+    assert!(calls > 10, "{calls}");
+    let step = calls.div_ceil(12) as usize;
+    for call in (1..=calls).step_by(step) {
+        let disk = prepared(call);
+        disk.fail_from(disk.calls() + call);
+        let _ = deal(&disk);
+        disk.crash();
+        disk.mend();
+        for workers in [2, 1] {
+            let engine = on_with(&disk, workers).unwrap_or_else(|error| panic!("{call}: {error}"));
+            assert_eq!(query(&engine, "SELECT money FROM b"), [MOVES.to_string()], "call {call}");
+            assert_eq!(query(&engine, "SELECT * FROM total"), ["100"], "call {call}");
+            assert_eq!(
+                query(&engine, "SELECT COUNT(*), SUM(c) FROM v"),
+                ["3000 3000"],
+                "call {call}"
+            );
+        }
+        // No file is left that nothing names.
+        let engine = on_with(&disk, 2).unwrap();
+        engine.execute("CHECKPOINT; INSERT INTO b VALUES (2, 0); CHECKPOINT").unwrap();
+        drop(engine);
+        let left = blobs(&disk);
+        drop(on_with(&disk, 2).unwrap());
         assert_eq!(blobs(&disk), left, "call {call}");
     }
 }

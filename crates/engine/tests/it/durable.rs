@@ -11,9 +11,11 @@ use alluvium::{Durability, Engine, Error, Outcome, Result};
 use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
 };
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 
 use crate::bank;
-use crate::support::{assert_poisoned, lines, query, without_hanging};
+use crate::support::{PATIENCE, assert_poisoned, lines, query, without_hanging};
 
 /// Relations of every kind. The last view shows the time.
 const DEFINITIONS: &str = "
@@ -40,6 +42,39 @@ fn shown(engine: &Engine) -> Vec<String> {
 fn open(directory: &tempfile::TempDir, workers: usize) -> Result<Engine> {
     let state = format!("file:{}", directory.path().display());
     Engine::builder().workers(workers).state(state).open()
+}
+
+#[test]
+fn rows_of_statements_that_read_other_rows_are_there_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(&directory, 2).unwrap();
+    engine.execute(DEFINITIONS).unwrap();
+    engine.execute("INSERT INTO accounts VALUES (1, 'ann', 20), (2, 'bob', 5)").unwrap();
+    engine
+        .execute(
+            "INSERT INTO accounts VALUES (2, 'x', 1), (3, 'cem', DEFAULT)
+             ON CONFLICT (id) DO UPDATE SET balance = accounts.balance + excluded.balance",
+        )
+        .unwrap();
+    engine.execute("CREATE TABLE names AS SELECT id, name FROM accounts WHERE id < 3").unwrap();
+    let mut session = engine.session();
+    session
+        .execute("BEGIN; UPDATE accounts SET name = upper(n.name) FROM names AS n WHERE n.id = accounts.id")
+        .unwrap();
+    let returned = session
+        .execute("DELETE FROM accounts USING names AS n WHERE n.id = accounts.id AND balance = 6 RETURNING accounts.name")
+        .unwrap();
+    let [Outcome::Rows { batches, .. }] = &returned[..] else { panic!("rows: {returned:?}") };
+    assert_eq!(lines(batches), ["BOB"]);
+    session.execute("COMMIT").unwrap();
+    drop(session);
+    let all = ["accounts", "names", "totals"].map(|name| format!("SELECT * FROM {name}"));
+    let shown = |engine: &Engine| all.clone().map(|sql| query(engine, &sql).join("; "));
+    let expected = ["1 ANN 20; 3 cem 7", "1 ann; 2 bob", "2 27"];
+    assert_eq!(shown(&engine), expected);
+    drop(engine);
+    let engine = open(&directory, 1).unwrap();
+    assert_eq!(shown(&engine), expected);
 }
 
 #[test]
@@ -322,7 +357,7 @@ fn a_commit_is_visible_once_it_is_durable() {
     };
     let commits: Vec<_> = (1..=3).map(commit).collect();
     // All have their turn, and none is there.
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + PATIENCE;
     while engine.progress().committed < 3 && std::time::Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }
@@ -339,6 +374,51 @@ fn a_commit_is_visible_once_it_is_durable() {
     assert_eq!(query(&engine, "SELECT * FROM v"), ["6"]);
     let delivered = without_hanging(move || subscription.next().unwrap().is_ok());
     assert!(delivered);
+}
+
+#[test]
+fn epochs_that_become_durable_together_are_changes_of_their_own() {
+    const COMMITS: i32 = 40;
+    for workers in [1, 3] {
+        let journal = Gated::default();
+        journal.open(true);
+        let builder = Engine::builder().workers(workers).journal(Arc::new(journal.clone()));
+        let engine = builder.open().unwrap();
+        engine
+            .execute("CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c, SUM(n) AS s FROM t")
+            .unwrap();
+        let mut subscription = engine.subscribe("v").unwrap();
+        subscription.next().unwrap().unwrap();
+        journal.open(false);
+        let commit = |n: i32| {
+            let engine = engine.clone();
+            thread::spawn(move || engine.execute(&format!("INSERT INTO t VALUES ({n})")).map(drop))
+        };
+        let commits: Vec<_> = (1..=COMMITS).map(commit).collect();
+        while engine.progress().committed < COMMITS as u64 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(engine.progress().complete, 0);
+        journal.open(true);
+        commits.into_iter().for_each(|commit| commit.join().unwrap().unwrap());
+        let mut counts = Vec::new();
+        without_hanging(move || {
+            for epoch in 1..=COMMITS as u64 {
+                let change = subscription.next().unwrap().unwrap();
+                assert_eq!(
+                    (change.epoch, change.rows.num_rows()),
+                    (epoch, 2),
+                    "one row for another"
+                );
+                let counted = change.rows.column(0).as_primitive::<Int64Type>();
+                let now = change.weights.iter().position(|weight| *weight > 0).unwrap();
+                counts.push(counted.value(now));
+            }
+            assert_eq!(counts, (1..=i64::from(COMMITS)).collect::<Vec<_>>());
+        });
+        let sum = COMMITS * (COMMITS + 1) / 2;
+        assert_eq!(query(&engine, "SELECT * FROM v"), [format!("{COMMITS} {sum}")]);
+    }
 }
 
 /// A bank: money moves between accounts, and the sum stays.

@@ -56,7 +56,7 @@ pub fn settled(engine: &Engine, sql: &str) -> Vec<String> {
 }
 
 /// How long something that must not hang may take, on a machine that is busy with other tests.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(1_200);
 
 /// Runs `act` on a thread of its own and fails if it hangs.
 pub fn without_hanging<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'static) -> R {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::{DataType, SchemaRef};
 use alluvium::{Outcome, Session};
-use alluvium_sql::statement::parse;
+use alluvium_sql::statement::{StatementKind, parse};
 use sqllogictest::{ColumnType, DB, DBOutput};
 
 use super::trial::Trial;
@@ -114,7 +114,11 @@ impl DB for Client {
             let statement = statement.map_err(|error| Failure(error.to_string()))?;
             let outcome =
                 self.session.run(&statement).map_err(|error| Failure(error.to_string()))?;
-            if !matches!(outcome, Outcome::Rows { .. } | Outcome::Text(_)) {
+            let changes = matches!(
+                statement.kind,
+                StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
+            );
+            if changes || !matches!(outcome, Outcome::Rows { .. } | Outcome::Text(_)) {
                 let mut trial = locked(&self.trial);
                 trial.follow(&statement);
                 trial.judge();

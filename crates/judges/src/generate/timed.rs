@@ -19,10 +19,11 @@ impl Maker {
         let one = self.table_with_time(|_| true)?;
         let kind = one.time.kind();
         let other = self.table_with_time(|other| other == kind)?;
-        Some(match self.below(5) {
+        Some(match self.below(6) {
             0 | 1 => self.band(one, other),
             2 => self.same_time(one, other),
             3 => self.union_by_time(&one, &other),
+            4 => self.set_operation_by_time(&one, &other),
             _ => {
                 let Timed { from, sight, time } = one;
                 self.by_time(from, &sight, time)
@@ -53,11 +54,15 @@ impl Maker {
             self.one_of(&[Op::GreaterEqual, Op::Greater]),
             self.moved(one.time.clone()),
         );
-        let most = Expr::binary(
-            self.moved(other.time),
-            self.one_of(&[Op::LessEqual, Op::Less]),
-            self.moved(one.time.clone()),
-        );
+        // Until a time that is computed, or another one of the row.
+        let kind = one.time.kind();
+        let end = match self.once_in(3) {
+            true => self.column(&one.sight, |other| other == kind),
+            false => None,
+        };
+        let end = end.unwrap_or_else(|| self.moved(one.time.clone()));
+        let most =
+            Expr::binary(self.moved(other.time), self.one_of(&[Op::LessEqual, Op::Less]), end);
         let mut on = match self.once_in(4) {
             true => self.one_of(&[least, most]),
             false => Expr::binary(least, Op::And, most),
@@ -67,9 +72,21 @@ impl Maker {
         {
             on = Expr::binary(equal, Op::And, on);
         }
-        let kind = self.one_of(&[JoinKind::Inner, JoinKind::Inner, JoinKind::Left]);
+        let kind = match self.once_in(2) {
+            true => JoinKind::Inner,
+            false => self.one_of(&[
+                JoinKind::Left,
+                JoinKind::Right,
+                JoinKind::Full,
+                JoinKind::LeftSemi,
+                JoinKind::LeftAnti,
+            ]),
+        };
         let from = joined(kind, one.from, other.from, on);
-        let sight: Sight = one.sight.into_iter().chain(other.sight).collect();
+        let mut sight = one.sight;
+        if !kind.is_filter() {
+            sight.extend(other.sight);
+        }
         if self.once_in(3) {
             return self.by_time(from, &sight, one.time);
         }
@@ -102,14 +119,25 @@ impl Maker {
         }
     }
 
+    /// Times and numbers of a relation.
+    fn times_and_numbers(&mut self, timed: &Timed) -> Box<Query> {
+        let number = self.scalar(&timed.sight, Kind::Integer, 0);
+        let items = named(vec![timed.time.clone(), number]);
+        Box::new(Query::select(Select::of(items, timed.from.clone())))
+    }
+
+    /// Rows of two tables, with their times, that are in one of them or in both.
+    fn set_operation_by_time(&mut self, one: &Timed, other: &Timed) -> Query {
+        let (left, right) = (self.times_and_numbers(one), self.times_and_numbers(other));
+        let operation =
+            self.one_of(&[SetOperation::Union, SetOperation::Intersect, SetOperation::Except]);
+        let body = Body::Set(operation, self.once_in(2), left, right);
+        Query { with: Vec::new(), body, top: None }
+    }
+
     /// Groups by time of the rows of two tables.
     fn union_by_time(&mut self, one: &Timed, other: &Timed) -> Query {
-        let side = |maker: &mut Self, timed: &Timed| {
-            let number = maker.scalar(&timed.sight, Kind::Integer, 0);
-            Query::select(Select::of(named(vec![timed.time.clone(), number]), timed.from.clone()))
-        };
-        let sides = [side(self, one), side(self, other)].map(Box::new);
-        let [left, right] = sides;
+        let (left, right) = (self.times_and_numbers(one), self.times_and_numbers(other));
         let all = Body::Set(SetOperation::Union, self.once_in(2), left, right);
         let query = Query { with: Vec::new(), body: all, top: None };
         let alias = self.alias();

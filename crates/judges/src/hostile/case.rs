@@ -23,7 +23,7 @@ pub struct Run {
     pub first: u64,
     /// The number of cases.
     pub count: u64,
-    /// The number of times by which the engine may be slower than a release build on an idle machine.
+    /// The number of times by which the engine may be slower than a release build.
     pub factor: u32,
     /// The most bytes of a deep or wide statement, more or less; of a file, four times as many.
     pub longest: usize,

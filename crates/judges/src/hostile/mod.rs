@@ -10,10 +10,12 @@
 //! ```
 //!
 //! In reading order: [`case`] says what a case is, [`statements`] and [`files`] number them, [`trial`] runs one, [`child`]
-//! many, and [`watch`] watches over the process that does. Cases of a round share an engine.
+//! many, and [`watch`] watches over the process that does. Both measure time with a [`clock`] that a busy machine does not
+//! change. Cases of a round share an engine.
 
 mod case;
 mod child;
+mod clock;
 mod corpus;
 mod damage;
 mod deep;

@@ -2,12 +2,13 @@
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alluvium::{Engine, Error, Outcome, Session};
 use tempfile::TempDir;
 
 use super::case::Case;
+use super::clock::{Clock, LOOK};
 use super::finding::{Fault, Finding, of_message, shortened};
 use super::memory;
 use crate::answers::row::rows;
@@ -21,7 +22,7 @@ const BEYOND: u64 = 64 << 20;
 /// What planning may take of it per byte of a statement.
 const PLANNING: u64 = 400;
 
-/// The longest that a text may take, in a release build, however short it is.
+/// The longest that a text may take by its [`Clock`], in a release build, however short it is.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// What it may take longer per byte of it and of the files that it reads, and for each statement in it.
@@ -152,9 +153,8 @@ impl Trial {
         if self.measures.memory {
             memory::forget_peak();
         }
-        let start = Instant::now();
-        let result = interrupted_after(longest, &open.engine, || open.session.execute(text));
-        let took = start.elapsed();
+        let (result, took) =
+            interrupted_after(longest, &open.engine, || open.session.execute(text));
         let what = |what: &str| format!("{what}: {:.1} s: {}", took.as_secs_f64(), shortened(text));
         if took > longest + ENDING * self.measures.factor {
             verdict.findings.push(Finding::new(Fault::Hang, what("not interrupted")));
@@ -225,20 +225,28 @@ impl Trial {
     }
 }
 
-/// Runs `act`, and interrupts it when it has taken too long.
-fn interrupted_after<R>(longest: Duration, engine: &Engine, act: impl FnOnce() -> R) -> R {
+/// Runs `act`, and interrupts it when it has taken too long. Returns how long it took, too.
+fn interrupted_after<R>(
+    longest: Duration,
+    engine: &Engine,
+    act: impl FnOnce() -> R,
+) -> (R, Duration) {
     let interrupt = engine.interrupt();
     let (done, waiting) = channel::<()>();
+    let mut clock = Clock::here();
     thread::scope(|scope| {
         let request = interrupt.clone();
-        scope.spawn(move || {
-            if waiting.recv_timeout(longest) == Err(RecvTimeoutError::Timeout) {
-                request.request();
+        let watcher = scope.spawn(move || {
+            while waiting.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                if clock.read() > longest {
+                    request.request();
+                }
             }
+            clock.read()
         });
         let result = interrupt.watch(act);
         drop(done);
-        result
+        (result, watcher.join().unwrap_or_default())
     })
 }
 

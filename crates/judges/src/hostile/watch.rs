@@ -5,24 +5,22 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::case::{Kind, Run};
+use super::clock::{Clock, LOOK};
 use super::finding::{Fault, Finding, shortened};
 use super::memory;
 use super::summary::Summary;
 
-/// The time after which a case is ended with its process, in a release build: more than any case is allowed, and one of
-/// 300,000 statements is allowed five minutes.
+/// The time by its clock after which a case is ended with its process, in a release build: more than any case is allowed,
+/// and one of 300,000 statements is allowed five minutes.
 const PATIENCE: Duration = Duration::from_secs(360);
 
 /// The resident memory at which a process is ended, for the sake of the machine.
 const MOST_MEMORY: u64 = 4 << 30;
-
-/// How often the process is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// How a child ended.
 enum End {
@@ -65,12 +63,12 @@ fn attend(
         tempfile::tempdir().unwrap_or_else(|error| panic!("no folder for files: {error}"));
     let mut child = spawn(run, scratch.path());
     let (lines, complaints) = ears(&mut child);
-    let mut current: Option<(u64, Instant)> = None;
+    let mut current: Option<(u64, Clock)> = None;
     let killed = loop {
         match lines.recv_timeout(LOOK) {
             Ok(line) => {
                 if let Some(number) = line["begins"].as_u64() {
-                    current = Some((number, Instant::now()));
+                    current = Some((number, Clock::of(child.id())));
                 } else if let Some(number) = line["ends"].as_u64() {
                     current = None;
                     *next = number + 1;
@@ -83,14 +81,15 @@ fn attend(
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let Some((_, since)) = current else { continue };
+        let Some((_, clock)) = &mut current else { continue };
         let resident = memory::resident(&child.id().to_string()).unwrap_or(0);
         if resident > MOST_MEMORY {
             let what = format!("{} MiB and growing", resident >> 20);
             break Some(Some(Finding::new(Fault::Memory, what)));
         }
-        if since.elapsed() > PATIENCE * run.factor {
-            let what = format!("no end after {} s", since.elapsed().as_secs());
+        let took = clock.read();
+        if took > PATIENCE * run.factor {
+            let what = format!("no end after {} s", took.as_secs());
             break Some(Some(Finding::new(Fault::Hang, what)));
         }
     };

@@ -171,8 +171,16 @@ impl View {
             Keeping::Plain => "",
             Keeping::Local => "LOCAL ",
         };
-        let query = text::sql(&self.query, text::Dialect::Alluvium, 0).unwrap_or_default();
-        format!("CREATE {keeping}VIEW {} AS {query}", self.name)
+        format!("CREATE {keeping}VIEW {} AS {}", self.name, self.query_sql())
+    }
+
+    /// The definition of a view of its rows that are final by a column.
+    pub(crate) fn sql_of_final(&self, name: &str, column: &str) -> String {
+        format!("CREATE VIEW {name} WITH ('emit_final' = '{column}') AS {}", self.query_sql())
+    }
+
+    fn query_sql(&self) -> String {
+        text::sql(&self.query, text::Dialect::Alluvium, 0).unwrap_or_default()
     }
 }
 

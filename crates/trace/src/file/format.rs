@@ -55,25 +55,29 @@ pub struct PageEntry {
     pub updates: u32,
 }
 
-/// The header of a file.
-pub fn header() -> [u8; HEADER] {
+/// What a reader may know of a file besides, and may ignore: the metadata is behind a summary of a column.
+pub const SUMMARY: u64 = 1;
+
+/// The header of a file with these features that a reader may ignore.
+pub fn header(compatible: u64) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(&MAGIC);
     header[8..16].copy_from_slice(&INCOMPATIBLE.to_le_bytes());
+    header[16..24].copy_from_slice(&compatible.to_le_bytes());
     let checksum = xxh3_64(&header[..HEADER - 8]);
     header[HEADER - 8..].copy_from_slice(&checksum.to_le_bytes());
     header
 }
 
-/// The feature bits of a header, or what is wrong with it.
-pub fn read_header(header: &[u8; HEADER]) -> Result<u64, &'static str> {
+/// The feature bits of a header, those that a reader must know and those that it may ignore, or what is wrong with it.
+pub fn read_header(header: &[u8; HEADER]) -> Result<(u64, u64), &'static str> {
     if header[..8] != MAGIC {
         return Err("it is not a batch file");
     }
     if xxh3_64(&header[..HEADER - 8]) != number(header, HEADER - 8) {
         return Err("the header is not what was written");
     }
-    Ok(number(header, 8))
+    Ok((number(header, 8), number(header, 16)))
 }
 
 /// The trailer: where the metadata of a file is.

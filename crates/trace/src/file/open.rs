@@ -7,12 +7,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::FileError;
 use super::format::{
-    self, ArchivedMetadata, HEADER, INCOMPATIBLE, Metadata, PageEntry, TRAILER, Trailer,
+    self, ArchivedMetadata, HEADER, INCOMPATIBLE, Metadata, PageEntry, SUMMARY, TRAILER, Trailer,
 };
+use crate::summary::Summary;
 use crate::time::MAXIMUM_LANES;
 
-/// The metadata of a batch file, if the file is complete and consistent. Pages are not read.
-pub(super) fn metadata(blob: &dyn Blob) -> Result<Metadata, FileError> {
+/// The metadata of a batch file, if the file is complete and consistent, and the summary that is before it, if there is one.
+/// Pages are not read.
+pub(super) fn metadata(blob: &dyn Blob) -> Result<(Metadata, Option<Summary>), FileError> {
     let damaged = |offset: usize, reason| damaged(blob, offset as u64, reason);
     let bytes = blob.bytes();
     let length = blob.len();
@@ -23,7 +25,8 @@ pub(super) fn metadata(blob: &dyn Blob) -> Result<Metadata, FileError> {
     else {
         return Err(damaged(0, "it is too short"));
     };
-    let features = format::read_header(header).map_err(|reason| damaged(0, reason))?;
+    let (features, compatible) =
+        format::read_header(header).map_err(|reason| damaged(0, reason))?;
     let unknown = features & !INCOMPATIBLE;
     if unknown != 0 {
         let bit = unknown.trailing_zeros();
@@ -48,9 +51,15 @@ pub(super) fn metadata(blob: &dyn Blob) -> Result<Metadata, FileError> {
     let metadata = rkyv::access::<ArchivedMetadata, rancor::Error>(&aligned)
         .map_err(|_| damaged(start, "the metadata cannot be read"))?
         .read();
-    match metadata.is_consistent(trailer.offset) {
-        true => Ok(metadata),
-        false => Err(damaged(start, "the metadata contradicts itself")),
+    if !metadata.is_consistent(trailer.offset) {
+        return Err(damaged(start, "the metadata contradicts itself"));
+    }
+    if compatible & SUMMARY == 0 {
+        return Ok((metadata, None));
+    }
+    match Summary::decode(archive, metadata.pages.len()) {
+        Some(summary) => Ok((metadata, Some(summary))),
+        None => Err(damaged(start, "the summary cannot be read")),
     }
 }
 

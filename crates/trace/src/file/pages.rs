@@ -25,6 +25,7 @@ use crate::fences::Fences;
 use crate::memory::{Charge, Mapping, MemoryBudget, StateContext};
 use crate::pack::BlobRange;
 use crate::page::{Layout, Page};
+use crate::summary::Summary;
 
 /// The pages of a batch file.
 pub(crate) struct FilePages {
@@ -36,6 +37,8 @@ pub(crate) struct FilePages {
     lanes: u32,
     /// The common prefix of the first keys of all pages.
     common: Box<[u8]>,
+    /// Of the column by which the batch is pruned, until it is taken.
+    summary: Option<Summary>,
     updates: usize,
     retractions: usize,
     budget: MemoryBudget,
@@ -86,12 +89,13 @@ impl FilePages {
         blob: Arc<dyn Blob>,
         context: &StateContext,
         metadata: &Metadata,
+        summary: Option<Summary>,
     ) -> Self {
         let owner = context.storage().map(|storage| BlobRange {
             blob: TemporaryBlob::new(Arc::clone(storage), Arc::clone(&blob)),
             range: 0..blob.len(),
         });
-        Self::new(blob, owner, context.budget(), metadata)
+        Self::new(blob, owner, context.budget(), metadata, summary)
     }
 
     /// The pages of a file, and its metadata. `owner` is the part of a blob that the file is, if that is deleted with its
@@ -101,8 +105,8 @@ impl FilePages {
         owner: Option<BlobRange>,
         budget: &MemoryBudget,
     ) -> Result<(Self, Metadata), FileError> {
-        let metadata = open::metadata(&*blob)?;
-        Ok((Self::new(blob, owner, budget, &metadata), metadata))
+        let (metadata, summary) = open::metadata(&*blob)?;
+        Ok((Self::new(blob, owner, budget, &metadata, summary), metadata))
     }
 
     fn new(
@@ -110,6 +114,7 @@ impl FilePages {
         owner: Option<BlobRange>,
         budget: &MemoryBudget,
         metadata: &Metadata,
+        summary: Option<Summary>,
     ) -> Self {
         if owner.is_some() {
             budget.add_file(blob.len());
@@ -121,6 +126,7 @@ impl FilePages {
         // And a fence of each page.
         let mut held =
             size_of_val(&*slots) + size_of_val(&*windows) + slots.len() * size_of::<u64>();
+        held += summary.as_ref().map_or(0, Summary::bytes);
         if !blob.is_mapped() {
             held += usize::try_from(blob.len()).unwrap_or(usize::MAX);
         }
@@ -131,6 +137,7 @@ impl FilePages {
             slots,
             lanes: metadata.lanes,
             common: metadata.common.as_slice().into(),
+            summary,
             updates: metadata.updates as usize,
             retractions: metadata.retractions as usize,
             budget: budget.clone(),
@@ -171,6 +178,11 @@ impl FilePages {
     pub(crate) fn fences(&self) -> Fences {
         let prefixes = self.slots.iter().map(|slot| slot.entry.fence).collect();
         Fences::new(self.common.to_vec(), prefixes)
+    }
+
+    /// What the file says of the column by which the batch is pruned. The caller keeps it.
+    pub(crate) fn take_summary(&mut self) -> Option<Summary> {
+        self.summary.take()
     }
 
     /// Whether the pages are read through a mapping.

@@ -10,9 +10,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::FileError;
 use super::format::{self, Metadata, PageEntry, Trailer};
 use super::pages::FilePages;
+use crate::bound::BoundColumn;
 use crate::fences::Fences;
 use crate::memory::{Charge, DiskFullGate, StateContext};
 use crate::page::{Page, PageLimits};
+use crate::summary::{Summarizer, Summary};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
 /// The parts of a batch file behind what is appended to a blob already, page by page.
@@ -21,17 +23,25 @@ pub(crate) struct Image {
     start: u64,
     entries: Vec<PageEntry>,
     fences: Fences,
+    summary: Option<Summarizer>,
     updates: u64,
     retractions: u64,
 }
 
 impl Image {
-    /// Begins a file at the end of a blob. While the disk is full, this and the other calls wait.
-    pub(crate) fn new(writer: &mut dyn BlobWriter, disk_full: &DiskFullGate) -> Result<Self> {
+    /// Begins a file at the end of a blob, of a batch that is pruned by this column, if by any. While the disk is full, this
+    /// and the other calls wait.
+    pub(crate) fn new(
+        column: Option<BoundColumn>,
+        writer: &mut dyn BlobWriter,
+        disk_full: &DiskFullGate,
+    ) -> Result<Self> {
         let start = writer.len();
-        disk_full.wait_for(|| writer.append(&format::header()))?;
-        let (entries, fences) = (Vec::new(), Fences::default());
-        Ok(Self { start, entries, fences, updates: 0, retractions: 0 })
+        let compatible = if column.is_some() { format::SUMMARY } else { 0 };
+        disk_full.wait_for(|| writer.append(&format::header(compatible)))?;
+        let (entries, fences, summary) =
+            (Vec::new(), Fences::default(), column.map(Summarizer::new));
+        Ok(Self { start, entries, fences, summary, updates: 0, retractions: 0 })
     }
 
     /// Adds a page, byte by byte as it is.
@@ -51,6 +61,9 @@ impl Image {
             updates: page.layout().updates,
         });
         self.fences.push(page.key(0));
+        if let Some(summary) = &mut self.summary {
+            summary.push(page);
+        }
         self.updates += page.updates() as u64;
         self.retractions += page.retractions() as u64;
         disk_full.wait_for(|| writer.append(bytes))
@@ -68,7 +81,7 @@ impl Image {
         description: &Description<T>,
         writer: &mut dyn BlobWriter,
         disk_full: &DiskFullGate,
-    ) -> Result<Metadata> {
+    ) -> Result<(Metadata, Option<Summary>)> {
         for (entry, fence) in self.entries.iter_mut().zip(self.fences.prefixes()) {
             entry.fence = *fence;
         }
@@ -84,8 +97,11 @@ impl Image {
             common: self.fences.common().to_vec(),
             pages: self.entries,
         };
-        let bytes = rkyv::to_bytes::<rkyv::rancor::Error>(&metadata)
+        let summary = self.summary.map(Summarizer::finish);
+        let mut bytes = summary.as_ref().map(Summary::encode).unwrap_or_default();
+        let archive = rkyv::to_bytes::<rkyv::rancor::Error>(&metadata)
             .expect("numbers and lists of them are archived without an error");
+        bytes.extend_from_slice(&archive);
         let trailer = Trailer {
             offset: writer.len() - self.start,
             length: bytes.len() as u64,
@@ -93,7 +109,7 @@ impl Image {
         };
         disk_full.wait_for(|| writer.append(&bytes))?;
         disk_full.wait_for(|| writer.append(&trailer.bytes()))?;
-        Ok(metadata)
+        Ok((metadata, summary))
     }
 }
 
@@ -120,7 +136,8 @@ impl FileWriter {
     /// A file with a new name in the storage of this context, which has one.
     pub(crate) fn new(context: StateContext) -> Result<Self, FileError> {
         let mut writer = create(&context, "batch")?;
-        let image = Image::new(&mut *writer, context.disk_full())?;
+        let column = context.pruning().map(|pruning| pruning.column());
+        let image = Image::new(column, &mut *writer, context.disk_full())?;
         let charge = context.budget().charge(0);
         Ok(Self { writer, context, image, charge })
     }
@@ -139,9 +156,9 @@ impl FileWriter {
         description: &Description<T>,
     ) -> Result<FilePages, FileError> {
         let (disk_full, writer) = (self.context.disk_full(), &mut *self.writer);
-        let metadata = self.image.finish(limits, description, writer, disk_full)?;
+        let (metadata, summary) = self.image.finish(limits, description, writer, disk_full)?;
         let blob = disk_full.wait_for(|| writer.seal())?;
-        Ok(FilePages::written(blob, &self.context, &metadata))
+        Ok(FilePages::written(blob, &self.context, &metadata, summary))
     }
 }
 

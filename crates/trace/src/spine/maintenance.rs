@@ -129,18 +129,21 @@ impl<T: PageTime> Spine<T> {
         self.merge_by_size();
     }
 
-    /// Writes the layers again that are sorted by the column of the bound and have at least as many pages below it as behind.
+    /// Drops the layers of which no row is needed, and writes those again of which a good part is not. What is left of these
+    /// is needed, so it is not written again before the bound has passed a good part of it, too.
     fn merge_by_bound(&mut self) {
-        let bound = self.bound();
-        if bound == self.pruned {
-            return;
-        }
-        self.pruned = bound;
-        let Some(first) = bound.and_then(|bound| bound.first_key()) else { return };
+        self.pruned = self.bound();
+        let Some(bound) = self.pruned else { return };
         for part in running::free(&self.jobs, self.version.open().len()) {
             for layer in part {
                 let batch = &self.version.open()[layer].batch;
-                if 2 * batch.pages_between(&[1], first.bytes()) >= batch.pages().max(2) {
+                let Some(summary) = batch.summary() else { continue };
+                if summary.is_below(&bound) {
+                    self.counters.sought(batch.seeks());
+                    let batch = batch.emptied();
+                    self.install(layer..layer + 1, Layer { batch, fresh: 0 });
+                    self.context.install();
+                } else if summary.is_partly_below(&bound) {
                     self.merge(layer..layer + 1, Reason::Bound);
                 }
             }
@@ -150,7 +153,11 @@ impl<T: PageTime> Spine<T> {
     /// The bound of the rows that no reader needs any more.
     fn bound(&self) -> Option<Bound> {
         let pruning = self.context.pruning()?;
-        let epoch = self.logical.iter().map(|time| {
+        let frontier = match fault::armed(Fault::ForgetReaders) {
+            true => &self.upper,
+            false => &self.logical,
+        };
+        let epoch = frontier.iter().map(|time| {
             let mut lanes = [0; MAXIMUM_LANES];
             time.store(&mut lanes[..T::LANES]);
             lanes[0]
@@ -166,8 +173,16 @@ impl<T: PageTime> Spine<T> {
     fn merge(&mut self, range: Range<usize>, reason: Reason) {
         let layers = &self.version.open()[range.clone()];
         let fresh: usize = layers.iter().map(|layer| layer.fresh).sum();
-        let inputs = layers.iter().map(|layer| layer.batch.clone()).collect();
-        let job = MergeJob::new(inputs, self.logical.borrow(), self.bound());
+        let bound = self.bound();
+        let is_below = |batch: &Batch<T>| {
+            bound.is_some_and(|bound| batch.summary().is_some_and(|it| it.is_below(&bound)))
+        };
+        let needed = |layer: &Layer<T>| match is_below(&layer.batch) {
+            true => layer.batch.emptied(),
+            false => layer.batch.clone(),
+        };
+        let inputs = layers.iter().map(needed).collect();
+        let job = MergeJob::new(inputs, self.logical.borrow(), bound);
         if let Some(batch) = job.trivial() {
             let fresh = fresh.min(batch.len());
             self.install(range, Layer { batch, fresh });

@@ -15,6 +15,7 @@ pub enum Move {
     StepVal,
     SeekVal(Vec<u8>),
     RewindVals,
+    SeekValBefore(Vec<u8>),
 }
 
 pub fn any_move() -> impl Strategy<Value = Move> {
@@ -24,6 +25,7 @@ pub fn any_move() -> impl Strategy<Value = Move> {
         6 => Just(Move::StepVal),
         2 => any_bytes().prop_map(Move::SeekVal),
         1 => Just(Move::RewindVals),
+        2 => any_bytes().prop_map(Move::SeekValBefore),
     ]
 }
 
@@ -44,6 +46,9 @@ impl<T: TestTime> Moves<T> for Cursor<T> {
             Move::StepVal => self.step_val(),
             Move::SeekVal(val) => self.seek_val(val),
             Move::RewindVals => self.rewind_vals(),
+            Move::SeekValBefore(val) => {
+                self.seek_val_before(val);
+            }
         }
     }
 
@@ -64,6 +69,9 @@ impl<T: TestTime> Moves<T> for Cursors<T> {
             Move::StepVal => self.step_val(),
             Move::SeekVal(val) => self.seek_val(val),
             Move::RewindVals => self.rewind_vals(),
+            Move::SeekValBefore(val) => {
+                self.seek_val_before(val);
+            }
         }
     }
 
@@ -107,6 +115,14 @@ impl<T: TestTime> Model<T> {
             Move::SeekKey(target) if target > &key => self.arrive(|other| other >= &target[..]),
             Move::SeekKey(_) => {}
             Move::RewindVals => self.arrive_val(|_| true),
+            Move::SeekValBefore(target) => {
+                let rows = self.rows.keys().filter(|row| row.0 == key);
+                let last = rows.filter(|row| row.1 < *target).next_back().map(|row| row.1.clone());
+                match last {
+                    Some(last) => self.val = Some(last),
+                    None => self.arrive_val(|_| true),
+                }
+            }
             Move::StepVal => {
                 if let Some(val) = self.val.clone() {
                     self.arrive_val(|other| other > &val[..]);

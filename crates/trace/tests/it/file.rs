@@ -5,11 +5,12 @@ use alluvium_storage::{Blob, LocalStorage, MemoryStorage, Storage};
 use alluvium_trace::StateTrace;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::page::PageLimits;
-use alluvium_trace::{Batch, BatchBuilder, Spine};
+use alluvium_trace::{Batch, BatchBuilder, BoundColumn, Spine};
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use timely::progress::Antichain;
 
 use crate::outcome::outcome;
+use crate::pruning::Least;
 use crate::reference::*;
 
 /// A context with so many bytes of memory, and mapped files for the rest.
@@ -129,9 +130,20 @@ fn a_kept_file_can_be_opened_again() {
 
 #[test]
 fn a_flipped_bit_is_an_error_that_names_file_and_offset() {
+    a_flipped_bit_is_an_error(&World::in_files(SMALL));
+}
+
+#[test]
+fn a_flipped_bit_of_a_file_with_a_summary_is_an_error() {
+    let by = Least::new(BoundColumn::Value { at: 1, width: 8, null: 7 });
     let world = World::in_files(SMALL);
+    let context = world.context.with_pruning(Arc::new(by));
+    a_flipped_bit_is_an_error(&World { context, ..world });
+}
+
+fn a_flipped_bit_is_an_error(world: &World) {
     let expected = reference(&updates());
-    let _batch = batch_in(&world, &updates());
+    let _batch = batch_in(world, &updates());
     let bytes = file_of(&world.context);
     let storage = MemoryStorage::new();
     let (mut errors, quiet) = (0, std::panic::take_hook());

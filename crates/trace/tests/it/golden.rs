@@ -3,20 +3,25 @@
 //! After a deliberate change of the format, write them again: `ALLUVIUM_WRITE_GOLDEN=1 cargo test -p alluvium-trace golden`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use alluvium_storage::MemoryStorage;
-use alluvium_trace::Batch;
 use alluvium_trace::memory::MemoryBudget;
 use alluvium_trace::page::{Layout, PageLimits};
+use alluvium_trace::{Batch, BoundColumn};
 use timely::order::Product;
 
 use crate::file::{blob, file_of};
+use crate::pruning::Least;
 use crate::reference::*;
 
 /// Checks that the batch of these updates has the bytes of the golden file, and the golden file these updates.
 fn is_golden<T: TestTime>(name: &str, updates: &[Update<T>], limits: PageLimits) -> Vec<Layout> {
-    let world = World::in_files(limits);
-    let written = batch_in(&world, updates);
+    is_golden_in(&World::in_files(limits), name, updates)
+}
+
+fn is_golden_in<T: TestTime>(world: &World, name: &str, updates: &[Update<T>]) -> Vec<Layout> {
+    let written = batch_in(world, updates);
     let bytes = file_of(&world.context);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("ALLUVIUM_WRITE_GOLDEN").is_some() {
@@ -44,6 +49,20 @@ fn pages_with_constant_columns() {
         let absent = [page.key_offsets, page.value_offsets, page.value_starts, page.update_starts];
         assert_eq!((absent, page.time_indexes, page.weights), ([0; 4], 0, 0));
     }
+}
+
+#[test]
+fn a_batch_with_a_summary_of_the_column_by_which_it_is_pruned() {
+    let world = World::in_files(PageLimits { bytes: 16 << 10, updates: 4 });
+    let by = Least::new(BoundColumn::Value { at: 1, width: 4, null: 2 });
+    let context = world.context.with_pruning(Arc::new(by));
+    let row = |number: u8| {
+        let null = if number == 3 { 0b100 } else { 0 };
+        (vec![number], vec![null, number, 1, 0, 0], 7_u64, 1)
+    };
+    let rows: Vec<_> = (0..12).map(row).collect();
+    let pages = is_golden_in(&World { context, ..world }, "summary-1", &rows);
+    assert_eq!(pages.len(), 3);
 }
 
 #[test]

@@ -20,6 +20,8 @@ use crate::reference::*;
 #[derive(Debug, Default)]
 pub struct MappedMemory {
     storage: MemoryStorage,
+    /// How many bytes were read, of all of its blobs.
+    pub read: Arc<AtomicU64>,
 }
 
 /// Such a blob.
@@ -32,16 +34,22 @@ pub struct MappedBlob {
     pub read: Mutex<Vec<Range<u64>>>,
     /// Bytes from here on cannot be read.
     pub fails_from: AtomicU64,
+    /// How many bytes were read, of all blobs of the storage.
+    all_read: Arc<AtomicU64>,
 }
 
 impl MappedBlob {
     pub fn new(blob: Arc<dyn Blob>) -> Self {
+        Self::counted(blob, Arc::default())
+    }
+
+    fn counted(blob: Arc<dyn Blob>, all_read: Arc<AtomicU64>) -> Self {
         let fails_from = AtomicU64::new(u64::MAX);
-        Self { blob, asked: Mutex::default(), read: Mutex::default(), fails_from }
+        Self { blob, asked: Mutex::default(), read: Mutex::default(), fails_from, all_read }
     }
 }
 
-struct Writer(Box<dyn BlobWriter>);
+struct Writer(Box<dyn BlobWriter>, Arc<AtomicU64>);
 
 impl BlobWriter for Writer {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
@@ -54,16 +62,16 @@ impl BlobWriter for Writer {
         self.0.held()
     }
     fn seal(&mut self) -> Result<Arc<dyn Blob>> {
-        Ok(Arc::new(MappedBlob::new(self.0.seal()?)))
+        Ok(Arc::new(MappedBlob::counted(self.0.seal()?, Arc::clone(&self.1))))
     }
 }
 
 impl Storage for MappedMemory {
     fn create(&self, name: &str) -> Result<Box<dyn BlobWriter>> {
-        Ok(Box::new(Writer(self.storage.create(name)?)))
+        Ok(Box::new(Writer(self.storage.create(name)?, Arc::clone(&self.read))))
     }
     fn open(&self, name: &str) -> Result<Arc<dyn Blob>> {
-        Ok(Arc::new(MappedBlob::new(self.storage.open(name)?)))
+        Ok(Arc::new(MappedBlob::counted(self.storage.open(name)?, Arc::clone(&self.read))))
     }
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
         self.storage.list(prefix)
@@ -94,6 +102,7 @@ impl Blob for MappedBlob {
     }
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         self.read.lock().unwrap().push(range.clone());
+        self.all_read.fetch_add(range.end - range.start, Ordering::Relaxed);
         self.blob.read(range)
     }
     fn populate(&self, range: Range<u64>) -> Result<()> {
@@ -101,6 +110,7 @@ impl Blob for MappedBlob {
             let cause = std::io::Error::other("the device fails on command");
             return Err(Error::Io { place: self.place(), operation: "read", cause });
         }
+        self.all_read.fetch_add(range.end - range.start, Ordering::Relaxed);
         self.blob.populate(range)
     }
     fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()> {

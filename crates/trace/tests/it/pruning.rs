@@ -1,16 +1,22 @@
 //! Spines that are pruned: what is needed is there, and what is not goes.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use alluvium_storage::Storage;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::page::PageLimits;
 use alluvium_trace::{
-    Batch, Bound, BoundColumn, Epoch, Pruning, RowBuffer, Spine, StateTrace, Version,
+    Batch, BatchBuilder, Bound, BoundColumn, Epoch, Merging, Pruning, RowBuffer, Schedule, Spine,
+    StateTrace,
 };
 use differential_dataflow::trace::{Description, Trace, TraceReader};
 use proptest::prelude::*;
 use timely::progress::Antichain;
 
-use crate::reference::{World, any_world, at, contents_of, reference};
+use crate::mapped::MappedMemory;
+use crate::reference::{World, any_world, at, contents_of, reference, with_storage};
 
 /// From epoch `e` on all changes have at least `e * STEP - SLACK`, or NULL.
 const STEP: i64 = 10;
@@ -25,6 +31,10 @@ fn least(epoch: Epoch) -> i64 {
 struct Below(BoundColumn);
 
 impl Pruning for Below {
+    fn column(&self) -> BoundColumn {
+        self.0
+    }
+
     fn bound(&self, epoch: Epoch) -> Option<Bound> {
         Some(Bound { column: self.0, least: least(epoch) })
     }
@@ -81,6 +91,7 @@ fn until(epoch: Epoch) -> Antichain<Epoch> {
 struct Trial {
     place: Place,
     context: StateContext,
+    limits: PageLimits,
     spine: Spine<Epoch>,
     inserted: Vec<(Vec<u8>, Vec<u8>, Epoch, i64)>,
 }
@@ -89,20 +100,24 @@ impl Trial {
     fn new(place: Place, world: &World) -> Self {
         let context = world.context.with_pruning(Arc::new(Below(place.column())));
         let spine = Spine::in_context(&context);
-        Self { place, context, spine, inserted: Vec::new() }
+        Self { place, context, limits: world.limits, spine, inserted: Vec::new() }
     }
 
     fn insert(&mut self, epoch: Epoch, changes: &[Change]) {
-        let mut buffer = RowBuffer::new(&self.context);
+        let mut rows = Vec::new();
         for &(above, other, is_inserted) in changes {
             let number = above.map(|above| least(epoch) + i64::from(above));
             let (key, value) = self.place.row(number, other);
-            let weight = if is_inserted { 1 } else { -1 };
-            buffer.push(&key, &value, &epoch, weight);
-            self.inserted.push((key, value, epoch, weight));
+            rows.push((key, value, epoch, if is_inserted { 1 } else { -1 }));
         }
-        let batch = buffer.seal(Description::new(until(epoch), until(epoch + 1), until(0)));
-        self.spine.insert(batch);
+        rows.sort();
+        let mut builder = BatchBuilder::with_limits(self.limits, &self.context);
+        for (key, value, time, weight) in &rows {
+            builder.push(key, value, time, *weight);
+        }
+        self.inserted.append(&mut rows);
+        let description = Description::new(until(epoch), until(epoch + 1), until(0));
+        self.spine.insert(builder.finish(description));
     }
 
     /// A reader for changes at `from` or later finds all that it may need, and nothing else than what was inserted.
@@ -129,9 +144,7 @@ proptest! {
     #[test]
     fn what_later_changes_may_need_is_never_pruned(
         world in any_world(),
-        place in prop_oneof![
-            Just(Place::FirstInKey), Just(Place::BehindInKey), Just(Place::Value),
-        ],
+        place in proptest::sample::select(&PLACES[..]),
         epochs in proptest::collection::vec((changes(), 0..4u64, 0..4u64), 1..25),
     ) {
         let mut trial = Trial::new(place, &world);
@@ -159,7 +172,7 @@ proptest! {
 /// What a spine keeps does not grow with the number of epochs that have passed.
 #[test]
 fn a_pruned_spine_stays_as_large_as_what_is_needed() {
-    for place in [Place::FirstInKey, Place::BehindInKey, Place::Value] {
+    for place in PLACES {
         let context = StateContext::default().with_pruning(Arc::new(Below(place.column())));
         let mut spine = Spine::in_context(&context);
         let mut most = [0, 0];
@@ -181,26 +194,161 @@ fn a_pruned_spine_stays_as_large_as_what_is_needed() {
     }
 }
 
-/// A bound that moves is followed without new changes, where rows are sorted by the column.
-#[test]
-fn an_aligned_bound_frees_pages_at_once() {
-    let place = Place::FirstInKey;
-    let context = StateContext::default().with_pruning(Arc::new(Below(place.column())));
-    let mut spine: Spine<Epoch> = Spine::in_context(&context);
-    let mut buffer = RowBuffer::new(&context);
-    for number in 0..100_000 {
-        let (key, value) = place.row(Some(number), 0);
-        buffer.push(&key, &value, &0, 1);
+/// Prunes below a value that a test moves.
+#[derive(Debug)]
+pub struct Least(BoundColumn, AtomicI64);
+
+impl Least {
+    /// Below nothing at first.
+    pub fn new(column: BoundColumn) -> Self {
+        Self(column, AtomicI64::new(i64::MIN))
     }
-    spine.insert(buffer.seal(Description::new(until(0), until(1), until(0))));
-    let rows = |version: &Version<Epoch>| version.batches().map(Batch::len).sum::<usize>();
-    let advance = |spine: &mut Spine<Epoch>, epoch| {
-        spine.set_logical_compaction(until(epoch).borrow());
-        spine.set_physical_compaction(until(epoch).borrow());
-    };
-    advance(&mut spine, 1_000);
-    assert_eq!(rows(spine.version()), 100_000, "a tenth is not worth a merge");
-    advance(&mut spine, 9_000);
-    let left = rows(spine.version());
-    assert!((10_025..10_100).contains(&left), "{left} rows");
+}
+
+impl Pruning for Least {
+    fn column(&self) -> BoundColumn {
+        self.0
+    }
+
+    fn bound(&self, _: Epoch) -> Option<Bound> {
+        Some(Bound { column: self.0, least: self.1.load(Ordering::Relaxed) })
+    }
+
+    fn describe(&self, least: i64) -> String {
+        least.to_string()
+    }
+}
+
+/// A spine whose bound a test moves, with state on the heap or in files that count what is read of them.
+struct Moved {
+    place: Place,
+    least: Arc<Least>,
+    storage: Arc<MappedMemory>,
+    context: StateContext,
+    spine: Spine<Epoch>,
+    epoch: Epoch,
+}
+
+impl Moved {
+    fn new(place: Place, memory: usize, merging: Merging) -> Self {
+        let (least, storage) =
+            (Arc::new(Least::new(place.column())), Arc::new(MappedMemory::default()));
+        let schedule = Schedule { merging, ..Schedule::default() };
+        let context = with_storage(memory, Arc::clone(&storage) as Arc<dyn Storage>);
+        let context =
+            context.with_schedule(schedule).with_pruning(Arc::clone(&least) as Arc<dyn Pruning>);
+        let spine = Spine::in_context(&context);
+        Self { place, least, storage, context, spine, epoch: 0 }
+    }
+
+    /// Inserts rows of these numbers, with values of some length.
+    fn insert(&mut self, numbers: Range<i64>) {
+        let mut buffer = RowBuffer::new(&self.context);
+        for number in numbers {
+            let (mut key, mut value) = self.place.row(Some(number), (number % 251) as u8);
+            key.extend(number.to_be_bytes());
+            value.resize(100, 7);
+            buffer.push(&key, &value, &self.epoch, 1);
+        }
+        let (from, to) = (until(self.epoch), until(self.epoch + 1));
+        self.spine.insert(buffer.seal(Description::new(from, to, until(0))));
+        self.epoch += 1;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.spine.set_logical_compaction(until(self.epoch).borrow());
+        self.spine.set_physical_compaction(until(self.epoch).borrow());
+    }
+
+    /// Moves the bound. Returns the bytes that are read of files because of that.
+    fn move_to(&mut self, least: i64) -> u64 {
+        let before = self.storage.read.load(Ordering::Relaxed);
+        self.least.1.store(least, Ordering::Relaxed);
+        self.settle();
+        self.storage.read.load(Ordering::Relaxed) - before
+    }
+
+    fn rows(&self) -> usize {
+        self.spine.version().batches().map(Batch::len).sum()
+    }
+
+    fn files(&self) -> usize {
+        self.storage.list("").unwrap().len()
+    }
+}
+
+const PLACES: [Place; 3] = [Place::FirstInKey, Place::BehindInKey, Place::Value];
+
+/// Batches of which nothing is needed go as a whole: nothing is read or written, and files are deleted.
+#[test]
+fn batches_below_a_bound_go_unread() {
+    for place in PLACES {
+        for memory in [1, usize::MAX] {
+            let mut moved = Moved::new(place, memory, Merging::Never);
+            for number in 0..8 {
+                moved.insert(number * 1_000..(number + 1) * 1_000);
+            }
+            let files = if memory == 1 { 8 } else { 0 };
+            assert_eq!((moved.rows(), moved.files()), (8_000, files));
+            assert_eq!(moved.move_to(5_000), 0, "{place:?}: nothing is read");
+            assert_eq!((moved.rows(), moved.files()), (3_000, files * 3 / 8), "{place:?}");
+            // A reader that has pinned them keeps them.
+            let pinned = moved.spine.version().clone();
+            assert_eq!(moved.move_to(8_000), 0);
+            assert_eq!((moved.rows(), moved.files()), (0, files * 3 / 8));
+            drop(pinned);
+            assert_eq!(moved.files(), 0);
+        }
+    }
+}
+
+/// A file says itself what it has, also when it is opened again.
+#[test]
+fn a_batch_that_is_opened_again_goes_unread() {
+    let mut moved = Moved::new(Place::Value, 1, Merging::Never);
+    moved.insert(0..1_000);
+    let names = moved.storage.list("").unwrap();
+    let blob = moved.storage.open(&names[0]).unwrap();
+    let batch = Batch::open(blob, moved.context.budget()).unwrap();
+    let mut again = Moved { spine: Spine::in_context(&moved.context), ..moved };
+    again.epoch = 1;
+    again.spine.insert(batch);
+    again.settle();
+    assert_eq!(again.rows(), 1_000);
+    assert_eq!((again.move_to(1_000), again.rows()), (0, 0));
+}
+
+/// A bound that moves is followed without new changes. Pages of which nothing is needed are not read.
+#[test]
+fn pages_below_an_aligned_bound_are_not_read() {
+    let mut moved = Moved::new(Place::FirstInKey, 1, Merging::InProportion);
+    moved.insert(0..100_000);
+    let all: usize = moved.spine.version().batches().map(Batch::bytes).sum();
+    assert_eq!((moved.move_to(10_000), moved.rows()), (0, 100_000), "a tenth is not worth a merge");
+    let read = moved.move_to(95_000);
+    assert!((5_000..5_200).contains(&moved.rows()), "{} rows", moved.rows());
+    // What is read are windows of 256 KiB at most.
+    assert!(read < all as u64 / 20 + (256 << 10), "{read} bytes of {all}");
+    assert!(read < all as u64 / 12, "{read} bytes of {all}");
+}
+
+/// Wherever the number is, a bound that has passed half of the rows of a batch causes a merge of it, and none before.
+#[test]
+fn a_bound_that_moves_costs_few_merges_and_leaves_little() {
+    for place in PLACES {
+        for memory in [1, usize::MAX] {
+            let mut moved = Moved::new(place, memory, Merging::InProportion);
+            moved.insert(0..20_000);
+            let before = moved.context.installed();
+            for least in (0..=19_800).step_by(200) {
+                moved.move_to(least);
+                let needed = 20_000 - least as usize;
+                let rows = moved.rows();
+                assert!(rows <= 3 * needed + 200, "{place:?}: {rows} rows, {needed} needed");
+            }
+            let merges = moved.context.installed() - before;
+            assert!((3..=14).contains(&merges), "{place:?}: {merges} merges");
+        }
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema};
 use datafusion_expr::Operator;
-use datafusion_physical_expr::expressions::BinaryExpr;
+use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr};
 use datafusion_physical_expr::utils::split_conjunction;
 
 use super::monotone::is_constant;
@@ -47,7 +47,7 @@ fn raise(
     larger: &Expression,
     smaller: &Expression,
 ) -> bool {
-    let Some((column, distance)) = column_and_distance(larger) else { return false };
+    let Some((column, steps)) = column_and_steps(larger, schema) else { return false };
     if bounds[column].is_ok() {
         return false;
     }
@@ -62,18 +62,7 @@ fn raise(
         }
     };
     let column_type = schema.field(column).data_type();
-    let bound = bound.map(|value| {
-        let Some((operator, length)) = &distance else { return Some(value) };
-        if fault::armed(Fault::BoundWithoutOffset) {
-            return Some(value);
-        }
-        let inverse = match operator {
-            Operator::Plus => Operator::Minus,
-            _ => Operator::Plus,
-        };
-        let shifted = BinaryExpr::new(value, inverse, Arc::clone(length));
-        Some(Arc::new(shifted.with_fail_on_overflow(true)))
-    });
+    let bound = bound.map(|value| Some(steps.iter().fold(value, |value, step| step.undo(value))));
     match bound {
         // A cast could round up.
         Some(bound) if bound.has_type(column_type) => {
@@ -84,14 +73,65 @@ fn raise(
     }
 }
 
-/// The column of `column`, `column + length` or `column - length`, with the operator and the constant length.
-fn column_and_distance(expression: &Expression) -> Option<(usize, Option<(Operator, Expression)>)> {
-    if let Some(column) = expression::as_column(expression) {
-        return Some((column, None));
+/// A step of a computation that keeps the order of all values and can be undone.
+enum Step {
+    /// `+` or `-`, and a constant length.
+    Shift(Operator, Expression),
+    /// From this type of a time to one with the same numbers.
+    Cast(DataType),
+}
+
+impl Step {
+    /// What it makes `value` of.
+    fn undo(&self, value: Expression) -> Expression {
+        match self {
+            Step::Shift(..) if fault::armed(Fault::BoundWithoutOffset) => value,
+            Step::Shift(operator, length) => {
+                let inverse = match operator {
+                    Operator::Plus => Operator::Minus,
+                    _ => Operator::Plus,
+                };
+                let shifted = BinaryExpr::new(value, inverse, Arc::clone(length));
+                Arc::new(shifted.with_fail_on_overflow(true))
+            }
+            Step::Cast(data_type) => Arc::new(CastExpr::new(value, data_type.clone(), None)),
+        }
     }
-    let binary = expression.downcast_ref::<BinaryExpr>()?;
-    let is_shift = matches!(binary.op(), Operator::Plus | Operator::Minus);
-    let column = expression::as_column(binary.left())?;
-    let shift = (*binary.op(), Arc::clone(binary.right()));
-    (is_shift && is_constant(binary.right())).then_some((column, Some(shift)))
+}
+
+/// The column that an expression computes with such steps alone, and the steps, the last one first.
+fn column_and_steps(expression: &Expression, schema: &Schema) -> Option<(usize, Vec<Step>)> {
+    let (mut rest, mut steps) = (expression, Vec::new());
+    loop {
+        if let Some(column) = expression::as_column(rest) {
+            return Some((column, steps));
+        }
+        if let Some(cast) = rest.downcast_ref::<CastExpr>() {
+            let from = cast.expr().data_type(schema).ok()?;
+            if !has_same_numbers(&from, cast.cast_type()) {
+                return None;
+            }
+            steps.push(Step::Cast(from));
+            rest = cast.expr();
+            continue;
+        }
+        let binary = rest.downcast_ref::<BinaryExpr>()?;
+        let is_shift = matches!(binary.op(), Operator::Plus | Operator::Minus);
+        if !is_shift || !is_constant(binary.right()) {
+            return None;
+        }
+        steps.push(Step::Shift(*binary.op(), Arc::clone(binary.right())));
+        rest = binary.left();
+    }
+}
+
+/// Whether times of two types are equal if their numbers are: both are in UTC.
+fn has_same_numbers(from: &DataType, to: &DataType) -> bool {
+    let is_utc = |zone: &Option<Arc<str>>| zone.as_deref().is_none_or(|zone| zone == "+00:00");
+    match (from, to) {
+        (DataType::Timestamp(from, from_zone), DataType::Timestamp(to, to_zone)) => {
+            from == to && is_utc(from_zone) && is_utc(to_zone)
+        }
+        _ => false,
+    }
 }

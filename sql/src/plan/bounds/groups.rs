@@ -15,21 +15,37 @@ pub(crate) fn of_groups(
 ) -> (LowerBounds, Retention) {
     let below = input.bound(&[]);
     let retention = match keys {
-        [] => Retention::All(Reason::new("it is one group, of all rows")),
+        [] => Retention::All(one_group()),
         _ if fault::armed(Fault::BoundOfMembers) => {
-            Retention::by_first(&below, 0..below.len(), &input.schema)
+            Retention::by_first(&below, 0..below.len(), &input.schema, no_time_in_key)
         }
-        _ => Retention::by_first(&below, keys.iter().copied(), &input.schema),
+        _ => Retention::by_first(&below, keys.iter().copied(), &input.schema, no_time_in_key),
     };
     if let Some(place) = keys.iter().position(|key| Some(*key) == retention.column()) {
         keys[..=place].rotate_right(1);
     }
     let bound = |(column, field): (usize, &arrow::datatypes::FieldRef)| match below.get(column) {
         Some(bound) if keys.contains(&column) => bound.clone(),
-        _ => Err(Reason::new(format!(
-            "a row of any \"{}\" can change with another row of its group",
-            field.name()
-        ))),
+        _ => {
+            // The name of what a window computes goes on with its whole definition.
+            let name = field.name().split('(').next().unwrap_or_default();
+            let sentence = format!("a row of any {name} can change with another row of its group");
+            Err(Reason::new(sentence).with_remedy(
+                "partition by a time that has LATENESS, or by DATE_TRUNC or DATE_BIN of it",
+            ))
+        }
     };
     (schema.fields().iter().enumerate().map(bound).collect(), retention)
+}
+
+/// Why all rows of one group are kept.
+pub(crate) fn one_group() -> Reason {
+    Reason::new("all rows are one group, which any row can change")
+        .with_remedy("group by a time that has LATENESS, or by DATE_TRUNC or DATE_BIN of it")
+}
+
+/// Why groups are kept whose key has no time.
+pub(crate) fn no_time_in_key() -> Reason {
+    Reason::new("the key has no time, so a later row can change any group")
+        .with_remedy("add a time that has LATENESS to the key, or DATE_TRUNC or DATE_BIN of it")
 }

@@ -13,8 +13,8 @@ mod conditions;
 mod groups;
 mod monotone;
 mod pairs;
+mod reason;
 
-use std::fmt;
 use std::sync::Arc;
 
 use alluvium_dataflow::waterlines::TimeColumn;
@@ -24,13 +24,15 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 
 pub(crate) use self::conditions::{conjuncts, infer};
-pub(crate) use self::groups::of_groups;
+pub(crate) use self::groups::{no_time_in_key, of_groups, one_group};
 pub(crate) use self::monotone::lower_bound;
 pub(crate) use self::pairs::PairBounds;
+pub use self::reason::Reason;
+pub(crate) use self::reason::{Parts, Subject};
 use super::expression::{self, Expression};
 use super::fingerprint::Canonical;
-use super::names::Names;
 use crate::fault::{self, Fault};
+use crate::planner::{CLOCK, type_name};
 
 /// The lower bound of a column: NULL apart, changes from an epoch on have at least the least of some terms there.
 ///
@@ -53,10 +55,6 @@ pub struct Term {
     value: Expression,
 }
 
-/// Why no lower bound is known: a sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason(Arc<str>);
-
 /// The lower bounds of the columns of a plan.
 pub type LowerBounds = Vec<Result<LowerBound, Reason>>;
 
@@ -74,18 +72,6 @@ pub enum Retention {
     All(Reason),
 }
 
-impl Reason {
-    pub(crate) fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into().into())
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
 impl Default for Retention {
     fn default() -> Self {
         Self::All(Reason::new("nothing is known of its rows"))
@@ -93,11 +79,13 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// The first of these columns that has a bound by which state can be pruned, or why none has.
+    /// The first of these columns that has a bound by which state can be pruned, or why none has: `timeless` if none of them is
+    /// a time.
     pub(crate) fn by_first(
         bounds: &LowerBounds,
         columns: impl IntoIterator<Item = usize>,
         schema: &Schema,
+        timeless: impl FnOnce() -> Reason,
     ) -> Self {
         let mut reason = None;
         for column in columns {
@@ -109,10 +97,22 @@ impl Retention {
                 _ => {}
             }
         }
-        Self::All(
-            reason
-                .unwrap_or_else(|| Reason::new("no time tells which of them can no longer change")),
-        )
+        Self::All(reason.unwrap_or_else(timeless))
+    }
+
+    /// Those that have at least the bound of a column, by which state can be pruned, or why they do not.
+    pub(crate) fn by(bounds: &LowerBounds, column: usize, schema: &Schema) -> Self {
+        match &bounds[column] {
+            _ if !can_prune(schema, column) => {
+                let found = type_name(schema.field(column).data_type());
+                Self::All(Reason::new(format!("it is {found}, and not a time or a whole number")))
+            }
+            Ok(bound) if bound.terms.is_empty() => {
+                Self::All(Reason::new("it never changes, so no waterline says when"))
+            }
+            Ok(bound) => Self::From { column, bound: bound.clone() },
+            Err(reason) => Self::All(reason.clone()),
+        }
     }
 
     /// The same of rows that have only the columns from `first` on.
@@ -131,6 +131,15 @@ impl Retention {
         }
     }
 
+    /// The order of columns in which rows of so many are sorted, so that state is pruned at the least cost: the column by which
+    /// it is pruned first. `None` if that changes nothing.
+    pub(crate) fn sorted_first(&self, width: usize) -> Option<Vec<usize>> {
+        let first = self.column().filter(|column| *column > 0)?;
+        let mut order: Vec<usize> = (0..width).collect();
+        order[..=first].rotate_right(1);
+        Some(order)
+    }
+
     /// Adds what is kept to a canonical encoding.
     pub(crate) fn encode(&self, canonical: &mut Canonical) {
         // Where all is kept, states are what they were before there was lateness.
@@ -144,21 +153,25 @@ impl Retention {
             canonical.expression(&term.value, &term.schema());
         }
     }
-
-    /// What is kept of rows of `schema`, and why, for people.
-    pub(crate) fn describe(&self, schema: &SchemaRef) -> String {
-        match self {
-            Self::From { column, bound } => {
-                format!("pruned below {} of {}", bound.describe(), Names(schema).column(*column))
-            }
-            Self::All(reason) => format!("never pruned: {reason}"),
-        }
-    }
 }
 
 /// Why a side of a join has no bound of its own for the changes of the other.
 fn other_side() -> Reason {
-    Reason::new("a later row of the other side of the join can match a row of any time")
+    Reason::new("a later row of the other side can match a row of any time").with_remedy(
+        "bound the times of both sides in ON, as in b.ts BETWEEN a.ts AND a.ts + INTERVAL '1 hour'",
+    )
+}
+
+/// Why rows are kept that have no time.
+pub(crate) fn no_time_in_rows() -> Reason {
+    Reason::new("the rows have no time, so any of them can come again")
+        .with_remedy("select a time that has LATENESS as well")
+}
+
+/// Why a side of a join is kept whose rows have no time.
+pub(crate) fn no_time_on_side() -> Reason {
+    Reason::new("its rows have no time, so a later row of the other side can match any of them")
+        .with_remedy("select a time that has LATENESS, and bound it by the other side's in ON")
 }
 
 /// Whether state can be pruned by a column.
@@ -251,7 +264,8 @@ impl LowerBound {
         shown.unwrap_or_else(|| value.to_string())
     }
 
-    fn describe(&self) -> String {
+    /// What it is, for people.
+    pub fn describe(&self) -> String {
         let terms: Vec<String> = self.terms.iter().map(Term::describe).collect();
         match &terms[..] {
             [only] => only.clone(),
@@ -272,7 +286,10 @@ impl Term {
     }
 
     fn describe(&self) -> String {
-        format!("the waterline of {}.{}", self.column.table, self.name)
+        match self.column.table == CLOCK {
+            true => "NOW() at the time of the last change".to_owned(),
+            false => format!("the waterline of {}.{}", self.column.table, self.name),
+        }
     }
 
     /// Its value where the waterline is at `waterline`, as Arrow has it in memory; `None` if it is out of range.
@@ -286,6 +303,41 @@ impl Term {
         };
         let value = value.ok()?;
         value.is_valid(0).then(|| value.as_primitive::<Int64Type>().value(0))
+    }
+}
+
+impl Term {
+    /// The least waterline at which its value is `value` or more; `None` if there is none.
+    pub fn waterline(&self, value: i64) -> Option<i64> {
+        // Below its range it has no value.
+        let is_there = |waterline: i64| self.value(waterline).is_some_and(|found| found >= value);
+        // Most terms are the waterline itself, or not far from it.
+        let (mut end, mut before, mut step) = (value, value, 1_i64);
+        if is_there(value) {
+            loop {
+                before = end.checked_sub(step)?;
+                if !is_there(before) {
+                    break;
+                }
+                (end, step) = (before, step.checked_mul(2)?);
+            }
+        } else {
+            loop {
+                end = before.checked_add(step)?;
+                if self.value(end)? >= value {
+                    break;
+                }
+                (before, step) = (end, step.checked_mul(2)?);
+            }
+        }
+        while end - before > 1 {
+            let middle = before + (end - before) / 2;
+            match is_there(middle) {
+                true => end = middle,
+                false => before = middle,
+            }
+        }
+        Some(end)
     }
 }
 

@@ -24,10 +24,10 @@ pub(crate) fn lower_bound(
 ) -> Result<LowerBound, Reason> {
     let lost = || {
         let shown = Names(&Arc::new(schema.clone())).expression(expression);
-        Reason::new(format!(
-            "\"{}\" is not known to rise with a column that has a waterline",
-            shown.unwrap_or_else(|_| expression.to_string())
-        ))
+        let shown = shown.unwrap_or_else(|_| expression.to_string());
+        Reason::new(format!("{shown} need not rise with time"))
+            .of_expression(expression, schema)
+            .with_remedy("use the time itself, or DATE_TRUNC or DATE_BIN of it, or add a constant")
     };
     if let Some(column) = expression::as_column(expression) {
         return bounds[column].clone();

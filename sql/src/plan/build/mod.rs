@@ -43,8 +43,19 @@ pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<Increme
     let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
     let mut pruned = prune_nothing(built)?;
     pruned.bound(&[]);
+    if let Some((column, reason)) = pruned.never_final() {
+        let message = format!("no row of a view in it is ever final by \"{column}\": {reason}");
+        return Err(Error::new(message, None));
+    }
     check_columns(&pruned.schema)?;
     Ok(pruned)
+}
+
+/// The plan of the rows of a view that are final by a column.
+pub(crate) fn build_final(plan: IncrementalPlan, column: usize) -> Result<IncrementalPlan> {
+    let mut plan = IncrementalPlan::final_rows(plan, column)?;
+    plan.bound(&[]);
+    Ok(plan)
 }
 
 /// Makes incremental plans of logical ones.
@@ -177,12 +188,16 @@ impl Builder<'_> {
                 let keys = primary_key;
                 Ok(IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?)
             }
-            Relation::MaterializedView { schema, fingerprint } => {
+            Relation::MaterializedView { schema, fingerprint, append_only, bounds } => {
                 let name = source.name().to_string();
-                Ok(IncrementalPlan::view_scan(name, schema, columns, *fingerprint)?)
+                let view = (*fingerprint, Arc::clone(bounds));
+                Ok(IncrementalPlan::view_scan(name, schema, columns, view, *append_only)?)
             }
-            Relation::View { plan, local, .. } => {
+            Relation::View { plan, local, emit_final, .. } => {
                 let mut view = self.build(plan)?;
+                if let Some(column) = emit_final {
+                    view = IncrementalPlan::final_rows(view, *column)?;
+                }
                 if !local {
                     view = IncrementalPlan::view(source.name().to_string(), view);
                 }

@@ -25,7 +25,8 @@ use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{Names, function_name};
 use crate::plan::prune::{place, prune_to};
-use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention, bounds};
+use crate::planner::Clause;
 
 /// One row per group: the keys, then the aggregates. Without keys there is always one row.
 #[derive(Clone, Debug)]
@@ -178,16 +179,21 @@ impl PlanNode for Aggregate {
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         let below = self.input.bound(&[]);
-        let mut bounds: LowerBounds = self.keys.iter().map(|&key| below[key].clone()).collect();
+        let mut of_groups: LowerBounds = self.keys.iter().map(|&key| below[key].clone()).collect();
         self.retention = match self.keys.is_empty() {
-            true => Retention::All(Reason::new("it is one group, of all rows")),
-            false => Retention::by_first(&below, self.keys.iter().copied(), &self.input.schema),
+            true => Retention::All(bounds::one_group()),
+            false => {
+                let (keys, schema) = (self.keys.iter().copied(), &self.input.schema);
+                Retention::by_first(&below, keys, schema, bounds::no_time_in_key)
+            }
         };
-        bounds.extend(schema.fields()[self.keys.len()..].iter().map(|field| {
+        of_groups.extend(schema.fields()[self.keys.len()..].iter().map(|field| {
             let name = field.name();
-            Err(Reason::new(format!("{name} changes with any row of its group, the old value too")))
+            Err(Reason::new(format!("{name} can change with any row of its group")).with_remedy(
+                "group by a time that has LATENESS, or by DATE_TRUNC or DATE_BIN of it",
+            ))
         }));
-        bounds
+        of_groups
     }
 
     fn encode(&self, canonical: &mut Canonical) {
@@ -254,6 +260,10 @@ impl PlanNode for Aggregate {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
         Ok(())
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(Clause::Group(Names(&self.input.schema).each(&self.keys)))
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {

@@ -5,6 +5,7 @@ use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_dataflow::layout::project;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +13,12 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
-use super::{Node, PlanNode};
+use super::{Node, PlanNode, RowMap};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
-use crate::plan::prune::prune_nothing;
-use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
+use crate::plan::prune::{place, prune_nothing};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
+use crate::planner::Clause;
 
 /// Each row once.
 #[derive(Clone, Debug)]
@@ -59,14 +61,18 @@ impl PlanNode for Distinct {
     }
 
     fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
-        let bounds = self.input.bound(conditions);
-        self.retention = Retention::by_first(&bounds, 0..bounds.len(), schema);
-        bounds
+        let of_rows = self.input.bound(conditions);
+        self.retention =
+            Retention::by_first(&of_rows, 0..of_rows.len(), schema, bounds::no_time_in_rows);
+        of_rows
     }
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("distinct");
         self.retention.encode(canonical);
+        if let Some(order) = self.retention.sorted_first(self.input.width()) {
+            canonical.columns(&order);
+        }
     }
 
     fn is_shared(&self) -> bool {
@@ -78,18 +84,33 @@ impl PlanNode for Distinct {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let spec = distinct::Spec::compile(plan.schema.clone())?;
-        let input = compiler.rows(&self.input)?;
+        let mut input = compiler.rows(&self.input)?;
+        let order = self.retention.sorted_first(plan.width());
+        let mut sorted = plan.schema.clone();
+        if let Some(order) = &order {
+            sorted = project(&plan.schema, order);
+            input = compiler.add(RowMap::columns(input, &plan.schema, order));
+        }
+        let spec = distinct::Spec::compile(sorted.clone())?;
         let id = compiler.next_id("distinct");
         let layout = spec.layout().clone();
         let rows = compiler.add_stateful(plan, DistinctRows { input, spec }, Vec::new(), Some(id));
-        compiler.prune(&self.retention, &layout);
-        Ok(rows)
+        let Some(order) = order else {
+            compiler.prune(&self.retention, &layout);
+            return Ok(rows);
+        };
+        compiler.prune(&self.retention.clone().behind(order[0]), &layout);
+        let places = (0..plan.width()).map(|column| place(&order, column)).collect::<Vec<_>>();
+        Ok(compiler.add(RowMap::columns(rows, &sorted, &places)))
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("distinct");
         Ok(())
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(Clause::Distinct)
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {

@@ -20,7 +20,8 @@ use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune_to};
-use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
+use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys; the output is all left columns, then all right ones.
 ///
@@ -129,9 +130,10 @@ impl PlanNode for Join {
             false => (&pairs.by_right, &pairs.by_left),
         };
         let keys = self.on.iter().map(|pair| pair.0);
-        let left = Retention::by_first(of_left, keys.chain(0..width), schema);
-        let keys = self.on.iter().map(|pair| width + pair.1);
-        let right = Retention::by_first(of_right, keys.chain(width..schema.fields().len()), schema);
+        let timeless = bounds::no_time_on_side;
+        let left = Retention::by_first(of_left, keys.chain(0..width), schema, timeless);
+        let keys = self.on.iter().map(|pair| width + pair.1).chain(width..schema.fields().len());
+        let right = Retention::by_first(of_right, keys, schema, timeless);
         self.retention = (left, right.behind(width));
         // State is pruned at the least cost by the first column of its keys.
         let pruned = self.retention.0.column();
@@ -175,6 +177,10 @@ impl PlanNode for Join {
         let pair = |&(l, r): &(usize, usize)| format!("{} = {}", left.column(l), right.column(r));
         let pairs: Vec<String> = self.on.iter().map(pair).collect();
         write!(line, "join on {}", pairs.join(" and "))
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(sides::clause(&self.left, &self.right, &self.on))
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {

@@ -9,6 +9,7 @@
 mod aggregate;
 mod constant;
 mod distinct;
+mod final_rows;
 mod index;
 mod join;
 mod map;
@@ -35,6 +36,7 @@ use datafusion_common::Result;
 pub use self::aggregate::Aggregate;
 pub use self::constant::Constant;
 pub use self::distinct::Distinct;
+pub use self::final_rows::FinalRows;
 pub use self::index::IndexScan;
 pub use self::join::Join;
 pub use self::map::Map;
@@ -54,6 +56,7 @@ pub use self::window::Window;
 use super::expression::Expression;
 use super::fingerprint::Canonical;
 use super::{IncrementalPlan, Index, LowerBounds, Properties, Retention};
+use crate::planner::Clause;
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {
@@ -91,7 +94,12 @@ pub(crate) trait PlanNode {
     /// Writes what the node does, on one line; its output columns are `schema`.
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result;
 
-    /// For each state that the node's operator keeps: what it is, the columns of its rows, and which of them are needed.
+    /// What the node stands for in the text of a view, if it keeps state.
+    fn clause(&self) -> Option<Clause> {
+        None
+    }
+
+    /// For each state that the node's operator keeps, in the order of its places: what it is, the columns of its rows, and which of them are needed.
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
         Vec::new()
     }
@@ -197,6 +205,8 @@ nodes! {
     Window,
     /// Each row once.
     Distinct,
+    /// Each row once, when it can no longer change.
+    FinalRows,
     /// INTERSECT and EXCEPT.
     SetOperation,
     /// UNION ALL.

@@ -1,8 +1,10 @@
 //! Outer, semi, anti and mark joins: joins that depend on whether a row has a partner.
 
+use crate::fault::{self, Fault};
 use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::outer_join;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
@@ -17,13 +19,14 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::sides::{self, Side};
 use super::{Node, PlanNode};
-use crate::plan::bounds::least;
+use crate::plan::bounds::{PairBounds, conjuncts, least, no_time_on_side};
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
+use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
 ///
@@ -147,6 +150,79 @@ impl OuterJoin {
     }
 }
 
+/// Why a column of an outer join has no bound.
+fn with_others() -> Reason {
+    Reason::new("a row can change with a later row of the other side, whatever its time")
+        .with_remedy("join on a time that has LATENESS on both sides")
+}
+
+/// Why rows are kept that are not joined on a time.
+fn timeless() -> Reason {
+    Reason::new("the sides are not joined on a time, so a later row can match any row")
+        .with_remedy("join on a time that has LATENESS on both sides")
+}
+
+impl OuterJoin {
+    /// The lower bounds of both sides without a residual condition. Whatever changes, all rows of its key are read: both sides
+    /// are pruned by a key.
+    fn bound_by_keys(&mut self, left: &LowerBounds, right: &LowerBounds) -> LowerBounds {
+        let width = left.len();
+        let mut bounds: LowerBounds = vec![Err(with_others()); width + right.len()];
+        for &(l, r) in &self.on {
+            bounds[l] = least(&left[l], &right[r]);
+            bounds[width + r] = bounds[l].clone();
+        }
+        let keys = self.on.iter().map(|pair| pair.0);
+        let retention = Retention::by_first(&bounds, keys, &self.left.schema, timeless);
+        self.retention = (retention.clone(), retention);
+        if let (Retention::From { column, .. }, Retention::From { column: of_right, .. }) =
+            (&self.retention.0, &mut self.retention.1)
+            && let Some(place) = self.on.iter().position(|pair| pair.0 == *column)
+        {
+            *of_right = self.on[place].1;
+            self.on[..=place].rotate_right(1);
+        }
+        bounds
+    }
+
+    /// The lower bounds of both sides with a residual condition. A row is read for its pairs with later rows of the other
+    /// side; where it matters whether it has a match, also when it changes itself or a pair of it does. The rows with a match
+    /// are read with it.
+    fn bound_by_rows(&mut self, left: LowerBounds, right: LowerBounds) -> LowerBounds {
+        let width = left.len();
+        let schema = joined_schema(&self.left, &self.right);
+        let own: LowerBounds = left.iter().chain(&right).cloned().collect();
+        let conditions = conjuncts(self.residual.as_ref());
+        let pairs = PairBounds::new(left, right, &self.on, &schema, &conditions);
+        let of_pairs = pairs.of_all();
+        // A row without a match fulfils no condition, so its own bound has to be known.
+        let of_rows: LowerBounds = match fault::armed(Fault::BoundOfPairs) {
+            true => of_pairs.clone(),
+            false => own.iter().zip(&of_pairs).map(|(own, pairs)| least(own, pairs)).collect(),
+        };
+        let matters_left = self.kind.keeps_left() || self.kind == OuterJoinKind::Semi;
+        let matters_right = self.kind.keeps_right();
+        let keys = self.on.iter().map(|pair| pair.0);
+        let by = if matters_left { &of_rows } else { &pairs.by_right };
+        let of_left = Retention::by_first(by, keys.chain(0..width), &schema, no_time_on_side);
+        let keys = self.on.iter().map(|pair| width + pair.1);
+        let by = if matters_right { &of_rows } else { &pairs.by_left };
+        let of_right =
+            Retention::by_first(by, keys.chain(width..own.len()), &schema, no_time_on_side);
+        self.retention = (of_left, of_right.behind(width));
+        let (l, r) = (self.retention.0.column(), self.retention.1.column());
+        let is_pruned = |pair: &(usize, usize)| Some(pair.0) == l || Some(pair.1) == r;
+        if let Some(place) = self.on.iter().position(is_pruned) {
+            self.on[..=place].rotate_right(1);
+        }
+        let matters = |column: usize| if column < width { matters_left } else { matters_right };
+        let bound = |column: usize| {
+            if matters(column) { of_rows[column].clone() } else { of_pairs[column].clone() }
+        };
+        (0..own.len()).map(bound).collect()
+    }
+}
+
 impl PlanNode for OuterJoin {
     fn inputs(&self) -> Vec<&IncrementalPlan> {
         vec![&self.left, &self.right]
@@ -197,32 +273,19 @@ impl PlanNode for OuterJoin {
         IncrementalPlan::columns(joined, &columns)
     }
 
-    /// Whatever changes, all rows of its key are read: both sides are pruned by a key.
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         let width = self.left.width();
         let (left, right) = (self.left.bound(&[]), self.right.bound(&[]));
-        let reason = || Reason::new("a row can change with a row of the other side of the join");
-        let mut bounds: LowerBounds = vec![Err(reason()); width + right.len()];
-        for &(l, r) in &self.on {
-            bounds[l] = least(&left[l], &right[r]);
-            bounds[width + r] = bounds[l].clone();
-        }
-        let keys = self.on.iter().map(|pair| pair.0);
-        let retention = Retention::by_first(&bounds, keys, &self.left.schema);
-        self.retention = (retention.clone(), retention);
-        if let (Retention::From { column, .. }, Retention::From { column: of_right, .. }) =
-            (&self.retention.0, &mut self.retention.1)
-            && let Some(place) = self.on.iter().position(|pair| pair.0 == *column)
-        {
-            *of_right = self.on[place].1;
-            self.on[..=place].rotate_right(1);
-        }
+        let mut bounds = match self.residual {
+            Some(_) => self.bound_by_rows(left, right),
+            None => self.bound_by_keys(&left, &right),
+        };
         // A mark takes the place of the right side's columns, and semijoins have none.
         bounds.truncate(schema.fields().len().min(match self.kind {
             OuterJoinKind::Left | OuterJoinKind::Right | OuterJoinKind::Full => bounds.len(),
             OuterJoinKind::Semi | OuterJoinKind::Anti | OuterJoinKind::Mark => width,
         }));
-        bounds.resize(schema.fields().len(), Err(reason()));
+        bounds.resize(schema.fields().len(), Err(with_others()));
         bounds
     }
 
@@ -230,6 +293,7 @@ impl PlanNode for OuterJoin {
         canonical.text(kind_name(self.kind));
         canonical.pairs(&self.on);
         self.retention.0.encode(canonical);
+        self.retention.1.encode(canonical);
         canonical.flag(self.residual.is_some());
         if let Some(residual) = &self.residual {
             canonical.expression(residual, &joined_schema(&self.left, &self.right));
@@ -261,7 +325,14 @@ impl PlanNode for OuterJoin {
         let places = vec![left.place(), right.place()];
         let fallible = self.residual.as_ref().is_some_and(can_fail);
         let operator = OuterJoinRows { left, right, spec, fallible };
-        Ok(compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id)))
+        let rows =
+            compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id));
+        if self.residual.is_some() {
+            // Rows with partners lie under the keys of their sides, which have the same types.
+            let keys: Vec<usize> = self.on.iter().map(|pair| pair.0).collect();
+            compiler.prune(&self.retention.0, &Layout::keyed(self.left.schema.clone(), &keys)?);
+        }
+        Ok(rows)
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
@@ -280,9 +351,18 @@ impl PlanNode for OuterJoin {
         }
     }
 
+    fn clause(&self) -> Option<Clause> {
+        Some(sides::clause(&self.left, &self.right, &self.on))
+    }
+
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
         let (left, right) = &self.retention;
-        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+        let mut retained =
+            vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)];
+        if self.residual.is_some() {
+            retained.push(("rows with partners", &self.left.schema, left));
+        }
+        retained
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {
@@ -332,7 +412,14 @@ struct OuterJoinRows {
 impl Operator for OuterJoinRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let (left, right) = (self.left.render(rendering), self.right.render(rendering));
-        let joined = outer_join::outer_join(&self.spec, left, right, &rendering.context());
+        let context = rendering.context();
+        let of_side = |side: &Arranged| rendering.pruned(context.clone(), side.pruning());
+        let contexts = outer_join::Contexts {
+            left_matches: of_side(&self.left),
+            right_matches: of_side(&self.right),
+            join: context,
+        };
+        let joined = outer_join::outer_join(&self.spec, left, right, &contexts);
         if let Some(errors) = joined.errors
             && self.fallible
         {

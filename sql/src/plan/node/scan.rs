@@ -15,6 +15,7 @@ use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties};
+use crate::planner::CLOCK;
 
 /// The rows of a table or of a materialized view.
 #[derive(Clone, Debug)]
@@ -25,8 +26,9 @@ pub struct Scan {
     pub stored: SchemaRef,
     /// Which of them, in output order.
     pub columns: Vec<usize>,
-    /// What its rows are, if it is a materialized view; the rows of a table are what was written to it.
-    pub view: Option<Fingerprint>,
+    /// What its rows are, and the lower bounds of its columns, if it is a materialized view; the rows of a table are what was
+    /// written to it.
+    pub view: Option<(Fingerprint, Arc<LowerBounds>)>,
     /// Which of its columns have a waterline.
     pub waterlines: Vec<usize>,
 }
@@ -54,12 +56,14 @@ impl IncrementalPlan {
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 
-    /// Some columns of a materialized view whose columns are `stored` and whose rows have the fingerprint `view`.
+    /// Some columns of a materialized view whose columns are `stored`, with the fingerprint of its rows and the lower bounds of
+    /// all columns. Its rows are only ever inserted if it is `append_only`.
     pub(crate) fn view_scan(
         relation: String,
         stored: &SchemaRef,
         columns: Vec<usize>,
-        view: Fingerprint,
+        view: (Fingerprint, Arc<LowerBounds>),
+        append_only: bool,
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(stored.project(&columns)?);
         let stored = stored.clone();
@@ -70,18 +74,19 @@ impl IncrementalPlan {
             view: Some(view),
             waterlines: Vec::new(),
         });
-        Ok(IncrementalPlan::new(node, schema, Properties::default()))
+        let properties = Properties { append_only, ..Properties::default() };
+        Ok(IncrementalPlan::new(node, schema, properties))
     }
 
-    /// All columns of a relation that never has more than one row.
+    /// All columns of a relation that never has more than one row, whose values never fall.
     pub(crate) fn one_row_scan(relation: String, schema: SchemaRef) -> IncrementalPlan {
-        let columns = (0..schema.fields().len()).collect();
+        let columns: Vec<usize> = (0..schema.fields().len()).collect();
         let node = Node::Scan(Scan {
             relation,
             stored: schema.clone(),
+            waterlines: columns.clone(),
             columns,
             view: None,
-            waterlines: Vec::new(),
         });
         let properties = Properties { unique: vec![Vec::new()], append_only: false };
         IncrementalPlan::new(node, schema, properties)
@@ -93,6 +98,13 @@ impl IncrementalPlan {
     pub(crate) fn is_stored_by(&self, keys: &[usize]) -> bool {
         matches!(self.node, Node::Scan(_))
             && matches!(&self.properties.unique[..], [key] if key == keys && !key.is_empty())
+    }
+}
+
+impl Scan {
+    /// Whether it reads a table or a materialized view, and not the clock.
+    pub(crate) fn is_of_table_or_view(&self) -> bool {
+        self.relation != CLOCK
     }
 }
 
@@ -114,7 +126,12 @@ impl PlanNode for Scan {
     }
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
-        table_bounds(&self.relation, &self.columns, &self.waterlines, schema)
+        match &self.view {
+            Some((_, bounds)) => {
+                self.columns.iter().map(|column| bounds[*column].clone()).collect()
+            }
+            None => table_bounds(&self.relation, &self.columns, &self.waterlines, schema),
+        }
     }
 
     fn encode(&self, canonical: &mut Canonical) {
@@ -122,7 +139,7 @@ impl PlanNode for Scan {
         canonical.text(&self.relation);
         canonical.columns(&self.columns);
         canonical.flag(self.view.is_some());
-        self.view.into_iter().for_each(|view| canonical.fingerprint(view));
+        self.view.iter().for_each(|(rows, _)| canonical.fingerprint(*rows));
     }
 
     fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {

@@ -4,6 +4,7 @@ use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout::project;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +13,13 @@ use alluvium_dataflow::sets;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
-use super::{Node, PlanNode};
+use super::{Node, PlanNode, RowMap};
 use crate::plan::bounds::least;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
-use crate::plan::prune::prune_nothing;
-use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
+use crate::plan::prune::{place, prune_nothing};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
+use crate::planner::Clause;
 use crate::planner::set_operation;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
@@ -103,14 +105,18 @@ impl PlanNode for SetOperation {
 
     fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
         let (left, right) = (self.left.bound(conditions), self.right.bound(conditions));
-        let bounds: LowerBounds = left.iter().zip(&right).map(|(l, r)| least(l, r)).collect();
-        self.retention = Retention::by_first(&bounds, 0..bounds.len(), schema);
-        bounds
+        let of_rows: LowerBounds = left.iter().zip(&right).map(|(l, r)| least(l, r)).collect();
+        self.retention =
+            Retention::by_first(&of_rows, 0..of_rows.len(), schema, bounds::no_time_in_rows);
+        of_rows
     }
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text(set_operation::name(self.operation));
         self.retention.encode(canonical);
+        if let Some(order) = self.retention.sorted_first(self.left.width()) {
+            canonical.columns(&order);
+        }
     }
 
     fn is_shared(&self) -> bool {
@@ -122,20 +128,36 @@ impl PlanNode for SetOperation {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let spec = sets::Spec::compile(self.operation, plan.schema.clone())?;
-        let left = compiler.rows_as(&self.left, &plan.schema)?;
-        let right = compiler.rows_as(&self.right, &plan.schema)?;
+        let mut left = compiler.rows_as(&self.left, &plan.schema)?;
+        let mut right = compiler.rows_as(&self.right, &plan.schema)?;
+        let order = self.retention.sorted_first(plan.width());
+        let mut sorted = plan.schema.clone();
+        if let Some(order) = &order {
+            sorted = project(&plan.schema, order);
+            left = compiler.add(RowMap::columns(left, &plan.schema, order));
+            right = compiler.add(RowMap::columns(right, &plan.schema, order));
+        }
+        let spec = sets::Spec::compile(self.operation, sorted.clone())?;
         let id = compiler.next_id("set_operation");
         let layout = spec.layout().clone();
         let operator = SetOperationRows { left, right, spec };
         let rows = compiler.add_stateful(plan, operator, Vec::new(), Some(id));
-        compiler.prune(&self.retention, &layout);
-        Ok(rows)
+        let Some(order) = order else {
+            compiler.prune(&self.retention, &layout);
+            return Ok(rows);
+        };
+        compiler.prune(&self.retention.clone().behind(order[0]), &layout);
+        let places = (0..plan.width()).map(|column| place(&order, column)).collect::<Vec<_>>();
+        Ok(compiler.add(RowMap::columns(rows, &sorted, &places)))
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str(&set_operation::name(self.operation).to_lowercase());
         Ok(())
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(Clause::Set(set_operation::name(self.operation)))
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {

@@ -4,6 +4,7 @@ use datafusion_common::{Result, plan_err};
 
 use super::Node;
 use crate::plan::{IncrementalPlan, Retention};
+use crate::planner::Clause;
 
 /// A side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,16 @@ pub(super) fn check_types(
         }
     }
     Ok(())
+}
+
+/// What a join stands for.
+pub(super) fn clause(
+    left: &IncrementalPlan,
+    right: &IncrementalPlan,
+    on: &[(usize, usize)],
+) -> Clause {
+    let name = |plan: &IncrementalPlan, column: usize| plan.schema.field(column).name().clone();
+    Clause::Join(on.iter().map(|&(l, r)| (name(left, l), name(right, r))).collect())
 }
 
 /// The sides that can be shared, with their keys: others need all of their rows. The pairs `on` are put into the order in

@@ -95,10 +95,7 @@ pub(super) fn table_bounds(
         if waterlines.contains(&column) {
             return Ok(LowerBound::waterline(table, column, field));
         }
-        Err(Reason::new(format!(
-            "{table}.{} has no LATENESS (add it in CREATE TABLE)",
-            field.name()
-        )))
+        Err(Reason::no_lateness(table, field.name()))
     };
     columns.iter().zip(schema.fields()).map(bound).collect()
 }

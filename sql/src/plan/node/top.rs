@@ -25,6 +25,7 @@ use crate::plan::names::Names;
 use crate::plan::properties::ASCENDING;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
+use crate::planner::Clause;
 
 /// The first rows of each group: all input columns, then the row's number if it is wanted.
 #[derive(Clone, Debug)]
@@ -169,6 +170,10 @@ impl PlanNode for Top {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
         Ok(())
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(Clause::Partition(Names(&self.input.schema).each(&self.keys)))
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {

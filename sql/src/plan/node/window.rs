@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::window::WindowFunction;
+use alluvium_dataflow::window::{WindowFunction, is_sliding, keeps_results};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
@@ -23,6 +23,7 @@ use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
+use crate::planner::Clause;
 
 /// All input columns, then the results of window functions over the row's partition.
 #[derive(Clone, Debug)]
@@ -123,7 +124,10 @@ impl PlanNode for Window {
     }
 
     fn encode(&self, canonical: &mut Canonical) {
-        canonical.text("window");
+        canonical.text(match is_sliding(&self.functions, &self.input.schema, &self.order) {
+            true => "sliding window",
+            false => "window",
+        });
         self.retention.encode(canonical);
         canonical.columns(&self.keys);
         canonical.order(&self.order);
@@ -171,8 +175,14 @@ impl PlanNode for Window {
         if !self.keys.is_empty() {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
-        line.push_str(" (re-evaluated)");
+        if !is_sliding(&self.functions, &self.input.schema, &self.order) {
+            line.push_str(" (re-evaluated)");
+        }
         Ok(())
+    }
+
+    fn clause(&self) -> Option<Clause> {
+        Some(Clause::Partition(Names(&self.input.schema).each(&self.keys)))
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
@@ -180,10 +190,13 @@ impl PlanNode for Window {
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {
-        let kept = match self.keys.is_empty() {
-            true => "rows in order".to_string(),
-            false => format!("rows in order by {}", Names(&self.input.schema).list(&self.keys)),
-        };
+        let mut kept = "rows in order".to_string();
+        if keeps_results(&self.functions, &self.input.schema, &self.order) {
+            kept += " and results";
+        }
+        if !self.keys.is_empty() {
+            kept += &format!(" by {}", Names(&self.input.schema).list(&self.keys));
+        }
         Some(names::kept(&kept, places))
     }
 

@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
+use super::super::quantified::as_in;
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
@@ -25,6 +26,7 @@ pub(super) const NAMES: &[&str] = &[
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
 /// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and the time zone UTC the one that tables have;
+/// - `s COLLATE "C"` is `s`: text is ordered by its bytes; `x = ANY (SELECT …)` becomes `x IN (SELECT …)`;
 /// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
@@ -47,6 +49,16 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
         },
         Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
             escape(pattern, escape_char);
+            Ok(())
+        }
+        Expr::Collate { expr, collation } if is_bytewise(collation) => {
+            *expression = std::mem::replace(expr.as_mut(), null());
+            Ok(())
+        }
+        Expr::AnyOp { .. } | Expr::AllOp { .. } => {
+            if let Some(contained) = as_in(expression) {
+                *expression = contained;
+            }
             Ok(())
         }
         Expr::Interval(interval) if !is_constant(&interval.value) => {
@@ -238,4 +250,11 @@ fn times(interval: &mut Interval) -> Expr {
         op: BinaryOperator::Multiply,
         right: Box::new(number),
     }
+}
+
+/// Whether a collation is the order of bytes.
+fn is_bytewise(collation: &ObjectName) -> bool {
+    let name = collation.0.last().and_then(|part| part.as_ident());
+    let is = |known: &&str| name.is_some_and(|name| name.value.eq_ignore_ascii_case(known));
+    ["C", "POSIX", "ucs_basic", "binary"].iter().any(|known| is(&known))
 }

@@ -231,20 +231,44 @@ impl Accumulators {
         &self,
         states: impl IntoIterator<Item = &'a [u8]>,
     ) -> (Vec<ArrayRef>, Vec<(usize, usize, String)>) {
-        let mut columns: Vec<Results> = self.kinds.iter().map(Kind::results).collect();
+        let mut collected = self.collect();
         let mut failures = Vec::new();
         let mut state = self.fresh();
         for (row, bytes) in states.into_iter().enumerate() {
             self.decode(bytes, &mut state);
-            for (number, (kind, column)) in self.kinds.iter().zip(&mut columns).enumerate() {
-                if let Err(message) = kind.finish(&state, number, column) {
-                    failures.push((row, number, message));
-                    column.push_null();
-                }
+            collected.push(&state, |number, message| failures.push((row, number, message)));
+        }
+        (collected.finish(), failures)
+    }
+
+    /// Collects the results of states.
+    pub fn collect(&self) -> Collected<'_> {
+        Collected { kinds: &self.kinds, columns: self.kinds.iter().map(Kind::results).collect() }
+    }
+}
+
+/// The results of states: a column per aggregate.
+pub struct Collected<'a> {
+    kinds: &'a [Kind],
+    columns: Vec<Results>,
+}
+
+impl Collected<'_> {
+    /// Adds the results of a state. Calls `failed` with the number of each aggregate that fails, whose result is NULL, and a
+    /// message.
+    pub fn push(&mut self, state: &State, mut failed: impl FnMut(usize, String)) {
+        for (number, (kind, column)) in self.kinds.iter().zip(&mut self.columns).enumerate() {
+            if let Err(message) = kind.finish(state, number, column) {
+                failed(number, message);
+                column.push_null();
             }
         }
-        let columns = self.kinds.iter().zip(columns);
-        (columns.map(|(kind, column)| column.into_array(&kind.result)).collect(), failures)
+    }
+
+    /// The columns.
+    pub fn finish(self) -> Vec<ArrayRef> {
+        let columns = self.kinds.iter().zip(self.columns);
+        columns.map(|(kind, column)| column.into_array(&kind.result)).collect()
     }
 }
 

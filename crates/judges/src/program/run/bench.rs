@@ -11,6 +11,7 @@ use alluvium::{Engine, Session};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
 
+use super::final_rows::FinalRows;
 use super::{Judges, Mode, Report, text};
 use crate::answers::batch::Batch;
 use crate::answers::deltas::Watch;
@@ -32,6 +33,8 @@ pub(super) struct Watched {
     pub(super) early: Option<Watch>,
     /// Since a later step.
     pub(super) late: Option<Watch>,
+    /// The view of its final rows, if there is one.
+    pub(super) sibling: Option<FinalRows>,
 }
 
 /// A program in progress.
@@ -164,12 +167,14 @@ impl<'a> Bench<'a> {
         self.engine.checkpoint().map_err(text)
     }
 
-    /// Puts another engine in the place of this one, which resumes what this one did; once. One in three has more workers.
+    /// Puts another engine in the place of this one, which resumes what this one did; once. Two in three have another
+    /// number of workers.
     fn reopen(&mut self) -> Result<(), String> {
         let Some(kept) = self.kept.take() else { return Ok(()) };
         self.settle()?;
         let workers = match self.lot() % 3 {
             0 => self.program.workers % 4 + 1,
+            1 => (self.program.workers + 1) % 4 + 1,
             _ => self.program.workers,
         };
         self.engine = open(self.program, workers, &self.clock, Some(&kept)).map_err(text)?;
@@ -184,6 +189,7 @@ impl<'a> Bench<'a> {
             let name = &self.program.views[*view].name;
             again(&mut watched.early, name)?;
             again(&mut watched.late, name)?;
+            watched.sibling.as_mut().map_or(Ok(()), |sibling| sibling.again(&self.engine))?;
         }
         match self.engine.progress().committed {
             last if last == self.epoch => Ok(()),
@@ -232,9 +238,8 @@ impl<'a> Bench<'a> {
     }
 
     fn drop_view(&mut self, step: &Step, view: usize) -> Result<(), String> {
-        if self.views.remove(&view).is_none() {
-            return Ok(());
-        }
+        let Some(watched) = self.views.remove(&view) else { return Ok(()) };
+        watched.sibling.as_ref().map_or(Ok(()), |sibling| self.drop_sibling(sibling))?;
         self.execute(step)?;
         self.report.contents[view] = None;
         let name = &self.program.views[view].name;
@@ -315,7 +320,12 @@ impl<'a> Bench<'a> {
         self.declare(&definition.name, &columns)?;
         let relation = Relation { columns, rows: None };
         self.model.relations.insert(definition.name.clone(), relation);
-        self.views.insert(view, Watched { early: subscription.map(Watch::new), late: None });
+        let sibling = match self.mode {
+            Mode::Stepwise => self.create_sibling(view)?,
+            _ => None,
+        };
+        let early = subscription.map(Watch::new);
+        self.views.insert(view, Watched { early, late: None, sibling });
         if self.before.is_none() { self.judge() } else { Ok(()) }
     }
 

@@ -157,6 +157,7 @@ impl Bench<'_> {
         if !objections.is_empty() {
             self.wrong(view, objections.join("\n"));
         }
+        self.judge_sibling(view, &held);
         self.report.judged[view] = naive.as_deref().map(cells);
         self.set_contents(definition, naive, &held);
         self.report.contents[view] = Some(held);
@@ -273,7 +274,7 @@ impl Bench<'_> {
     }
 
     /// Records an error of a view, unless there is an earlier one.
-    fn wrong(&mut self, view: usize, what: String) {
+    pub(super) fn wrong(&mut self, view: usize, what: String) {
         let place = self.place;
         self.report.fates[view].wrong.get_or_insert((place, what));
     }

@@ -9,6 +9,7 @@
 //! again for each view that reads it.
 
 mod bench;
+mod final_rows;
 mod judge;
 
 use std::collections::BTreeMap;

@@ -1,15 +1,36 @@
 //! Window functions: a result for each row from the rows of its partition.
 //!
-//! Partitions whose rows change are recomputed; see [`crate::recompute`]. The rows of a partition are in the order of the
-//! window, and within that in the order of their bytes, so that results do not depend on the history of the rows.
+//! The rows of a partition are in the order of the window, and within that in the order of their bytes, so that results do not
+//! depend on the history of the rows.
+//!
+//! Functions that read a few rows around each row are *sliding*: a change is evaluated with the rows that its frames reach
+//! ([`is_sliding`]). If one function over a partitioning is not, partitions whose rows change are recomputed as a whole
+//! (`whole`, on [`crate::recompute`]).
+//!
+//! - `reach`: which rows the results of a row depend on;
+//! - `versions`: the rows of a partition before and after a change;
+//! - `gather`: the slices of a partition that a change reaches;
+//! - `slices`, `frame`, `function`: slices, the frames in them, and the functions over these;
+//! - `evaluate`, `results`: what slices result in, and its bytes;
+//! - `sliding`: the operator.
+
+mod evaluate;
+mod frame;
+mod function;
+mod gather;
+mod reach;
+mod results;
+mod slices;
+mod sliding;
+mod versions;
+mod whole;
 
 use std::sync::Arc;
 
+use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, Spine};
-use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow::compute::{SortOptions, cast, concat};
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_common::{Result as DataFusionResult, ScalarValue};
 use datafusion_expr::{WindowFrame, WindowFunctionDefinition};
 use datafusion_physical_expr::expressions::{Column, Literal};
@@ -17,15 +38,10 @@ use datafusion_physical_expr::window::WindowExpr;
 use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion_physical_plan::windows::create_window_expr;
 
-use crate::arrangement::arrange_encoded;
-use crate::codec::{CodecError, Encoded};
+use self::sliding::Sliding;
+use self::whole::Whole;
+use crate::codec::CodecError;
 use crate::delta::DeltaStream;
-use crate::exchange::exchange;
-use crate::key_columns::KeyColumns;
-use crate::layout::{Layout, all_columns, assemble};
-use crate::map::message;
-use crate::ranked::entry::{EntryEncoder, push_entries, split};
-use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
 
 /// One function over the rows of a partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +153,7 @@ pub(crate) fn column(schema: &SchemaRef, column: usize) -> Arc<dyn PhysicalExpr>
     Arc::new(Column::new(schema.field(column).name(), column))
 }
 
-/// The rows of a stream with the results of window functions, and the errors of partitions without results.
+/// The rows of a stream with the results of window functions, and the errors of rows or partitions without results.
 pub struct Windowed<'scope> {
     /// The input's columns, then the functions' results.
     pub rows: DeltaStream<'scope, Epoch>,
@@ -147,15 +163,11 @@ pub struct Windowed<'scope> {
 
 /// Window functions over one partitioning.
 #[derive(Clone, Debug)]
-pub struct Spec {
-    /// The partition of a row.
-    key: KeyColumns,
-    entries: EntryEncoder,
-    expressions: Vec<Arc<dyn WindowExpr>>,
-    /// The types of the results.
-    results: Vec<DataType>,
-    /// The columns of the input, then the results.
-    output: Layout,
+pub enum Spec {
+    /// Changes are evaluated with the rows they reach.
+    Sliding(Sliding),
+    /// Partitions are recomputed.
+    Whole(Whole),
 }
 
 impl Spec {
@@ -171,24 +183,40 @@ impl Spec {
         functions: &[WindowFunction],
         output: &SchemaRef,
     ) -> Result<Self, CodecError> {
-        let ascending = SortOptions { descending: false, nulls_first: false };
-        let ties = ties.iter().map(|&column| (column, ascending));
-        let full_order: Vec<_> = order.iter().copied().chain(ties).collect();
-        let layout = Layout::keyed(input.clone(), keys)?;
-        let expressions = functions
-            .iter()
-            .map(|function| function.expression(input, order))
-            .collect::<DataFusionResult<Vec<_>>>()
-            .map_err(|error| CodecError::Evaluation(message(&error)))?;
-        let results = functions.iter().map(|function| function.result.data_type().clone());
-        Ok(Self {
-            key: KeyColumns::new(input, keys)?,
-            entries: EntryEncoder::compile(layout, &full_order, Vec::new())?,
-            expressions,
-            results: results.collect(),
-            output: Layout::keyed(output.clone(), keys)?,
-        })
+        if is_sliding(functions, input, order) {
+            Sliding::compile(input, keys, order, ties, functions, output).map(Self::Sliding)
+        } else {
+            Whole::compile(input, keys, order, ties, functions, output).map(Self::Whole)
+        }
     }
+}
+
+/// Whether a change is evaluated with the rows that the frames of `functions` reach, and not with its whole partition.
+pub fn is_sliding(
+    functions: &[WindowFunction],
+    input: &SchemaRef,
+    order: &[(usize, SortOptions)],
+) -> bool {
+    functions.iter().all(|function| function::Function::compile(function, input, order).is_some())
+}
+
+/// Whether the results are kept beside the rows, because they say how many rows are before a row.
+pub fn keeps_results(
+    functions: &[WindowFunction],
+    input: &SchemaRef,
+    order: &[(usize, SortOptions)],
+) -> bool {
+    let compiled = functions.iter().map(|it| function::Function::compile(it, input, order));
+    compiled
+        .collect::<Option<Vec<_>>>()
+        .is_some_and(|functions| reach::Reach::of(&functions).counts)
+}
+
+/// The columns and directions that rows are sorted by: those of the order, then those that break ties.
+fn full_order(order: &[(usize, SortOptions)], ties: &[usize]) -> Vec<(usize, SortOptions)> {
+    let ascending = SortOptions { descending: false, nulls_first: false };
+    let ties = ties.iter().map(|&column| (column, ascending));
+    order.iter().copied().chain(ties).collect()
 }
 
 /// The rows of `stream` with the results of window functions. Exchanges rows by partition.
@@ -197,77 +225,8 @@ pub fn window<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     context: &StateContext,
 ) -> Windowed<'scope> {
-    let layout = spec.entries.layout();
-    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
-        spec.entries.clone().encode(exchange(stream, &spec.key, context), context),
-        "ArrangePartitions",
-        layout.key_names(),
-        context,
-        push_entries,
-    );
-    let width = layout.schema().fields().len();
-    let results = &spec.output.schema().fields()[width..];
-    let names = results.iter().map(|result| result.name().clone()).collect();
-    let evaluator = Windows { spec: spec.clone(), values: Encoded::counted(context) };
-    let (rows, errors) = recompute(entries, evaluator, spec.output.clone(), false, names, context);
-    Windowed { rows, errors }
-}
-
-/// Evaluates window functions over partitions.
-struct Windows {
-    spec: Spec,
-    values: Encoded,
-}
-
-impl Evaluator for Windows {
-    fn evaluate(&mut self, groups: &Groups, results: &mut Results) {
-        let layout = self.spec.entries.layout();
-        let schema = layout.schema();
-        let values = groups.values().map(|entry| split(entry, 0).1);
-        let columns = layout.decode(groups.keys(), values, &all_columns(schema));
-        let (rows, ranges) = expanded(&assemble(schema.clone(), columns, groups.rows()), groups);
-
-        let mut pieces: Vec<Vec<ArrayRef>> =
-            vec![Vec::with_capacity(groups.len()); self.spec.expressions.len()];
-        let mut failures = vec![None; groups.len()];
-        for (range, failure) in ranges.iter().zip(&mut failures) {
-            let partition = rows.slice(range.start, range.len());
-            for (number, (expression, result)) in
-                self.spec.expressions.iter().zip(&self.spec.results).enumerate()
-            {
-                let piece = evaluate(expression, &partition, result).unwrap_or_else(|error| {
-                    // A partition has one error, however many of its functions fail.
-                    failure.get_or_insert_with(|| (number, message(&error)));
-                    new_null_array(result, range.len())
-                });
-                pieces[number].push(piece);
-            }
-        }
-        let mut columns = rows.columns().to_vec();
-        for pieces in &pieces {
-            let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-            columns.push(concat(&pieces).expect("the pieces of a column have one type"));
-        }
-        let output = &self.spec.output;
-        let columns: Vec<ArrayRef> =
-            output.value_columns().iter().map(|&column| columns[column].clone()).collect();
-        self.values.clear();
-        output.encode_values(&columns, rows.num_rows(), &mut self.values);
-        for (range, failure) in ranges.into_iter().zip(failures) {
-            match failure {
-                Some((number, message)) => results.error(number, &message),
-                None => range.for_each(|row| results.row(self.values.get(row))),
-            }
-            results.end();
-        }
+    match spec {
+        Spec::Sliding(spec) => sliding::window(spec, stream, context),
+        Spec::Whole(spec) => whole::window(spec, stream, context),
     }
-}
-
-fn evaluate(
-    expression: &Arc<dyn WindowExpr>,
-    partition: &RecordBatch,
-    result: &DataType,
-) -> DataFusionResult<ArrayRef> {
-    let column = expression.evaluate(partition)?;
-    if column.data_type() == result { Ok(column) } else { Ok(cast(&column, result)?) }
 }

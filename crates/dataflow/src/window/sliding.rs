@@ -1,0 +1,158 @@
+//! Window functions of which a change is evaluated with the rows that frames reach.
+//!
+//! The rows of a partition are kept in order. A change is evaluated twice, with the rows around it before and after it, and
+//! the results that differ are emitted. Functions that count all rows before a row also need the number of the first row that
+//! is read: it is found in the output's trace, which is kept for these functions only.
+
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, NullTrace, Spine};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, SchemaRef};
+
+use super::evaluate::Evaluator;
+use super::function::Function;
+use super::gather::{Gatherer, Held, Order, Partition};
+use super::reach::Reach;
+use super::results::Decoder;
+use super::versions::Versions;
+use super::{WindowFunction, Windowed, full_order};
+use crate::arrangement::arrange_encoded;
+use crate::codec::{CodecError, ValueCodec};
+use crate::decoded::decoded_with_errors;
+use crate::delta::DeltaStream;
+use crate::exchange::exchange;
+use crate::fuel::Fuel;
+use crate::key_columns::KeyColumns;
+use crate::layout::Layout;
+use crate::ranked::entry::{EntryEncoder, push_entries};
+use crate::reduce::{Changes, Output, Prior, Reduction, reduce};
+
+/// Window functions over one partitioning.
+#[derive(Clone, Debug)]
+pub struct Sliding {
+    /// The partition of a row.
+    key: KeyColumns,
+    pub(super) entries: EntryEncoder,
+    pub(super) order: Order,
+    pub(super) functions: Vec<Function>,
+    /// The names of the results.
+    names: Vec<String>,
+    pub(super) results: ValueCodec,
+    /// The columns of the input, then the results.
+    output: SchemaRef,
+}
+
+impl Sliding {
+    /// As [`super::Spec::compile`].
+    pub(super) fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        order: &[(usize, SortOptions)],
+        ties: &[usize],
+        functions: &[WindowFunction],
+        output: &SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let layout = Layout::keyed(input.clone(), keys)?;
+        let compiled = functions.iter().map(|function| {
+            Function::compile(function, input, order).ok_or_else(|| {
+                CodecError::Evaluation(format!("{} does not slide", function.function.name()))
+            })
+        });
+        let types: Vec<DataType> =
+            functions.iter().map(|function| function.result.data_type().clone()).collect();
+        Ok(Self {
+            key: KeyColumns::new(input, keys)?,
+            entries: EntryEncoder::compile(layout, &full_order(order, ties), Vec::new())?,
+            order: Order {
+                key: KeyColumns::ordered(input, order)?,
+                options: order.iter().map(|&(_, options)| options).collect(),
+            },
+            functions: compiled.collect::<Result<_, _>>()?,
+            names: functions.iter().map(|function| function.result.name().clone()).collect(),
+            results: ValueCodec::new(&types)?,
+            output: output.clone(),
+        })
+    }
+}
+
+/// The rows of `stream` with the results of window functions. Exchanges rows by partition.
+pub(super) fn window<'scope>(
+    spec: &Sliding,
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Windowed<'scope> {
+    let layout = spec.entries.layout().clone();
+    let key = layout.key_names();
+    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
+        spec.entries.clone().encode(exchange(stream, &spec.key, context), context),
+        "ArrangePartitions",
+        key.clone(),
+        context,
+        push_entries,
+    );
+    let reach = Reach::of(&spec.functions);
+    let counts = reach.counts;
+    let logic = Slide {
+        versions: Versions::default(),
+        gatherer: Gatherer::new(reach, layout.clone(), spec.order.clone(), context),
+        evaluator: Evaluator::new(spec, counts, context),
+    };
+    let results = match counts {
+        true => reduce::<_, Spine<Epoch>, _>(entries, "Slide", key, context, logic).stream,
+        false => reduce::<_, NullTrace<Epoch>, _>(entries, "Slide", key, context, logic).stream,
+    };
+    let decoder = Decoder {
+        layout,
+        results: spec.results.clone(),
+        output: spec.output.clone(),
+        names: spec.names.clone(),
+        counts,
+    };
+    let (rows, errors) =
+        decoded_with_errors(results, context, move |encoded| decoder.decode(encoded));
+    Windowed { rows, errors }
+}
+
+/// Keeps the results of partitions up to date.
+struct Slide {
+    versions: Versions,
+    gatherer: Gatherer,
+    evaluator: Evaluator,
+}
+
+impl Reduction for Slide {
+    fn reduce_all(
+        &mut self,
+        changes: &Changes,
+        first: usize,
+        prior: &mut Prior<'_>,
+        output: &mut Output,
+        fuel: &mut Fuel,
+    ) -> usize {
+        let Self { versions, gatherer, evaluator } = self;
+        let mut next = first;
+        while next < changes.len() && fuel.is_left() {
+            let key = changes.key(next);
+            versions.clear();
+            let (mut rows, mut results) = prior.both(key);
+            for slice in changes.time_slices(next) {
+                let time = changes.change(slice.start).time;
+                versions.advance(changes, slice);
+                let partition = Partition { number: next, key, time, changes };
+                let held = Held { rows: rows.as_deref_mut(), results: results.as_deref_mut() };
+                gatherer.gather(&partition, versions, held, &mut |slices| {
+                    evaluator.evaluate(slices, changes, output);
+                });
+            }
+            next += 1;
+            if gatherer.is_full() {
+                evaluator.evaluate(&mut gatherer.slices, changes, output);
+            }
+            fuel.consume(std::mem::take(&mut evaluator.bytes));
+        }
+        evaluator.evaluate(&mut gatherer.slices, changes, output);
+        evaluator.finish_key(changes, output);
+        fuel.consume(std::mem::take(&mut evaluator.bytes) + output.take_bytes());
+        next
+    }
+}

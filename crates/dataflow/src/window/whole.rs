@@ -1,0 +1,143 @@
+//! Window functions over partitions that are recomputed as a whole.
+
+use std::sync::Arc;
+
+use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, Spine};
+use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow::compute::{SortOptions, cast, concat};
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_physical_expr::window::WindowExpr;
+
+use super::{WindowFunction, Windowed, full_order};
+use crate::arrangement::arrange_encoded;
+use crate::codec::{CodecError, Encoded};
+use crate::delta::DeltaStream;
+use crate::exchange::exchange;
+use crate::key_columns::KeyColumns;
+use crate::layout::{Layout, all_columns, assemble};
+use crate::map::message;
+use crate::ranked::entry::{EntryEncoder, push_entries, split};
+use crate::recompute::{Evaluator, Groups, Results, expanded, recompute};
+
+/// Window functions over one partitioning.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    /// The partition of a row.
+    key: KeyColumns,
+    entries: EntryEncoder,
+    expressions: Vec<Arc<dyn WindowExpr>>,
+    /// The types of the results.
+    results: Vec<DataType>,
+    /// The columns of the input, then the results.
+    output: Layout,
+}
+
+impl Whole {
+    /// As [`super::Spec::compile`].
+    pub(super) fn compile(
+        input: &SchemaRef,
+        keys: &[usize],
+        order: &[(usize, SortOptions)],
+        ties: &[usize],
+        functions: &[WindowFunction],
+        output: &SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let layout = Layout::keyed(input.clone(), keys)?;
+        let expressions = functions
+            .iter()
+            .map(|function| function.expression(input, order))
+            .collect::<DataFusionResult<Vec<_>>>()
+            .map_err(|error| CodecError::Evaluation(message(&error)))?;
+        let results = functions.iter().map(|function| function.result.data_type().clone());
+        Ok(Self {
+            key: KeyColumns::new(input, keys)?,
+            entries: EntryEncoder::compile(layout, &full_order(order, ties), Vec::new())?,
+            expressions,
+            results: results.collect(),
+            output: Layout::keyed(output.clone(), keys)?,
+        })
+    }
+}
+
+/// The rows of `stream` with the results of window functions. Exchanges rows by partition.
+pub(super) fn window<'scope>(
+    spec: &Whole,
+    stream: DeltaStream<'scope, Epoch>,
+    context: &StateContext,
+) -> Windowed<'scope> {
+    let layout = spec.entries.layout();
+    let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
+        spec.entries.clone().encode(exchange(stream, &spec.key, context), context),
+        "ArrangePartitions",
+        layout.key_names(),
+        context,
+        push_entries,
+    );
+    let width = layout.schema().fields().len();
+    let results = &spec.output.schema().fields()[width..];
+    let names = results.iter().map(|result| result.name().clone()).collect();
+    let evaluator = Windows { spec: spec.clone(), values: Encoded::counted(context) };
+    let (rows, errors) = recompute(entries, evaluator, spec.output.clone(), false, names, context);
+    Windowed { rows, errors }
+}
+
+/// Evaluates window functions over partitions.
+struct Windows {
+    spec: Whole,
+    values: Encoded,
+}
+
+impl Evaluator for Windows {
+    fn evaluate(&mut self, groups: &Groups, results: &mut Results) {
+        let layout = self.spec.entries.layout();
+        let schema = layout.schema();
+        let values = groups.values().map(|entry| split(entry, 0).1);
+        let columns = layout.decode(groups.keys(), values, &all_columns(schema));
+        let (rows, ranges) = expanded(&assemble(schema.clone(), columns, groups.rows()), groups);
+
+        let mut pieces: Vec<Vec<ArrayRef>> =
+            vec![Vec::with_capacity(groups.len()); self.spec.expressions.len()];
+        let mut failures = vec![None; groups.len()];
+        for (range, failure) in ranges.iter().zip(&mut failures) {
+            let partition = rows.slice(range.start, range.len());
+            for (number, (expression, result)) in
+                self.spec.expressions.iter().zip(&self.spec.results).enumerate()
+            {
+                let piece = evaluate(expression, &partition, result).unwrap_or_else(|error| {
+                    // A partition has one error, however many of its functions fail.
+                    failure.get_or_insert_with(|| (number, message(&error)));
+                    new_null_array(result, range.len())
+                });
+                pieces[number].push(piece);
+            }
+        }
+        let mut columns = rows.columns().to_vec();
+        for pieces in &pieces {
+            let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+            columns.push(concat(&pieces).expect("the pieces of a column have one type"));
+        }
+        let output = &self.spec.output;
+        let columns: Vec<ArrayRef> =
+            output.value_columns().iter().map(|&column| columns[column].clone()).collect();
+        self.values.clear();
+        output.encode_values(&columns, rows.num_rows(), &mut self.values);
+        for (range, failure) in ranges.into_iter().zip(failures) {
+            match failure {
+                Some((number, message)) => results.error(number, &message),
+                None => range.for_each(|row| results.row(self.values.get(row))),
+            }
+            results.end();
+        }
+    }
+}
+
+fn evaluate(
+    expression: &Arc<dyn WindowExpr>,
+    partition: &RecordBatch,
+    result: &DataType,
+) -> DataFusionResult<ArrayRef> {
+    let column = expression.evaluate(partition)?;
+    if column.data_type() == result { Ok(column) } else { Ok(cast(&column, result)?) }
+}

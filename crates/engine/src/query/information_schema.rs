@@ -1,0 +1,79 @@
+//! `information_schema.tables` and `information_schema.columns`, as other systems have them.
+
+use std::sync::Arc;
+
+use alluvium_sql::planner::type_name;
+use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use datafusion::datasource::{MemTable, TableProvider};
+
+use super::providers::Providers;
+use crate::catalog::{
+    Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
+    INFORMATION_TABLES, INFORMATION_TABLES_SCHEMA,
+};
+use crate::error::Result;
+use crate::session::written;
+
+/// The catalog and the schema that all relations are in.
+const CATALOG: &str = "alluvium";
+const SCHEMA: &str = "public";
+
+/// Adds those of the two that are among the names.
+pub(super) fn add(names: &[String], entries: &Entries, providers: &mut Providers) -> Result<()> {
+    for name in names {
+        let table = match name.as_str() {
+            INFORMATION_TABLES => tables(entries)?,
+            INFORMATION_COLUMNS => columns(entries)?,
+            _ => continue,
+        };
+        providers.insert(name.clone(), table);
+    }
+    Ok(())
+}
+
+/// A row for each table and view.
+fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+    let count = entries.len();
+    let kind = |entry: &Arc<Entry>| if entry.is_table() { "BASE TABLE" } else { "VIEW" };
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(vec![CATALOG; count])),
+        Arc::new(StringArray::from(vec![SCHEMA; count])),
+        Arc::new(StringArray::from_iter_values(entries.keys())),
+        Arc::new(StringArray::from_iter_values(entries.values().map(kind))),
+    ];
+    let rows = RecordBatch::try_new(INFORMATION_TABLES_SCHEMA.clone(), columns)?;
+    Ok(Arc::new(MemTable::try_new(INFORMATION_TABLES_SCHEMA.clone(), vec![vec![rows]])?))
+}
+
+/// A row for each of their columns.
+fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+    let (mut relations, mut names, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut defaults, mut nullable, mut types) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in entries.values() {
+        let given = match &entry.definition {
+            Definition::Table(table) => &table.defaults[..],
+            Definition::View(_) => &[],
+        };
+        for (place, field) in entry.schema.fields().iter().enumerate() {
+            relations.push(entry.name.as_str());
+            names.push(field.name().as_str());
+            places.push(i32::try_from(place + 1).unwrap_or(i32::MAX));
+            defaults.push(given.get(place).and_then(Option::as_ref).map(written));
+            nullable.push(if field.is_nullable() { "YES" } else { "NO" });
+            types.push(type_name(field.data_type()));
+        }
+    }
+    let count = relations.len();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(vec![CATALOG; count])),
+        Arc::new(StringArray::from(vec![SCHEMA; count])),
+        Arc::new(StringArray::from(relations)),
+        Arc::new(StringArray::from(names)),
+        Arc::new(Int32Array::from(places)),
+        Arc::new(StringArray::from(defaults)),
+        Arc::new(StringArray::from(nullable)),
+        Arc::new(StringArray::from_iter_values(types)),
+    ];
+    let rows = RecordBatch::try_new(INFORMATION_COLUMNS_SCHEMA.clone(), columns)?;
+    Ok(Arc::new(MemTable::try_new(INFORMATION_COLUMNS_SCHEMA.clone(), vec![vec![rows]])?))
+}

@@ -1,0 +1,257 @@
+//! What views keep, and why: EXPLAIN STATE, and the reasons in `alluvium.arrangements`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use alluvium_sql::physical::{Output, Place};
+use alluvium_sql::plan::{Keeping, KeptBy, KeptState, Reason};
+use alluvium_sql::planner::{Planner, ViewText};
+use alluvium_sql::statement::ViewKind;
+use alluvium_trace::metrics::SpineMetrics;
+
+use super::Reader;
+use crate::catalog::{Definition, Entries, Entry, View};
+use crate::error::Result;
+
+/// Where a state is: the relation or index in whose dataflow it is, and its id there.
+pub(super) type StateKey = (String, String);
+
+/// The id of the rows of a table, of an index, and of a materialized view.
+const ROWS: &str = "rows";
+
+/// What a view keeps and reads, an operator a line, with its states below it: how much they have, and whether and below what
+/// they are pruned, or why not and what helps.
+fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> {
+    let view = entry.as_view()?;
+    let mut held: BTreeMap<StateKey, Held> = BTreeMap::new();
+    let metrics = reader.progress.metrics();
+    for spine in metrics.iter().flat_map(|metrics| metrics.spines()) {
+        let key = (spine.label.relation.clone(), spine.label.id.clone());
+        held.entry(key).or_default().add(&spine);
+    }
+    let mut text = String::new();
+    let written = match view.kind {
+        ViewKind::Local => writeln!(text, "a local view: each view that names it keeps this"),
+        ViewKind::Plain | ViewKind::Materialized => Ok(()),
+    };
+    let kept = kept(entry, view, entries, &reader.planner)?;
+    let written = kept.iter().fold(written, |written, by| {
+        written.and_then(|()| write_operator(by, entry, view, &held, &mut text))
+    });
+    written.expect("a string takes any text");
+    if kept.is_empty() {
+        text.push_str("it keeps nothing, and reads nothing that is kept\n");
+    }
+    Ok(text)
+}
+
+impl Reader {
+    /// What a view keeps and reads, and why: EXPLAIN STATE.
+    pub(crate) fn explain_state(&self, entry: &Entry, entries: &Entries) -> Result<String> {
+        explain(self, entry, entries)
+    }
+}
+
+/// Why the states of all tables, views and indexes are not pruned; pruned ones are missing.
+pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<StateKey, String>> {
+    let mut reasons: BTreeMap<StateKey, BTreeSet<String>> = BTreeMap::new();
+    for entry in entries.values() {
+        match &entry.definition {
+            Definition::Table(_) => {
+                let reason = full(&Reason::of_table(), None);
+                reasons.entry((entry.name.clone(), ROWS.to_owned())).or_default().insert(reason);
+            }
+            Definition::View(View { kind: ViewKind::Local, .. }) => {}
+            Definition::View(view) => {
+                for state in kept(entry, view, entries, planner)?.iter().flat_map(|by| &by.states) {
+                    let Keeping::All { reason, at } = &state.keeping else { continue };
+                    let reason = full(reason, at.as_deref());
+                    let reason = match is_shared(state) {
+                        Some(Shared::Table) => continue,
+                        Some(Shared::Index) => format!("{}: {reason}", entry.name),
+                        None => reason,
+                    };
+                    let key = key(state, entry, view);
+                    reasons.entry(key).or_default().insert(reason);
+                }
+            }
+        }
+    }
+    let joined = |reasons: BTreeSet<String>| reasons.into_iter().collect::<Vec<_>>().join("; ");
+    Ok(reasons.into_iter().map(|(key, reasons)| (key, joined(reasons))).collect())
+}
+
+/// What a view keeps and reads, which is found out once.
+fn kept<'a>(
+    entry: &Entry,
+    view: &'a View,
+    entries: &Entries,
+    planner: &Planner,
+) -> Result<&'a [KeptBy]> {
+    if let Some(kept) = view.kept.get() {
+        return Ok(kept);
+    }
+    let mut texts = vec![ViewText { name: &entry.name, text: &view.text }];
+    expanded(&entry.depends, entries, &mut texts);
+    let output = match view.kind {
+        ViewKind::Materialized => Output::Rows,
+        ViewKind::Plain | ViewKind::Local => Output::Changes,
+    };
+    let found = planner.explain_state(&view.plan, output, &texts)?;
+    Ok(view.kept.get_or_init(|| found))
+}
+
+/// Adds the texts of the views among `names` that are expanded where they are named, and of those in them.
+fn expanded<'a>(names: &[String], entries: &'a Entries, texts: &mut Vec<ViewText<'a>>) {
+    for name in names {
+        let Some((name, entry)) = entries.get_key_value(name) else { continue };
+        let Definition::View(view) = &entry.definition else { continue };
+        let is_new = texts.iter().all(|text| text.name != *name);
+        if view.kind != ViewKind::Materialized && is_new {
+            texts.push(ViewText { name, text: &view.text });
+            expanded(&entry.depends, entries, texts);
+        }
+    }
+}
+
+/// What a state is that others read, too.
+enum Shared {
+    Table,
+    Index,
+}
+
+fn is_shared(state: &KeptState) -> Option<Shared> {
+    match (&state.place, state.index) {
+        (Place::Table(_), _) => Some(Shared::Table),
+        (Place::Index(_), _) | (Place::Own(_), Some(_)) => Some(Shared::Index),
+        (Place::Own(_), None) => None,
+    }
+}
+
+/// Where a state of a view is.
+fn key(state: &KeptState, entry: &Entry, view: &View) -> StateKey {
+    let index = |fingerprint| {
+        let id = view.uses.all.get(fingerprint);
+        id.map_or_else(String::new, |id| id.of_index())
+    };
+    match (&state.place, &state.index) {
+        (Place::Table(table), _) => (table.clone(), ROWS.to_owned()),
+        (Place::Index(fingerprint), _) => (index(fingerprint), ROWS.to_owned()),
+        (Place::Own(own), Some(fingerprint)) => (index(fingerprint), own.id.clone()),
+        (Place::Own(own), None) => (entry.name.clone(), own.id.clone()),
+    }
+}
+
+/// What the spines of a state hold, of all workers and operators.
+#[derive(Debug, Default)]
+struct Held {
+    rows: u64,
+    memory: u64,
+    disk: u64,
+    /// The least of their bounds, as a number and for people.
+    bound: Option<(i64, String)>,
+    /// About how many of the rows are below their bounds.
+    below: Option<u64>,
+}
+
+impl Held {
+    fn add(&mut self, spine: &SpineMetrics) {
+        self.rows += spine.rows;
+        self.memory += spine.memory;
+        self.disk += spine.disk;
+        if let Some(bound) = spine.least.zip(spine.bound.clone())
+            && self.bound.as_ref().is_none_or(|least| bound < *least)
+        {
+            self.bound = Some(bound);
+        }
+        if let Some(below) = spine.below {
+            *self.below.get_or_insert(0) += below;
+        }
+    }
+}
+
+fn write_operator(
+    by: &KeptBy,
+    entry: &Entry,
+    view: &View,
+    held: &BTreeMap<StateKey, Held>,
+    text: &mut String,
+) -> std::fmt::Result {
+    let indent = 2 * by.depth;
+    write!(text, "{:indent$}{}", "", by.operator)?;
+    match &by.at {
+        Some(at) => writeln!(text, " ({at})")?,
+        None => writeln!(text)?,
+    }
+    let nothing = Held::default();
+    for state in &by.states {
+        let held = held.get(&key(state, entry, view)).unwrap_or(&nothing);
+        let place = match &state.place {
+            Place::Own(own) => own.to_string(),
+            Place::Index(index) => format!("index {}", index.short()),
+            Place::Table(relation) => relation.clone(),
+        };
+        write!(text, "{:indent$}  {} in {place}: {}", "", state.what, rows(held.rows))?;
+        write!(text, ", {} bytes in memory", held.memory)?;
+        match held.disk {
+            0 => writeln!(text)?,
+            disk => writeln!(text, ", {disk} bytes in files")?,
+        }
+        write_keeping(&state.keeping, held, indent + 4, text)?;
+    }
+    Ok(())
+}
+
+fn write_keeping(
+    keeping: &Keeping,
+    held: &Held,
+    indent: usize,
+    text: &mut String,
+) -> std::fmt::Result {
+    match keeping {
+        Keeping::From { column, bound } => {
+            let waterline = bound.describe();
+            let Some((_, least)) = &held.bound else {
+                return writeln!(text, "{:indent$}{keeping}: no bound yet", "");
+            };
+            writeln!(text, "{:indent$}pruned: {column} >= {least}, from {waterline}", "")?;
+            let Some(below) = held.below else { return Ok(()) };
+            let below = below.min(held.rows);
+            let bytes = u128::from(held.memory + held.disk);
+            let part = |rows: u64| bytes * u128::from(rows) / u128::from(held.rows.max(1));
+            let rest = held.rows - below;
+            writeln!(
+                text,
+                "{:indent$}about {} ({} bytes) above the bound, {} ({} bytes) below it",
+                "",
+                rows(rest),
+                part(rest),
+                rows(below),
+                part(below)
+            )
+        }
+        Keeping::All { reason, .. } => {
+            writeln!(text, "{:indent$}{keeping}", "")?;
+            match reason.remedy() {
+                Some(remedy) => writeln!(text, "{:indent$}what helps: {remedy}", ""),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn rows(count: u64) -> String {
+    match count {
+        1 => "1 row".to_owned(),
+        _ => format!("{count} rows"),
+    }
+}
+
+/// A reason with what would help.
+fn full(reason: &Reason, at: Option<&str>) -> String {
+    let at = at.map(|at| format!(" ({at})")).unwrap_or_default();
+    match reason.remedy() {
+        Some(remedy) => format!("{reason}{at}: {remedy}"),
+        None => format!("{reason}{at}"),
+    }
+}

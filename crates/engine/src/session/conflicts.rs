@@ -1,0 +1,106 @@
+//! INSERT … ON CONFLICT, batch by batch.
+
+use std::collections::HashSet;
+
+use alluvium_sql::planner::OnConflict;
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::{filter, filter_record_batch};
+use arrow::row::{RowConverter, Rows, SortField};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::catalog::Entry;
+use crate::error::{Error, Result};
+use crate::query::{Reader, Reading};
+use crate::transaction::{Staging, canonical};
+
+/// The rows of an INSERT, against the keys that are taken before the statement and by rows of its own.
+pub(super) struct Conflicts<'a> {
+    reader: &'a Reader,
+    reading: Reading<'a>,
+    table: &'a Entry,
+    on_conflict: OnConflict,
+    keys: RowConverter,
+    /// The keys of the statement's rows so far.
+    seen: HashSet<Box<[u8]>>,
+}
+
+impl<'a> Conflicts<'a> {
+    pub(super) fn new(
+        reader: &'a Reader,
+        reading: Reading<'a>,
+        table: &'a Entry,
+        on_conflict: OnConflict,
+    ) -> Result<Self> {
+        let key = on_conflict.key().iter();
+        let fields = key.map(|&key| SortField::new(table.schema.field(key).data_type().clone()));
+        let keys = RowConverter::new(fields.collect())?;
+        Ok(Self { reader, reading, table, on_conflict, keys, seen: HashSet::new() })
+    }
+
+    /// Stages what becomes of some rows. Returns the rows that are inserted and those that take the places of others.
+    pub(super) fn stage(
+        &mut self,
+        staging: &mut Staging<'_>,
+        rows: &RecordBatch,
+    ) -> Result<Vec<RecordBatch>> {
+        let rows = self.new_keys(&staging.checked(rows.columns())?)?;
+        let width = self.table.schema.fields().len();
+        let mut changed = Vec::new();
+        let mut taken: HashSet<Box<[u8]>> = HashSet::new();
+        let found = self.reader.evaluate(self.on_conflict.of(&rows)?.into(), self.reading)?;
+        for found in found.batches {
+            let (old, new) = found.columns().split_at(width);
+            taken.extend(self.keys(old)?.iter().map(|key| key.as_ref().into()));
+            let Some((changes, new)) = new.split_last() else { continue };
+            let filtered = |columns: &[ArrayRef]| {
+                let columns = columns.iter().map(|column| filter(column, changes.as_boolean()));
+                columns.collect::<std::result::Result<Vec<_>, _>>()
+            };
+            let (old, new) = (filtered(old)?, filtered(new)?);
+            staging.delete(&old)?;
+            staging.check_late(&new)?;
+            changed.push(staging.insert(&new)?);
+        }
+        let free = self.keys(rows.columns())?;
+        let free: BooleanArray =
+            free.iter().map(|key| Some(!taken.contains(key.as_ref()))).collect();
+        let inserted = filter_record_batch(&rows, &free)?;
+        changed.push(staging.insert(inserted.columns())?);
+        Ok(changed)
+    }
+
+    /// The first row with each key that the statement has not had yet.
+    fn new_keys(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let keys = self.keys(rows.columns())?;
+        let mut is_new = Vec::with_capacity(rows.num_rows());
+        for (row, key) in keys.iter().enumerate() {
+            let new = self.seen.insert(key.as_ref().into());
+            if !new && self.on_conflict.updates() {
+                return Err(self.twice(rows, row));
+            }
+            is_new.push(new);
+        }
+        Ok(filter_record_batch(rows, &BooleanArray::from(is_new))?)
+    }
+
+    fn keys(&self, columns: &[ArrayRef]) -> Result<Rows> {
+        let key = self.on_conflict.key().iter().map(|&key| canonical(&columns[key]));
+        Ok(self.keys.convert_columns(&key.collect::<Vec<_>>())?)
+    }
+
+    fn twice(&self, rows: &RecordBatch, row: usize) -> Error {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for &key in self.on_conflict.key() {
+            names.push(self.table.schema.field(key).name().as_str());
+            let options = FormatOptions::default();
+            let value = ArrayFormatter::try_new(rows.column(key), &options)
+                .map(|formatter| formatter.value(row).to_string());
+            values.push(value.unwrap_or_default());
+        }
+        Error::data(format!(
+            "ON CONFLICT DO UPDATE: two of the rows have the key ({}) = ({}), and a statement changes a row once",
+            names.join(", "),
+            values.join(", ")
+        ))
+    }
+}

@@ -1,0 +1,57 @@
+//! Planning INSERT, UPDATE and DELETE: which rows are inserted into and deleted from a table.
+//!
+//! - `target` is the table, `insert` plans INSERT, and `change` UPDATE and DELETE, as queries of the rows they change;
+//! - `assignments` reads SET, `defaults` has DEFAULT as a value;
+//! - `conflict` is ON CONFLICT, and `returning` RETURNING: both are plans over `statement_rows`, which are known only while the
+//!   statement runs;
+//! - `query` makes the syntax of queries.
+mod assignments;
+mod change;
+mod conflict;
+pub(super) mod defaults;
+mod insert;
+mod query;
+mod returning;
+pub(super) mod statement_rows;
+mod target;
+
+use arrow::array::RecordBatch;
+use datafusion_common::ScalarValue;
+use datafusion_expr::LogicalPlan;
+
+pub(super) use self::change::{delete, update};
+pub use self::conflict::OnConflict;
+pub(super) use self::insert::insert;
+use super::parameters::bind;
+use crate::error::{Error, Result};
+
+/// The rows with which a statement changes a table.
+#[derive(Clone, Debug)]
+pub struct PlannedWrite {
+    /// The table that is changed.
+    pub table: String,
+    /// The rows.
+    pub plan: LogicalPlan,
+    /// What an INSERT does with rows whose keys are taken.
+    pub on_conflict: Option<OnConflict>,
+    /// What the statement returns of the rows that it changed.
+    pub returning: Option<Returning>,
+}
+
+/// RETURNING: a query of the rows that a statement changed.
+#[derive(Clone, Debug)]
+pub struct Returning {
+    plan: LogicalPlan,
+}
+
+impl Returning {
+    /// With values for its parameters.
+    pub fn bind(self, values: &[ScalarValue]) -> Result<Returning> {
+        Ok(Returning { plan: bind(self.plan, values)? })
+    }
+
+    /// The query of these rows, which have the columns of the table.
+    pub fn of(&self, rows: &RecordBatch) -> Result<LogicalPlan> {
+        statement_rows::put(self.plan.clone(), rows).map_err(|error| Error::from_datafusion(&error))
+    }
+}

@@ -1,0 +1,54 @@
+//! Names, and relations in FROM, as syntax.
+
+use sqlparser::ast::{
+    Expr, Ident, ObjectName, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
+};
+
+pub(super) use crate::syntax::simple_query as select;
+
+/// A name as it is, whatever its letters.
+pub(super) fn exactly(name: impl Into<String>) -> Ident {
+    Ident::with_quote('"', name)
+}
+
+/// `relation.column`
+pub(super) fn column(relation: &str, column: &str) -> Expr {
+    Expr::CompoundIdentifier(vec![exactly(relation), exactly(column)])
+}
+
+/// `expression AS name`
+pub(super) fn named(expr: Expr, name: impl Into<String>) -> SelectItem {
+    SelectItem::ExprWithAlias { expr, alias: exactly(name) }
+}
+
+/// `relation AS alias` in FROM.
+pub(super) fn from(relation: &str, alias: &str) -> TableWithJoins {
+    let relation = TableFactor::Table {
+        name: ObjectName::from(vec![exactly(relation)]),
+        alias: (relation != alias).then(|| self::alias(alias)),
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    };
+    TableWithJoins { relation, joins: Vec::new() }
+}
+
+/// A query in FROM.
+pub(super) fn derived(query: Query, alias: &str) -> TableWithJoins {
+    let relation = TableFactor::Derived {
+        lateral: false,
+        subquery: Box::new(query),
+        alias: Some(self::alias(alias)),
+        sample: None,
+    };
+    TableWithJoins { relation, joins: Vec::new() }
+}
+
+fn alias(name: &str) -> TableAlias {
+    TableAlias { explicit: true, name: exactly(name), columns: Vec::new(), at: None }
+}

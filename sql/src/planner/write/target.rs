@@ -1,0 +1,134 @@
+//! The table that a statement changes.
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::DataFusionError;
+use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
+use sqlparser::ast::{self, ObjectName};
+
+use super::defaults::Defaults;
+use crate::catalog::{Catalog, KEEPING, Relation};
+use crate::error::{Error, Position, Result, no_column};
+use crate::planner::context::{Context, no_relation};
+use crate::planner::extent::Extent;
+use crate::planner::{constant, relation, selected_names, set_operation};
+use crate::statement::{fold, relation_name};
+
+/// The table that a statement changes.
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) position: Position,
+    pub(super) columns: Vec<String>,
+    pub(super) schema: SchemaRef,
+    /// The columns of its primary key; empty without one.
+    pub(super) key: Vec<usize>,
+    defaults: Vec<Option<Expr>>,
+    kept: bool,
+    append_only: bool,
+}
+
+impl Target {
+    pub(super) fn find(name: &ObjectName, catalog: &dyn Catalog) -> Result<Target> {
+        let (name, position) = relation_name(name)?;
+        match catalog.relation(&name) {
+            Some(Relation::Table { schema, kept, append_only, primary_key, defaults, .. }) => {
+                let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
+                let key = primary_key;
+                Ok(Target { name, position, columns, schema, key, defaults, kept, append_only })
+            }
+            Some(_) => Err(Error::new(
+                format!("\"{name}\" is not a table: only tables can be changed"),
+                position,
+            )),
+            None => Err(no_relation(&name, catalog).at(Some(position))),
+        }
+    }
+
+    /// Refuses to change rows that are not kept or are append-only.
+    pub(super) fn check_changes(&self, statement: &str) -> Result<()> {
+        let name = &self.name;
+        if !self.kept {
+            let message = format!("{statement}: \"{name}\" keeps no rows: {KEEPING}");
+            return Err(Error::new(message, self.position));
+        }
+        if self.append_only {
+            let message = format!("{statement}: \"{name}\" is 'append_only': rows only enter it");
+            return Err(Error::new(message, self.position));
+        }
+        Ok(())
+    }
+
+    /// The number of the column that a list of columns or an assignment names.
+    pub(super) fn column(&self, name: &ObjectName) -> Result<usize> {
+        let position = Position::of(name);
+        match name.0.last().and_then(|part| part.as_ident()) {
+            Some(identifier) => self.column_of(identifier).map_err(|error| error.at(position)),
+            None => Err(Error::new(format!("\"{name}\" is not a column"), position)),
+        }
+    }
+
+    /// The number of a column.
+    pub(super) fn column_of(&self, identifier: &ast::Ident) -> Result<usize> {
+        let name = fold(identifier);
+        let columns = || self.columns.iter().map(String::as_str);
+        columns().position(|column| column == name).ok_or_else(|| {
+            let at = Position::of_span(identifier.span);
+            no_column(&name, Some(&self.name), columns()).at(at)
+        })
+    }
+
+    /// The rows cast to the table's types. DataFusion's own casts use types from before its analysis, which changes, for
+    /// example, the types of lists in a UNION or a CASE.
+    pub(super) fn cast(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let columns = plan.schema().columns().into_iter().zip(self.schema.fields());
+        let cast = columns.map(|(column, field)| {
+            let name = column.name.clone();
+            Expr::Cast(Cast::new(Box::new(Expr::Column(column)), field.data_type().clone()))
+                .alias(name)
+        });
+        let cast: Vec<Expr> = cast.collect();
+        let cast = LogicalPlanBuilder::from(plan).project(cast).and_then(LogicalPlanBuilder::build);
+        cast.map_err(|error| self.error(error))
+    }
+
+    /// An error of DataFusion's, at the table's name if it has no other place.
+    pub(super) fn error(&self, error: DataFusionError) -> Error {
+        Error::from_datafusion(&error).at(Some(self.position))
+    }
+
+    /// The rows of an INSERT, as DataFusion plans them.
+    pub(super) fn inserted(
+        &self,
+        insert: ast::Insert,
+        catalog: &dyn Catalog,
+    ) -> Result<LogicalPlan> {
+        let plan = self.context(catalog).plan(ast::Statement::Insert(insert));
+        match plan.map_err(|error| self.error(error))? {
+            LogicalPlan::Dml(change) => self.checked(change.input.as_ref().clone()),
+            _ => Err(Error::new("the statement does not change a table", self.position)),
+        }
+    }
+
+    /// The rows of a query that is a part of the statement.
+    pub(super) fn queried(&self, query: ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
+        let plan = self.context(catalog).plan(ast::Statement::Query(Box::new(query)));
+        let plan = self.checked(plan.map_err(|error| self.error(error))?)?;
+        selected_names::apart(plan).map_err(|error| self.error(error))
+    }
+
+    fn context<'a>(&self, catalog: &'a dyn Catalog) -> Context<'a> {
+        let (expressions, schema) = (self.defaults.clone(), self.schema.clone());
+        Context::of_statement(catalog, Defaults { expressions, schema })
+    }
+
+    fn checked(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        Extent::of(&plan).map_err(|error| error.at(Some(self.position)))?;
+        let plan = set_operation::plan(plan)
+            .and_then(relation::inline_views)
+            .and_then(set_operation::expand)
+            .map_err(|error| self.error(error))?;
+        relation::check_kept(&plan)
+            .and_then(|()| constant::check(&plan))
+            .map_err(|error| error.at(Some(self.position)))?;
+        Ok(plan)
+    }
+}
