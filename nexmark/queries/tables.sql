@@ -1,5 +1,5 @@
--- The streams of the benchmark. Their rows are not stored. They are inserted in three batches per epoch, as a
--- program that embeds the engine would.
+-- The streams of the benchmark. Their rows are not stored; `nexmark/src/tables.rs` changes that if asked to. They are
+-- inserted in three batches per epoch, as a program that embeds the engine would.
 
 CREATE TABLE person (
     id BIGINT NOT NULL,

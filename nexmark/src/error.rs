@@ -15,6 +15,11 @@ pub enum Error {
     /// There is no query of this name.
     #[error("unknown query \"{0}\": expected q0 to q22, or \"all\"")]
     UnknownQuery(String),
+    /// There are no tables of this name.
+    #[error(
+        "unknown tables \"{0}\": expected append-only, unchecked, append-only-kept, kept or keyed"
+    )]
+    UnknownTables(String),
     /// The engine refused a statement, or failed.
     #[error("{file}:{line}:{column}: {error}")]
     Statement {

@@ -27,10 +27,12 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::latency::Latency;
 use crate::measurement::Measurement;
-use crate::query::{Query, tables};
+use crate::query::Query;
 use crate::resources;
+use crate::source::revised::Revision;
 use crate::source::{Events, Extent, Input, Source};
 use crate::stream::Stream;
+use crate::tables::{Keeping, Tables};
 
 /// The largest number of incomplete epochs.
 pub const IN_FLIGHT: usize = 4;
@@ -43,10 +45,14 @@ const SIDE_KEYS: i64 = 10_000;
 pub struct Options {
     /// The events, and their division into epochs.
     pub extent: Extent,
+    /// How the tables are declared.
+    pub tables: Tables,
     /// The number of workers.
     pub workers: NonZeroUsize,
     /// The source of the events.
     pub source: Source,
+    /// Some bids are deleted or changed in the epoch after theirs; see [`crate::source::revised`].
+    pub revisions: bool,
     /// The memory budget in bytes; see [`Builder::memory`].
     pub memory: Option<usize>,
     /// How many events arrive per second; without a rate, as many as the engine takes.
@@ -57,8 +63,6 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// When epochs are on the disk, if there is such a directory.
     pub durability: Durability,
-    /// How late events may come, if the tables declare it; see [`tables`].
-    pub lateness: Option<Duration>,
     /// Called when memory gets scarce; see [`Builder::on_pressure`].
     pub on_pressure: fn(usize),
 }
@@ -76,13 +80,13 @@ impl Options {
 /// Memory is that of the whole process since its start. In a process that has measured another query before, the
 /// peaks may belong to that query.
 pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
-    let input = Input::prepare(&options.source, options.extent)?;
+    let input = Input::prepare(&options.source, options.extent, options.revisions)?;
     let mut builder = options.builder();
     if let Some(directory) = &options.state {
         builder = builder.state(format!("file:{}", directory.join(query.name).display()));
         builder = builder.durability(options.durability);
     }
-    let engine = start(query, options.lateness, builder)?;
+    let engine = start(query, options.tables, builder)?;
 
     let accounted = || {
         let state = engine.state();
@@ -95,7 +99,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     let timed = || {
         let begun = Instant::now();
         let processor = resources::processor_time()?;
-        let driven = drive(&engine, options.extent, done, epochs, Arrivals::of(options))?;
+        let driven = drive(&engine, options, done, epochs)?;
         let elapsed = begun.elapsed().as_secs_f64();
         Ok((driven, elapsed, resources::processor_time()? - processor))
     };
@@ -105,9 +109,12 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
     check(query, &engine)?;
     drop(engine);
 
-    let mut contents = Checksum::default();
-    let mut add = |change: Change| contents.add(&change.rows, &change.weights);
-    changes(query, options.lateness, &input, options.builder(), &mut add)?;
+    let (mut contents, mut decided) = (Checksum::default(), Checksum::default());
+    let mut add = |Change { rows, weights, .. }: Change| {
+        contents.add(&rows, &weights)?;
+        decided.add(&without(&rows, query.open())?, &weights)
+    };
+    changes(query, options.tables, &input, options.builder(), &mut add)?;
     Ok(Measurement {
         query: query.name.to_owned(),
         events: options.extent.epochs().skip(done).map(|epoch| epoch.end - epoch.start).sum(),
@@ -128,24 +135,32 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
         disk_bytes: state.disk_bytes,
         spilled_bytes: state.spilled_bytes,
         contents,
+        decided,
         latency,
     })
 }
 
-/// Runs a query over the whole input in a new engine, and returns the changes of its view in order. The tables declare a
-/// lateness if there is one.
+/// The rows without these columns.
+fn without(rows: &RecordBatch, open: &[&str]) -> Result<RecordBatch> {
+    let schema = rows.schema();
+    let is_decided = |column: &usize| !open.contains(&schema.field(*column).name().as_str());
+    let decided: Vec<usize> = (0..rows.num_columns()).filter(is_decided).collect();
+    Ok(rows.project(&decided)?)
+}
+
+/// Runs a query over the whole input in a new engine, and returns the changes of its view in order.
 pub fn changes(
     query: &Query,
-    lateness: Option<Duration>,
+    tables: Tables,
     input: &Input,
     builder: Builder,
     take: &mut dyn FnMut(Change) -> Result<()>,
 ) -> Result<()> {
-    let engine = start(query, lateness, builder)?;
+    let engine = start(query, tables, builder)?;
     let mut subscription = engine.subscribe(query.name)?;
     let mut last = 0;
     for events in input.epochs() {
-        last = commit(&engine, &events?, None)?;
+        last = commit(&engine, tables, &events?, None)?;
         engine.wait(last.saturating_sub(IN_FLIGHT as u64))?;
         while let Some(change) = subscription.try_next()? {
             take(change)?;
@@ -159,12 +174,12 @@ pub fn changes(
 }
 
 /// An engine with the tables, the side input and the query's view, unless they are there.
-fn start(query: &Query, lateness: Option<Duration>, builder: Builder) -> Result<Engine> {
+fn start(query: &Query, tables: Tables, builder: Builder) -> Result<Engine> {
     let engine = builder.open()?;
     let known = engine.relations()?;
     let is_known = |name: &str| known.iter().any(|relation| relation.name == name);
     if !is_known("side_input") {
-        execute(&engine, "tables.sql", &tables(lateness))?;
+        execute(&engine, "tables.sql", &tables.sql())?;
     }
     let mut transaction = engine.begin()?;
     transaction.set_key("side_input");
@@ -213,11 +228,12 @@ pub fn side_input() -> Result<RecordBatch> {
 /// bytes of the events.
 fn drive(
     engine: &Engine,
-    extent: Extent,
+    options: &Options,
     done: usize,
     all: impl Iterator<Item = Result<Events>>,
-    mut arrivals: Arrivals,
 ) -> Result<(Latency, u64)> {
+    let mut arrivals = Arrivals::of(options);
+    let Options { extent, tables, .. } = *options;
     let (committed, epochs) = unbounded::<(u64, Instant)>();
     thread::scope(|scope| {
         // A separate thread observes the completion of each epoch.
@@ -235,7 +251,7 @@ fn drive(
                 let events = events?;
                 let begun = arrivals.next(engine)?;
                 entered += events.bytes() as u64;
-                let epoch = commit(engine, &events, Some(key(&numbers)))?;
+                let epoch = commit(engine, tables, &events, Some(key(&numbers)))?;
                 arrivals.committed(epoch);
                 // The observer runs until the channel closes, unless the engine fails.
                 let _ = committed.send((epoch, begun));
@@ -302,13 +318,24 @@ impl Arrivals {
 }
 
 /// Inserts events as one epoch.
-fn commit(engine: &Engine, events: &Events, key: Option<String>) -> Result<u64> {
+fn commit(engine: &Engine, tables: Tables, events: &Events, key: Option<String>) -> Result<u64> {
     let mut transaction = engine.begin()?;
     if let Some(key) = key {
         transaction.set_key(key);
     }
     for (stream, rows) in Stream::ALL.into_iter().zip(events.arrive()?) {
         transaction.insert(stream.name(), rows)?;
+    }
+    if let Some(Revision { deleted, inserted }) = events.revision.clone() {
+        let bid = Stream::Bid.name();
+        match tables.keeping {
+            Keeping::Unchecked => {
+                let weights = vec![-1; deleted.num_rows()];
+                transaction.change(bid, deleted, &weights)?;
+            }
+            _ => transaction.delete(bid, deleted)?,
+        }
+        transaction.insert(bid, inserted)?;
     }
     Ok(transaction.submit()?)
 }

@@ -1,7 +1,8 @@
 //! The Nexmark benchmark for Alluvium: the events of an online auction, 23 queries over them, and a harness that
 //! measures how fast the queries are maintained.
 //!
-//! [`source`] provides the events in epochs, and [`query`] the queries as SQL files. [`harness`] runs a query over
+//! [`source`] provides the events in epochs, and [`query`] the queries as SQL files, over [`tables`] that keep their
+//! rows or do not. [`harness`] runs a query over
 //! a source through the SQL interface, as a program that embeds the engine would. [`measurement`] is the result,
 //! with the [`latency`] of epochs, and [`checksum`] summarizes the contents of the view.
 
@@ -14,6 +15,7 @@ pub mod query;
 mod resources;
 pub mod source;
 mod stream;
+pub mod tables;
 
 pub use error::{Error, Result};
 pub use stream::Stream;

@@ -50,6 +50,8 @@ pub struct Measurement {
     pub spilled_bytes: u64,
     /// The checksum of the view at the end.
     pub contents: Checksum,
+    /// The checksum of its columns without [those that the query leaves open](crate::query::Query::open).
+    pub decided: Checksum,
     /// The latency of epochs, from commit to completion; with a rate, from scheduled arrival to completion.
     pub latency: Latency,
 }
@@ -89,6 +91,7 @@ impl Measurement {
             "spilled_bytes": self.spilled_bytes,
             "output_rows": self.contents.rows,
             "checksum": format!("{:016x}", self.contents.sum),
+            "decided_checksum": format!("{:016x}", self.decided.sum),
             "epoch_ms": self.latency.to_json(),
         })
     }
@@ -97,6 +100,10 @@ impl Measurement {
     pub fn from_json(entry: &Value) -> Option<Self> {
         let number = |name: &str| entry.get(name)?.as_u64();
         let real = |name: &str| entry.get(name)?.as_f64();
+        let checksum = |name: &str| {
+            let sum = u64::from_str_radix(entry.get(name)?.as_str()?, 16).ok()?;
+            Some(Checksum { sum, rows: entry.get("output_rows")?.as_i64()? })
+        };
         Some(Self {
             query: entry.get("query")?.as_str()?.to_owned(),
             events: number("events")?,
@@ -116,10 +123,8 @@ impl Measurement {
             memory_peak_bytes: number("memory_peak_bytes")?,
             disk_bytes: number("disk_bytes")?,
             spilled_bytes: number("spilled_bytes")?,
-            contents: Checksum {
-                sum: u64::from_str_radix(entry.get("checksum")?.as_str()?, 16).ok()?,
-                rows: entry.get("output_rows")?.as_i64()?,
-            },
+            contents: checksum("checksum")?,
+            decided: checksum("decided_checksum")?,
             latency: Latency::from_json(entry.get("epoch_ms")?)?,
         })
     }
@@ -213,6 +218,7 @@ mod tests {
             disk_bytes: 7,
             spilled_bytes: 8,
             contents: Checksum { sum: u64::MAX - 1, rows: 9 },
+            decided: Checksum { sum: 14, rows: 9 },
             latency: Latency {
                 p50: 1.5,
                 p99: 2.5,

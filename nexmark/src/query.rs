@@ -3,8 +3,6 @@
 //! The file of a query defines a view of the same name, and the local views it uses. A comment at the top describes
 //! the query, and differences from its usual form.
 
-use std::time::Duration;
-
 use crate::error::{Error, Result};
 
 /// One of the queries.
@@ -14,22 +12,6 @@ pub struct Query {
     pub name: &'static str,
     /// The file.
     pub sql: &'static str,
-}
-
-/// The tables that all queries read.
-pub const TABLES: &str = include_str!("../queries/tables.sql");
-
-/// The definitions of the tables. With a lateness the times of the events have it, and so has the time at which a bid is
-/// inserted.
-pub fn tables(lateness: Option<Duration>) -> String {
-    let Some(lateness) = lateness else { return TABLES.to_owned() };
-    let declared = |name: &str| {
-        let milliseconds = lateness.as_millis();
-        format!("{name} TIMESTAMP NOT NULL LATENESS INTERVAL '{milliseconds} milliseconds'")
-    };
-    ["date_time", "p_time"].iter().fold(TABLES.to_owned(), |tables, name| {
-        tables.replace(&format!("{name} TIMESTAMP NOT NULL"), &declared(name))
-    })
 }
 
 macro_rules! queries {
@@ -56,18 +38,20 @@ impl Query {
         };
         names.split(',').map(str::trim).map(named).collect()
     }
+
+    /// The columns of the view that the query leaves open where bids tie.
+    pub fn open(&self) -> &'static [&'static str] {
+        match self.name {
+            "q18" => &["price", "channel", "url", "extra"],
+            "q19" => &["bidder", "channel", "url", "date_time", "extra"],
+            _ => &[],
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn all_times_of_events_have_the_lateness() {
-        let declared = tables(Some(Duration::from_secs(4)));
-        assert_eq!(declared.matches("LATENESS INTERVAL '4000 milliseconds'").count(), 4);
-        assert_eq!(tables(None), TABLES);
-    }
 
     #[test]
     fn queries_are_known_by_name() {

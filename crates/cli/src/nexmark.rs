@@ -13,6 +13,7 @@ use alluvium_nexmark::harness::{self, Options};
 use alluvium_nexmark::measurement::{Header, Histogram, Measurement, report};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
+use alluvium_nexmark::tables::{Keeping, Tables};
 use clap::ValueEnum;
 
 use crate::args::StateArgs;
@@ -27,6 +28,10 @@ pub(crate) struct NexmarkArgs {
     /// The number of events in all three streams
     #[arg(long, value_name = "N", default_value = "10M", value_parser = count)]
     events: u64,
+    /// What the tables keep: append-only and unchecked ones keep nothing; append-only-kept, kept and keyed ones their
+    /// rows
+    #[arg(long, value_name = "KIND", default_value = "append-only")]
+    tables: Keeping,
     /// The number of worker threads
     #[arg(long, value_name = "N", default_value = "1")]
     workers: NonZeroUsize,
@@ -40,6 +45,9 @@ pub(crate) struct NexmarkArgs {
     /// The source of the events
     #[arg(long, value_enum, default_value = "memory")]
     source: SourceKind,
+    /// Of the bids of each epoch, one in twenty is deleted in the next epoch, and one in twenty gets another price
+    #[arg(long)]
+    revisions: bool,
     /// The folder of the events' Parquet files, which are written if missing [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
@@ -189,21 +197,23 @@ impl NexmarkArgs {
             }
         };
         let extent = Extent { events: self.events, epoch_rows: self.epoch_rows, rate: RATE };
-        let (workers, memory, merge_threads) = (self.workers, self.memory, self.merge_threads);
+        let Self { workers, revisions, memory, merge_threads, .. } = *self;
+        let tables = Tables { keeping: self.tables, lateness: self.lateness };
         let on_pressure = allocator::tighten;
         let rate = self.rate.and_then(NonZeroU64::new);
         let state = self.state.directory.as_ref().map(PathBuf::from);
         let durability = self.state.durability.unwrap_or_default();
         Ok(Options {
             extent,
+            tables,
             workers,
             source,
+            revisions,
             memory,
             rate,
             merge_threads,
             state,
             durability,
-            lateness: self.lateness,
             on_pressure,
         })
     }
@@ -217,11 +227,15 @@ impl NexmarkArgs {
         command
             .args(["nexmark", "--json", "-", "--queries", query.name])
             .args(["--events", &self.events.to_string()])
+            .args(["--tables", self.tables.name()])
             .args(["--workers", &self.workers.to_string()])
             .args(["--epoch-rows", &self.epoch_rows.to_string()])
             .args(["--merge-threads", &self.merge_threads.to_string()])
             .args(["--source", source.as_ref().map_or("memory", |source| source.get_name())])
             .stderr(Stdio::inherit());
+        if self.revisions {
+            command.arg("--revisions");
+        }
         if let Some(folder) = &self.directory {
             command.arg("--directory").arg(folder);
         }

@@ -57,7 +57,8 @@ impl Files {
     pub fn epochs(&self) -> impl Iterator<Item = Result<Events>> + '_ {
         let read = |epoch: usize| {
             let [person, auction, bid] = &self.streams;
-            Ok(Events { batches: [person.read(epoch)?, auction.read(epoch)?, bid.read(epoch)?] })
+            let batches = [person.read(epoch)?, auction.read(epoch)?, bid.read(epoch)?];
+            Ok(Events { batches, revision: None })
         };
         (0..self.epochs).map(read)
     }

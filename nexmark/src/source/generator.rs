@@ -69,7 +69,7 @@ impl Iterator for Generator {
         }
         let batches =
             || Ok([person.finish(persons)?, auction.finish(auctions)?, bid.finish(bids)?]);
-        Some(batches().map(|batches| Events { batches }))
+        Some(batches().map(|batches| Events { batches, revision: None }))
     }
 }
 

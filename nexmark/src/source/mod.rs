@@ -1,10 +1,12 @@
 //! Sources of events: one ordered sequence, divided into epochs of equal size. An epoch has one batch per stream.
 //!
 //! [`generator`] generates events, [`files`] stores them as Parquet, and [`Source`] selects the source of a run.
-//! The sequence is the same for every source and every run: event *n* depends only on *n*.
+//! The sequence is the same for every source and every run: event *n* depends only on *n*. [`revised`] adds deletions
+//! and updates.
 
 pub mod files;
 mod generator;
+pub mod revised;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use arrow::datatypes::TimestampMicrosecondType;
 
 use self::files::Files;
 pub use self::generator::{Generator, RATE};
+use self::revised::{Revised, Revision};
 use crate::error::Result;
 use crate::stream::Stream;
 
@@ -22,6 +25,8 @@ use crate::stream::Stream;
 pub struct Events {
     /// The rows of each stream, in order; batches may be empty.
     pub batches: [RecordBatch; 3],
+    /// Changes of earlier ones.
+    pub revision: Option<Revision>,
 }
 
 impl Events {
@@ -32,7 +37,8 @@ impl Events {
 
     /// Their size in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
+        let batches: usize = self.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+        batches + self.revision.as_ref().map_or(0, Revision::bytes)
     }
 
     /// The time of the last event in microseconds since 1970; zero without events.
@@ -98,16 +104,24 @@ pub enum Input {
     Generator(Extent),
     /// In files.
     Parquet(Box<Files>),
+    /// Another one but in memory, with revisions.
+    Revised(Box<Input>),
 }
 
 impl Input {
-    /// Prepares a source for a run.
-    pub fn prepare(source: &Source, extent: Extent) -> Result<Self> {
-        Ok(match source {
+    /// Prepares a source for a run, with revisions if they are wanted.
+    pub fn prepare(source: &Source, extent: Extent, revisions: bool) -> Result<Self> {
+        let input = match source {
+            Source::Memory if revisions => {
+                return Ok(Self::Memory(
+                    Revised::new(Generator::new(extent)).collect::<Result<_>>()?,
+                ));
+            }
             Source::Memory => Self::Memory(Generator::new(extent).collect::<Result<_>>()?),
             Source::Generator => Self::Generator(extent),
             Source::Parquet(folder) => Self::Parquet(Box::new(Files::ensure(folder, extent)?)),
-        })
+        };
+        Ok(if revisions { Self::Revised(Box::new(input)) } else { input })
     }
 
     /// All events, epoch by epoch.
@@ -116,6 +130,7 @@ impl Input {
             Self::Memory(epochs) => Box::new(epochs.iter().cloned().map(Ok)),
             Self::Generator(extent) => Box::new(Generator::new(*extent)),
             Self::Parquet(files) => Box::new(files.epochs()),
+            Self::Revised(input) => Box::new(Revised::new(input.epochs())),
         }
     }
 
@@ -123,7 +138,7 @@ impl Input {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Memory(epochs) => epochs.iter().map(Events::bytes).sum(),
-            Self::Generator(_) | Self::Parquet(_) => 0,
+            Self::Generator(_) | Self::Parquet(_) | Self::Revised(_) => 0,
         }
     }
 }

@@ -6,6 +6,7 @@ use alluvium::Durability;
 use alluvium_nexmark::harness::{Options, measure};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
+use alluvium_nexmark::tables::Tables;
 
 #[test]
 fn epochs_arrive_at_a_rate_and_give_the_same_view() {
@@ -14,14 +15,15 @@ fn epochs_arrive_at_a_rate_and_give_the_same_view() {
         let extent = Extent { events: 2_900, epoch_rows: 500, rate: RATE };
         let options = Options {
             extent,
+            tables: Tables::default(),
             workers: NonZeroUsize::MIN,
             source: Source::Memory,
+            revisions: false,
             memory: None,
             rate: rate.and_then(NonZeroU64::new),
             merge_threads: 0,
             state: None,
             durability: Durability::Always,
-            lateness: None,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap()

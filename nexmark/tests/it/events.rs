@@ -16,7 +16,7 @@ fn extent(epoch_rows: u64) -> Extent {
 }
 
 fn epochs(source: &Source, epoch_rows: u64) -> Vec<Events> {
-    let input = Input::prepare(source, extent(epoch_rows)).unwrap();
+    let input = Input::prepare(source, extent(epoch_rows), false).unwrap();
     input.epochs().collect::<Result<_, _>>().unwrap()
 }
 

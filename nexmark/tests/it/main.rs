@@ -6,3 +6,4 @@ mod batch;
 mod events;
 mod queries;
 mod resumed;
+mod tables;

@@ -13,6 +13,7 @@ use alluvium_nexmark::checksum::Checksum;
 use alluvium_nexmark::harness::changes;
 use alluvium_nexmark::query::{QUERIES, Query};
 use alluvium_nexmark::source::{Extent, Input, RATE, Source};
+use alluvium_nexmark::tables::Tables;
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -104,13 +105,17 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
         let mut take = |change: alluvium::Change| {
             add(&mut found, &project(&change.rows, &determined), |row| change.weights[row]);
             let added = found_sum.add(&change.rows, &change.weights);
-            if change.rows.num_columns() > determined.len() {
+            let is_open = |name: &String| !determined.contains(name);
+            let left: Vec<_> = names(&change.rows).into_iter().filter(is_open).collect();
+            assert_eq!(left, query.open(), "{}", query.name);
+            if !left.is_empty() {
                 open.push(change);
             }
             added
         };
         let builder = Engine::builder().workers(workers);
-        if let Err(error) = changes(query, lateness, input, builder, &mut take) {
+        let tables = Tables { lateness, ..Tables::default() };
+        if let Err(error) = changes(query, tables, input, builder, &mut take) {
             panic!("{}: {error}", query.name);
         }
         found.retain(|_, copies| *copies != 0);
@@ -132,7 +137,7 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
 #[test]
 fn every_query_equals_the_batch_answer() {
     let list = env::var("ALLUVIUM_NEXMARK_QUERIES").unwrap_or_else(|_| "all".to_owned());
-    let input = Input::prepare(&Source::Memory, extent()).unwrap();
+    let input = Input::prepare(&Source::Memory, extent(), false).unwrap();
     let batch = Batch::new(&input);
     for query in Query::list(&list).unwrap() {
         check(&query, &input, &batch);
@@ -143,7 +148,8 @@ fn every_query_equals_the_batch_answer() {
 #[test]
 fn answers_over_fewer_events_differ() {
     let batch = |events: u64| {
-        Batch::new(&Input::prepare(&Source::Memory, Extent { events, ..SMALL }).unwrap())
+        let extent = Extent { events, ..SMALL };
+        Batch::new(&Input::prepare(&Source::Memory, extent, false).unwrap())
     };
     let (all, fewer) = (batch(SMALL.events), batch(SMALL.events / 2));
     let sum = |batch: &Batch, query: &Query| {

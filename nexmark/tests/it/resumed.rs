@@ -6,6 +6,7 @@ use alluvium::Durability;
 use alluvium_nexmark::harness::{Options, measure};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE, Source};
+use alluvium_nexmark::tables::Tables;
 
 #[test]
 fn a_run_goes_on_behind_the_epochs_of_the_last_one() {
@@ -14,14 +15,15 @@ fn a_run_goes_on_behind_the_epochs_of_the_last_one() {
     let run = |events: u64| {
         let options = Options {
             extent: Extent { events, epoch_rows: 500, rate: RATE },
+            tables: Tables::default(),
             workers: NonZeroUsize::MIN,
             source: Source::Memory,
+            revisions: false,
             memory: None,
             rate: None,
             merge_threads: 0,
             state: Some(directory.path().to_owned()),
             durability: Durability::Never,
-            lateness: None,
             on_pressure: |_| (),
         };
         measure(query, &options).unwrap().events

@@ -9,9 +9,10 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use alluvium_nexmark::query::{Query, TABLES};
+use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::files::Files;
 use alluvium_nexmark::source::{Extent, RATE};
+use alluvium_nexmark::tables::Tables;
 use tempfile::TempDir;
 
 use crate::binary::binary;
@@ -27,7 +28,8 @@ const OPTIONS: &str = "WITH ('append_only' = 'true', 'materialized' = 'false'";
 fn write(folder: &Path) {
     let extent = Extent { events: 40_000, epoch_rows: 4_000, rate: RATE };
     Files::ensure(folder, extent).unwrap();
-    let mut tables = TABLES.replace("p_time TIMESTAMP NOT NULL", "p_time TIMESTAMP DEFAULT NOW()");
+    let tables = Tables::AppendOnly.sql();
+    let mut tables = tables.replace("p_time TIMESTAMP NOT NULL", "p_time TIMESTAMP DEFAULT NOW()");
     for stream in ["person", "auction", "bid"] {
         let file = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
         let mut file = file.map(|name| name.into_string().unwrap());
