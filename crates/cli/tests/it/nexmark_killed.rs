@@ -28,7 +28,7 @@ const OPTIONS: &str = "WITH ('append_only' = 'true', 'materialized' = 'false'";
 fn write(folder: &Path) {
     let extent = Extent { events: 40_000, epoch_rows: 4_000, rate: RATE };
     Files::ensure(folder, extent).unwrap();
-    let tables = Tables::AppendOnly.sql();
+    let tables = Tables::default().sql();
     let mut tables = tables.replace("p_time TIMESTAMP NOT NULL", "p_time TIMESTAMP DEFAULT NOW()");
     for stream in ["person", "auction", "bid"] {
         let file = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
