@@ -50,7 +50,9 @@ fn by_name(
         Ok(()) => Ok(number),
         Err(reason) => {
             let (name, column) = (&view.name, names[number]);
-            let message = format!("no row of \"{name}\" is ever final by \"{column}\": {reason}");
+            let remedy = reason.remedy().map_or_else(String::new, |remedy| format!("; {remedy}"));
+            let message =
+                format!("no row of \"{name}\" is ever final by \"{column}\": {reason}{remedy}");
             Err(Error::new(message, None))
         }
     }

@@ -156,7 +156,7 @@ fn what_has_no_bound_is_refused_with_the_reason() {
     for (sql, expected) in [
         (
             "CREATE VIEW f WITH ('emit_final' = 'm') AS SELECT * FROM t",
-            "no row of \"f\" is ever final by \"m\": t.m has no LATENESS (add it in CREATE TABLE)",
+            "no row of \"f\" is ever final by \"m\": t.m has no LATENESS; add LATENESS to t.m in CREATE TABLE",
         ),
         ("CREATE VIEW f WITH ('emit_final' = 'x') AS SELECT * FROM t", "no column \"x\""),
         (
