@@ -40,9 +40,6 @@ impl Placement {
         upper: Epoch,
         context: &StateContext,
     ) -> Vec<Batch<Epoch>> {
-        if self == Placement::All {
-            return kept.swap_remove(0);
-        }
         let sources = kept.concat();
         if sources.is_empty() {
             return sources;
@@ -52,7 +49,8 @@ impl Placement {
         let all = |_: &[u8]| true;
         let upper = Antichain::from_elem(upper);
         let batch = match self {
-            Placement::All | Placement::Key => deal(&sources, upper, workers, is_own, all, context),
+            Placement::All => return kept.swap_remove(0),
+            Placement::Key => deal(&sources, upper, workers, is_own, all, context),
             Placement::Value => deal(&sources, upper, workers, all, is_own, context),
             Placement::Partition => {
                 let is_own = |key: &[u8]| number_in(key) % workers == worker;

@@ -310,7 +310,10 @@ impl Transaction {
         // The one of the statement before has all but the last changes.
         let mut overlay = match overlays.remove(&table.id).map(Arc::try_unwrap) {
             Some(Ok(overlay)) => overlay,
-            _ => Overlay::new(&table.primary_key, &entry.schema)?,
+            _ => {
+                let bounds = self.writer().bounds(table.id);
+                Overlay::new(&table.primary_key, &entry.schema, bounds)?
+            }
         };
         overlay.extend(staged.changes())?;
         let overlay = Arc::new(overlay);

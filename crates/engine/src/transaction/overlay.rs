@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::change::TableChange;
+use super::late::Bounds;
 use crate::error::Result;
 
 /// Rows that the transaction adds are returned in batches of so many.
@@ -21,6 +22,8 @@ pub(crate) struct Overlay {
     /// The columns that rows are compared by: the primary key, or all.
     columns: Vec<usize>,
     converter: RowConverter,
+    /// What inserted rows must have to be in time: others are dropped when the transaction is committed.
+    bounds: Option<Bounds>,
     /// How many of the transaction's changed rows it has.
     seen: usize,
     /// The inserted rows.
@@ -38,8 +41,12 @@ enum Written {
 }
 
 impl Overlay {
-    /// No changes yet to a table with these columns.
-    pub(super) fn new(primary_key: &[usize], schema: &Schema) -> Result<Self> {
+    /// No changes yet to a table with these columns, whose rows are in time within `bounds`.
+    pub(super) fn new(
+        primary_key: &[usize],
+        schema: &Schema,
+        bounds: Option<Bounds>,
+    ) -> Result<Self> {
         let (columns, written) = match primary_key {
             [] => ((0..schema.fields().len()).collect(), Written::Copies(HashMap::new())),
             key => (key.to_vec(), Written::Keys(BTreeMap::new())),
@@ -47,7 +54,7 @@ impl Overlay {
         let fields =
             columns.iter().map(|&column| SortField::new(schema.field(column).data_type().clone()));
         let converter = RowConverter::new(fields.collect())?;
-        Ok(Self { columns, converter, seen: 0, inserted: Vec::new(), written })
+        Ok(Self { columns, converter, bounds, seen: 0, inserted: Vec::new(), written })
     }
 
     /// Adds those of the transaction's changes that it does not have yet. `changes` are all of them, in the order they were
@@ -65,7 +72,12 @@ impl Overlay {
     }
 
     fn add(&mut self, change: &TableChange) -> Result<()> {
-        let (rows, _) = change.load()?;
+        let (mut rows, _) = change.load()?;
+        if let Some(bounds) = &self.bounds
+            && change.inserts()
+        {
+            rows = bounds.in_time(rows)?;
+        }
         let compared = (!change.inserts() || matches!(self.written, Written::Keys(_)))
             .then(|| self.compared(&rows, &self.columns))
             .transpose()?;
@@ -252,7 +264,7 @@ mod tests {
     ) -> Vec<(i64, String)> {
         let before = rows(before);
         let mut overlay =
-            Overlay::new(primary_key, before.schema_ref()).expect("rows can be compared");
+            Overlay::new(primary_key, before.schema_ref(), None).expect("rows can be compared");
         for seen in 1..=changes.len() {
             overlay.extend(&changes[..seen]).expect("rows can be compared");
         }
@@ -303,7 +315,8 @@ mod tests {
             let keys: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![key]));
             RecordBatch::try_from_iter([("k", keys)]).expect("one column")
         };
-        let mut overlay = Overlay::new(&[0], one(0.0).schema_ref()).expect("rows can be compared");
+        let mut overlay =
+            Overlay::new(&[0], one(0.0).schema_ref(), None).expect("rows can be compared");
         overlay.extend(&[TableChange::deletions(one(-0.0))]).expect("rows can be compared");
         let mut seen = Arc::new(overlay).apply(&[0], None, std::iter::once(one(0.0)));
         assert!(seen.next().is_none());

@@ -116,8 +116,8 @@ impl<T: TestTime> Model<T> {
             Move::SeekKey(_) => {}
             Move::RewindVals => self.arrive_val(|_| true),
             Move::SeekValBefore(target) => {
-                let rows = self.rows.keys().filter(|row| row.0 == key);
-                let last = rows.filter(|row| row.1 < *target).next_back().map(|row| row.1.clone());
+                let mut rows = self.rows.keys().filter(|row| row.0 == key);
+                let last = rows.rfind(|row| row.1 < *target).map(|row| row.1.clone());
                 match last {
                     Some(last) => self.val = Some(last),
                     None => self.arrive_val(|_| true),

@@ -256,5 +256,5 @@ fn times(interval: &mut Interval) -> Expr {
 fn is_bytewise(collation: &ObjectName) -> bool {
     let name = collation.0.last().and_then(|part| part.as_ident());
     let is = |known: &&str| name.is_some_and(|name| name.value.eq_ignore_ascii_case(known));
-    ["C", "POSIX", "ucs_basic", "binary"].iter().any(|known| is(&known))
+    ["C", "POSIX", "ucs_basic", "binary"].iter().any(is)
 }
