@@ -194,6 +194,26 @@ fn a_pruned_spine_stays_as_large_as_what_is_needed() {
     }
 }
 
+/// A merge took a page over as it was if its first row was needed, though that was one with NULL and others on it were not. The
+/// spine saw that they were still there, and wrote the page again for ever.
+#[test]
+fn rows_behind_null_on_a_page_are_dropped() {
+    let place = Place::FirstInKey;
+    let least = Arc::new(Least::new(place.column()));
+    let context = StateContext::default().with_pruning(least.clone());
+    let mut spine = Spine::in_context(&context);
+    let mut buffer = RowBuffer::new(&context);
+    for number in [None, Some(1), Some(2), Some(3), Some(9)] {
+        let (key, value) = place.row(number, 0);
+        buffer.push(&key, &value, &0, 1);
+    }
+    spine.insert(buffer.seal(Description::new(until(0), until(1), until(0))));
+    least.1.store(5, Ordering::Relaxed);
+    spine.set_logical_compaction(until(1).borrow());
+    spine.set_physical_compaction(until(1).borrow());
+    assert_eq!(spine.version().batches().map(Batch::len).sum::<usize>(), 2);
+}
+
 /// Prunes below a value that a test moves.
 #[derive(Debug)]
 pub struct Least(BoundColumn, AtomicI64);
