@@ -193,7 +193,12 @@ impl DB for Client {
                 let rows = text.lines().map(|line| vec![line.to_owned()]).collect();
                 Ok(DBOutput::Rows { types: vec![DefaultColumnType::Text], rows })
             }
-            Ok(printed) => table(&printed),
+            Ok(printed) => {
+                if is_change(sql) {
+                    self.done.push(sql.to_owned());
+                }
+                table(&printed)
+            }
             Err(error) => {
                 self.restart()?;
                 Err(error)
@@ -208,6 +213,12 @@ impl DB for Client {
 
 fn is_explain(sql: &str) -> bool {
     sql.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("EXPLAIN"))
+}
+
+/// Whether a statement that returns rows changes some.
+fn is_change(sql: &str) -> bool {
+    let word = sql.split_ascii_whitespace().next().unwrap_or_default();
+    ["INSERT", "UPDATE", "DELETE"].iter().any(|change| word.eq_ignore_ascii_case(change))
 }
 
 /// Rows as the files write them.
