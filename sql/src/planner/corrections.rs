@@ -1,7 +1,7 @@
 //! Expressions that DataFusion plans to something else than SQL means.
 //!
 //! - [`in_syntax`]: `x <op> ANY(list)` is NULL, not false, if only a NULL of the list could decide it.
-//! - [`in_plan`]: `SIMILAR TO` has the patterns of the standard.
+//! - [`in_plan`]: `SIMILAR TO` has the patterns of the standard, and no pattern is too long to be compiled.
 //! - [`TextToInterval`]: a text without a unit is a number of seconds, `'6'::interval`, as it is in `INTERVAL '6'`.
 
 use std::ops::ControlFlow;
@@ -87,7 +87,7 @@ pub(super) fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// An expression with other parts.
 pub(super) fn in_expression(expression: Expr) -> Result<Transformed<Expr>> {
-    expression.transform_up(functions::as_regular_expression)
+    expression.transform_up(functions::with_bounded_pattern)
 }
 
 /// Replaces casts of texts to intervals. Runs when the types are coerced.

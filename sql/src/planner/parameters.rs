@@ -16,8 +16,20 @@ use crate::error::{Error, Position, Result};
 use crate::statement::StatementKind;
 use crate::walk::walk;
 
-/// Refuses a statement whose parameters are not exactly `$1` to the number of values.
-pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
+const MILLISECONDS_IN_DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Refuses a statement whose parameters are not exactly `$1` to the number of values, and values that no type has.
+pub fn check_parameters(statement: &StatementKind, values: &[ScalarValue]) -> Result<()> {
+    for (place, value) in values.iter().enumerate() {
+        if let ScalarValue::Date64(Some(milliseconds)) = value
+            && i32::try_from(milliseconds.div_euclid(MILLISECONDS_IN_DAY)).is_err()
+        {
+            // DataFusion cannot even print some of them.
+            let message = format!("the value of ${}, {milliseconds} ms, is no date", place + 1);
+            return Err(Error::new(message, None));
+        }
+    }
+    let given = values.len();
     let mut uses = Uses { given, used: vec![false; given] };
     match statement {
         StatementKind::Query(query)

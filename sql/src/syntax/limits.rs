@@ -45,8 +45,8 @@ const MOST_ELEMENTS: usize = 32_768;
 /// The largest number of subscripts and fields behind each other.
 const MOST_SUBSCRIPTS: usize = 64;
 
-/// The largest number of characters of a pattern that is written out.
-const LONGEST_PATTERN: usize = 10_000;
+/// The largest number of characters of a pattern.
+pub(crate) const LONGEST_PATTERN: usize = 10_000;
 
 /// How many `= ANY(list)` a list may be computed with, one in another.
 const MOST_NESTED_ANY: usize = 4;

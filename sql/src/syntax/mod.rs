@@ -42,6 +42,7 @@ use sqlparser::tokenizer::Span;
 
 pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
+pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;
 pub(crate) use self::shape::check_type;
 pub(crate) use self::simple_query::simple_query;

@@ -37,7 +37,7 @@ use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
 use super::key_order::KeyOrder;
 use super::sequence::Sequences;
-use super::{Answer, Plan, batch_size, simple};
+use super::{Answer, Plan, batch_size, simple, windows};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::transaction::bytes_of;
@@ -123,7 +123,7 @@ impl QueryEngine {
                 true => state.query_planner().create_physical_plan(&plan.logical, state).await,
                 false => state.create_physical_plan(&plan.logical).await,
             };
-            let plan = interruptible(planned?)?;
+            let plan = windows::counted(interruptible(planned?)?)?;
             let schema = plan.schema();
             let mut batches = execute_stream(plan, Arc::clone(task))?;
             while let Some(rows) = batches.next().await {

@@ -2,8 +2,9 @@
 //!
 //! A planned query scans relations by name. The [`Reader`] pins them all as of one epoch ([`providers`]), replaces each
 //! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan
-//! on the caller's thread. Arithmetic is checked as in views ([`checked`]). `NOW()` is the time of the epoch that is read or,
-//! inside a transaction, the transaction's. The plans of statements by key are [kept](mod@prepared).
+//! on the caller's thread. Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
+//! the time of the epoch that is read or, inside a transaction, the transaction's. The plans of statements by key are
+//! [kept](mod@prepared).
 
 mod arrangements;
 mod batch_size;
@@ -34,6 +35,7 @@ mod strict;
 mod table;
 mod tables;
 mod values;
+mod windows;
 
 pub(crate) use engine::{Held, QueryEngine};
 pub(crate) use file::{File, Files};

@@ -139,7 +139,7 @@ impl Session {
         let depth = statement.depth + self.instance().definitions.catalog.deepest();
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
-                check_parameters(&statement.kind, parameters.len())?;
+                check_parameters(&statement.kind, parameters)?;
                 let outcome = self.dispatch(statement, parameters)?;
                 if checks_views {
                     self.instance().reader.check_views()?;

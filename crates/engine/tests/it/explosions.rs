@@ -181,10 +181,19 @@ fn a_query_that_holds_too_much_is_an_error() {
          INSERT INTO t SELECT * FROM range(0, 2500)",
     );
     let literal = "x".repeat(100_000);
+    let over = |frame: &str| {
+        let rows = format!("SELECT id, '{literal}' || id AS text FROM t");
+        format!(
+            "SELECT SUM(OCTET_LENGTH(text) + s) FROM (SELECT text, SUM(id) OVER ({frame}) AS s FROM ({rows}))"
+        )
+    };
     for query in [
         format!("SELECT id, '{literal}' AS text FROM t"),
         format!("SELECT id, '{literal}' || id AS text FROM t ORDER BY text LIMIT 2000"),
         format!("SELECT STRING_AGG('{literal}' || id, '') FROM t GROUP BY id"),
+        // One reads all rows before it passes any on, the other 2,000.
+        over(""),
+        over("ROWS BETWEEN CURRENT ROW AND 2000 FOLLOWING"),
     ] {
         let error = engine.query(&query).unwrap_err().to_string();
         assert!(error.starts_with("the query takes more memory than queries may"), "{error}");
@@ -195,6 +204,40 @@ fn a_query_that_holds_too_much_is_an_error() {
     assert_eq!(query(&engine, &sum), ["250008890"]);
     let same = "SELECT COUNT(*) FROM t a JOIN t b USING (id)";
     assert_eq!(query(&engine, same), ["2500"]);
+}
+
+#[test]
+fn a_pattern_that_is_computed_is_no_longer_than_one_that_is_written() {
+    let engine = engine(8 * MIB, "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR, n BIGINT)");
+    let matches = [
+        "s LIKE repeat('%a', n)",
+        "s NOT ILIKE repeat('_a', n)",
+        "s SIMILAR TO repeat('a?', n)",
+        "s ~ repeat('a*', n)",
+        "regexp_like(s, repeat('a+', n))",
+        "regexp_extract(s, repeat('.?', n)) = s",
+        "cardinality(string_split_regex(s, repeat('ab', n))) = 1",
+    ];
+    for (number, matched) in matches.iter().enumerate() {
+        let view =
+            format!("CREATE MATERIALIZED VIEW v{number} AS SELECT id, {matched} AS m FROM t");
+        engine.execute(&view).unwrap();
+    }
+    engine
+        .execute("INSERT INTO t VALUES (1, 'a', 5000), (2, 'a', 5001), (3, 'a', 30000000), (4, 'a', NULL)")
+        .unwrap();
+    let too_long = "a pattern has at most 10000 characters";
+    for (number, matched) in matches.iter().enumerate() {
+        assert_eq!(query(&engine, &format!("SELECT id FROM v{number}")), ["1", "4"], "{matched}");
+        let errors = format!("SELECT message FROM alluvium.errors WHERE view = 'v{number}'");
+        assert_eq!(query(&engine, &errors), [too_long; 2], "{matched}");
+        let error = engine.query(&format!("SELECT {matched} FROM t WHERE id = 3")).unwrap_err();
+        assert_eq!(error.to_string(), too_long, "{matched}");
+        let good = engine.query(&format!("SELECT {matched} FROM t WHERE id IN (1, 4)")).unwrap();
+        assert_eq!(lines(&good).len(), 2, "{matched}");
+    }
+    let written = format!("SELECT string_split_regex('a', '{}')", "a".repeat(10_001));
+    assert_eq!(engine.query(&written).unwrap_err().to_string(), too_long);
 }
 
 #[test]

@@ -101,6 +101,12 @@ fn values_and_parameters_must_agree() {
     let message = error(&engine, "INSERT INTO part (id) VALUES ($1)", &[text("one")]);
     assert!(message.contains("'one'") || message.contains("one"), "{message}");
     assert_eq!(error(&engine, "SELECT 1; SELECT 2", &[]), "one statement is expected here");
+    let milliseconds = i64::MIN;
+    let date = ScalarValue::Date64(Some(milliseconds));
+    assert_eq!(
+        error(&engine, "SELECT $1 AS day", &[date]),
+        format!("1:1: the value of $1, {milliseconds} ms, is no date")
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Windows of time over rows that come and go, against windows as they are defined.
 
 use alluvium::arrow::datatypes::Fields;
-use alluvium::{Engine, Outcome};
+use alluvium::{Engine, Outcome, ScalarValue};
 
-use crate::support::{engine_with, settled};
+use crate::support::{engine_with, query, settled};
 
 const SLIDE: i64 = 3;
 const SIZE: i64 = 10;
@@ -115,4 +115,24 @@ fn a_query_has_the_same_columns_with_and_without_rows() {
 
 fn types(fields: &Fields) -> Vec<String> {
     fields.iter().map(|field| field.data_type().to_string()).collect()
+}
+
+#[test]
+fn the_first_day_of_timestamp_has_no_start() {
+    let engine = engine_with(
+        1,
+        "CREATE TABLE t (id INT, ts TIMESTAMP);
+         CREATE MATERIALIZED VIEW days AS SELECT id, DATE_TRUNC('day', ts) AS day FROM t;
+         CREATE MATERIALIZED VIEW same AS SELECT id, DATE_TRUNC('microsecond', ts) = ts AS same FROM t",
+    );
+    let day = 86_400_000_000;
+    for (id, time) in [i64::MIN, i64::MIN + day, i64::MAX].into_iter().enumerate() {
+        let time = ScalarValue::TimestampMicrosecond(Some(time), None);
+        let values = [ScalarValue::from(id as i64), time];
+        engine.execute_with("INSERT INTO t VALUES ($1, $2)", &values).unwrap();
+    }
+    assert_eq!(query(&engine, "SELECT id FROM days"), ["1", "2"]);
+    assert_eq!(query(&engine, "SELECT id, same FROM same"), ["0 true", "1 true", "2 true"]);
+    let errors = "SELECT view, message FROM alluvium.errors";
+    assert_eq!(query(&engine, errors), ["days the start of a time lies outside of TIMESTAMP"]);
 }

@@ -1,4 +1,4 @@
-//! Gives hostile statements and files to engines, and looks whether they survive.
+//! Gives hostile statements, files and calls to engines, and looks whether they survive.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +20,8 @@ enum Command {
     Statements(Watched),
     /// Damaged and disproportionate files of every format.
     Files(Watched),
+    /// Calls of the library: batches, parameters, keys and names that are wrong.
+    Calls(Watched),
     /// Runs cases in this process, for a process that watches.
     #[command(subcommand, hide = true)]
     Child(Child),
@@ -29,6 +31,7 @@ enum Command {
 enum Child {
     Statements(Cases),
     Files(Cases),
+    Calls(Cases),
 }
 
 #[derive(Args)]
@@ -76,8 +79,10 @@ fn main() -> ExitCode {
     match &Arguments::parse().command {
         Command::Statements(watched) => run(watched, Kind::Statements),
         Command::Files(watched) => run(watched, Kind::Files),
+        Command::Calls(watched) => run(watched, Kind::Calls),
         Command::Child(Child::Statements(cases)) => run_child(cases.run(Kind::Statements)),
         Command::Child(Child::Files(cases)) => run_child(cases.run(Kind::Files)),
+        Command::Child(Child::Calls(cases)) => run_child(cases.run(Kind::Calls)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an engine is given at once.
 
+use super::calls::Calls;
 use super::files::Files;
 use super::statements::Statements;
 
@@ -10,6 +11,8 @@ pub enum Kind {
     Statements,
     /// Damaged files, and the statements that read them.
     Files,
+    /// Calls of the library.
+    Calls,
 }
 
 /// Which cases to run, and how.
@@ -30,7 +33,7 @@ pub struct Run {
 }
 
 /// One case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     /// Cases of a round run on one engine.
     pub(crate) round: u64,
@@ -40,12 +43,15 @@ pub(crate) struct Case {
     pub(crate) files: Vec<(String, Vec<u8>)>,
     /// Run one after the other, also when one is refused.
     pub(crate) statements: Vec<String>,
+    /// The seed of calls.
+    pub(crate) calls: Option<u64>,
 }
 
 /// The sequence of cases for a seed.
 pub(crate) enum Cases {
     Statements(Statements),
     Files(Files),
+    Calls(Calls),
 }
 
 impl Cases {
@@ -53,6 +59,7 @@ impl Cases {
         match run.kind {
             Kind::Statements => Self::Statements(Statements::new(run.seed, run.longest)),
             Kind::Files => Self::Files(Files::new(run.seed, 4 * run.longest)),
+            Kind::Calls => Self::Calls(Calls::new(run.seed)),
         }
     }
 
@@ -60,6 +67,7 @@ impl Cases {
         match self {
             Self::Statements(statements) => statements.case(number),
             Self::Files(files) => files.case(number),
+            Self::Calls(calls) => calls.case(number),
         }
     }
 }
@@ -84,6 +92,9 @@ pub fn show(run: &Run) -> (Vec<(String, Vec<u8>)>, String) {
     text += "-- the case:\n";
     for statement in &case.statements {
         text += &format!("{};\n", statement.trim_end());
+    }
+    if let Some(seed) = case.calls {
+        text += &format!("-- calls of the library with the seed {seed}\n");
     }
     (case.files, text)
 }

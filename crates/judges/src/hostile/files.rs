@@ -38,7 +38,7 @@ impl Files {
         };
         let name = format!("hostile.{extension}");
         let statements = reads(&mut rng, &name, columns);
-        Case { round: number / ROUND, setup: Vec::new(), files: vec![(name, bytes)], statements }
+        Case { round: number / ROUND, files: vec![(name, bytes)], statements, ..Case::default() }
     }
 
     /// The end of a file's name, its bytes, and columns that may be those of its rows.

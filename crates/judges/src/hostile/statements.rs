@@ -46,7 +46,7 @@ impl Statements {
                 false => wide::statements(&mut rng, self.longest),
             };
             let setup = TABLES.map(str::to_owned).to_vec();
-            return Case { round, setup, files: Vec::new(), statements };
+            return Case { round, setup, statements, ..Case::default() };
         }
         // Every seed begins with another file.
         let script =
@@ -66,6 +66,6 @@ impl Statements {
         };
         let statement = mutated(&mut rng, &script[subject], donor);
         let setup = script[..due].to_vec();
-        Case { round, setup, files: Vec::new(), statements: vec![statement] }
+        Case { round, setup, statements: vec![statement], ..Case::default() }
     }
 }

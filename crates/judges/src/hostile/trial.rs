@@ -1,12 +1,14 @@
 //! An engine on trial.
 
+use std::borrow::Cow;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use alluvium::{Engine, Error, Outcome, Session};
+use alluvium::{Engine, Error, Interrupt, Outcome, Session};
 use tempfile::TempDir;
 
+use super::calls::call;
 use super::case::Case;
 use super::clock::{Clock, LOOK};
 use super::finding::{Fault, Finding, of_message, shortened};
@@ -30,6 +32,9 @@ const LONGER: (Duration, Duration) = (Duration::from_micros(2), Duration::from_m
 
 /// The time in which a statement ends that is interrupted.
 const ENDING: Duration = Duration::from_secs(1);
+
+/// The number of calls of a case of calls.
+const CALLS: usize = 4;
 
 /// The number of cases after which the engine's answers are checked.
 const CHECKED: u64 = 20;
@@ -130,6 +135,9 @@ impl Trial {
         for statement in &case.statements {
             self.statement(&mut open, statement, read, &mut verdict);
         }
+        if let Some(seed) = case.calls {
+            self.calls(&mut open, seed, &mut verdict);
+        }
         if (number + 1).is_multiple_of(CHECKED) {
             self.check(&mut open, &mut verdict);
         }
@@ -144,25 +152,54 @@ impl Trial {
         verdict
     }
 
-    /// Runs text, which may read so many bytes of files, as a client does, and interrupts what takes too long.
+    /// Runs text, which may read so many bytes of files, as a client does.
     fn statement(&self, open: &mut Open, text: &str, read: usize, verdict: &mut Verdict) {
         let statements = text.bytes().filter(|byte| *byte == b';').count();
         let longer = LONGER.0 * (text.len() + read) as u32 + LONGER.1 * statements as u32;
-        let longest = (LONGEST + longer) * self.measures.factor;
+        let planning = PLANNING * text.len() as u64;
+        let act = |open: &mut Open| (open.session.execute(text).map(drop), Cow::Borrowed(text));
+        self.judge(open, LONGEST + longer, planning, verdict, act);
+    }
+
+    /// Makes some calls, as a program that embeds the engine does.
+    fn calls(&self, open: &mut Open, seed: u64, verdict: &mut Verdict) {
+        // A transaction that a statement left open would make the calls wait.
+        open.session = self.session(&open.engine);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..CALLS {
+            self.judge(open, LONGEST, 0, verdict, |open| {
+                let (called, what) = call(&mut rng, &open.engine);
+                (called, Cow::Owned(what))
+            });
+        }
+    }
+
+    /// Acts on an engine, and interrupts what takes longer than `longest`, in a release build. What was done may take
+    /// `planning` bytes beside all others. `act` returns what it did, too.
+    fn judge<'a>(
+        &self,
+        open: &mut Open,
+        longest: Duration,
+        planning: u64,
+        verdict: &mut Verdict,
+        act: impl FnOnce(&mut Open) -> (alluvium::Result<()>, Cow<'a, str>),
+    ) {
+        let longest = longest * self.measures.factor;
         let before = memory::resident("self").unwrap_or(0);
         if self.measures.memory {
             memory::forget_peak();
         }
-        let (result, took) =
-            interrupted_after(longest, &open.engine, || open.session.execute(text));
-        let what = |what: &str| format!("{what}: {:.1} s: {}", took.as_secs_f64(), shortened(text));
+        let interrupt = open.engine.interrupt();
+        let ((result, text), took) = interrupted_after(longest, interrupt, || act(open));
+        let text = shortened(&text);
+        let what = |what: &str| format!("{what}: {:.1} s: {text}", took.as_secs_f64());
         if took > longest + ENDING * self.measures.factor {
             verdict.findings.push(Finding::new(Fault::Hang, what("not interrupted")));
         } else if took > longest {
             verdict.findings.push(Finding::new(Fault::Slow, what("interrupted")));
         }
         match &result {
-            Ok(_) => verdict.answered += 1,
+            Ok(()) => verdict.answered += 1,
             Err(error) => {
                 verdict.refused += 1;
                 let stopped = matches!(error, Error::Poisoned { .. });
@@ -172,23 +209,16 @@ impl Trial {
                 verdict.findings.extend(finding);
             }
         }
-        drop(result);
         if !self.measures.memory {
             return;
         }
         let peak = memory::peak().unwrap_or(0);
         let is_first = verdict.findings.iter().all(|finding| finding.fault != Fault::Memory);
-        if is_first && peak > self.empty + BUDGET as u64 + BEYOND + PLANNING * text.len() as u64 {
-            let mib = |bytes: u64| bytes >> 20;
+        if is_first && peak > self.empty + BUDGET as u64 + BEYOND + planning {
+            let [peak, before, empty] = [peak, before, self.empty].map(|bytes| bytes >> 20);
             verdict.findings.push(Finding::new(
                 Fault::Memory,
-                format!(
-                    "{} MiB after {} MiB, and {} MiB without rows: {}",
-                    mib(peak),
-                    mib(before),
-                    mib(self.empty),
-                    shortened(text)
-                ),
+                format!("{peak} MiB after {before} MiB, and {empty} MiB without rows: {text}"),
             ));
         }
     }
@@ -228,10 +258,9 @@ impl Trial {
 /// Runs `act`, and interrupts it when it has taken too long. Returns how long it took, too.
 fn interrupted_after<R>(
     longest: Duration,
-    engine: &Engine,
+    interrupt: Interrupt,
     act: impl FnOnce() -> R,
 ) -> (R, Duration) {
-    let interrupt = engine.interrupt();
     let (done, waiting) = channel::<()>();
     let mut clock = Clock::here();
     thread::scope(|scope| {

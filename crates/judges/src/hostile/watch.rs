@@ -117,6 +117,7 @@ fn spawn(run: &Run, scratch: &Path) -> Child {
     let kind = match run.kind {
         Kind::Statements => "statements",
         Kind::Files => "files",
+        Kind::Calls => "calls",
     };
     Command::new(program)
         .args(["child", kind])

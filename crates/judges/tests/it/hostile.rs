@@ -1,4 +1,4 @@
-//! Some hostile statements and files, in this process; `hostile` runs many more.
+//! Some hostile statements, files and calls, in this process; `hostile` runs many more.
 
 use alluvium_judges::hostile::{Kind, Run, here};
 
@@ -23,4 +23,9 @@ fn a_program_survives_hostile_statements() {
 #[test]
 fn a_program_survives_damaged_files() {
     survives(Kind::Files, 100);
+}
+
+#[test]
+fn a_program_survives_hostile_calls() {
+    survives(Kind::Calls, 300);
 }

@@ -116,7 +116,7 @@ pub(super) enum Bins {
 impl Bins {
     /// The start of the bin of each time, if one starts at `origin`, in microseconds since 1970.
     pub(super) fn starts(&self, times: &ArrayRef, origin: i64) -> Result<ArrayRef> {
-        let outside = || exec_datafusion_err!("a bin of DATE_BIN starts outside of TIMESTAMP");
+        let outside = || exec_datafusion_err!("the start of a time lies outside of TIMESTAMP");
         let micros = cast(times, &MICROSECONDS)?;
         let micros = micros.as_primitive::<TimestampMicrosecondType>();
         let starts: PrimitiveArray<TimestampMicrosecondType> = match self {

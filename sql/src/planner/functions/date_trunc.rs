@@ -1,11 +1,13 @@
 //! `date_trunc` over all of TIMESTAMP.
 //!
-//! DataFusion truncates nanoseconds, and fails before 1677 and after 2262. There the start of a bin is taken.
+//! DataFusion truncates nanoseconds, and fails before 1677 and after 2262. There the start of a bin is taken, and for the
+//! first day of TIMESTAMP, in which DataFusion wraps around.
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::array::AsArray;
+use arrow::compute::min;
+use arrow::datatypes::{DataType, FieldRef, TimestampMicrosecondType};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion_expr::{
@@ -56,19 +58,38 @@ impl ScalarUDFImpl for DateTrunc {
             return self.others.invoke_with_args(arguments);
         };
         let (part, times) = (part.clone(), times.clone());
-        self.others.invoke_with_args(arguments).or_else(|error| {
+        let starts = || {
             let part = part.try_as_str().flatten().unwrap_or_default().to_lowercase();
-            let Some((bins, origin)) = bins(&part, &times.data_type()) else { return Err(error) };
-            let starts = |times: &ArrayRef| bins.starts(times, origin);
-            Ok(match &times {
-                ColumnarValue::Array(times) => ColumnarValue::Array(starts(times)?),
-                ColumnarValue::Scalar(time) => {
-                    let start = starts(&time.to_array()?)?;
-                    ColumnarValue::Scalar(ScalarValue::try_from_array(&start, 0)?)
-                }
+            let (bins, origin) = bins(&part, &times.data_type())?;
+            Some(match &times {
+                ColumnarValue::Array(times) => bins.starts(times, origin).map(ColumnarValue::Array),
+                ColumnarValue::Scalar(time) => time
+                    .to_array()
+                    .and_then(|time| bins.starts(&time, origin))
+                    .and_then(|start| ScalarValue::try_from_array(&start, 0))
+                    .map(ColumnarValue::Scalar),
             })
-        })
+        };
+        if begins_with_first_day(&times)
+            && let Some(starts) = starts()
+        {
+            return starts;
+        }
+        self.others.invoke_with_args(arguments).or_else(|error| starts().unwrap_or(Err(error)))
     }
+}
+
+/// Whether one of the times is in the first day that their type has.
+fn begins_with_first_day(times: &ColumnarValue) -> bool {
+    const DAY: i64 = 86_400_000_000;
+    let first = match times {
+        ColumnarValue::Array(times) => {
+            times.as_primitive_opt::<TimestampMicrosecondType>().and_then(min)
+        }
+        ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(time, _)) => *time,
+        ColumnarValue::Scalar(_) => None,
+    };
+    first.is_some_and(|first| first < i64::MIN + DAY)
 }
 
 /// The bins that a part of a time in UTC is, and where one of them starts.
@@ -84,6 +105,8 @@ fn bins(part: &str, kind: &DataType) -> Option<(Bins, i64)> {
     }
     let from_epoch = |bins| Some((bins, 0));
     match part {
+        "microsecond" => from_epoch(Bins::Nanoseconds(1_000)),
+        "millisecond" => from_epoch(Bins::Nanoseconds(1_000_000)),
         "second" => from_epoch(Bins::Nanoseconds(SECOND)),
         "minute" => from_epoch(Bins::Nanoseconds(60 * SECOND)),
         "hour" => from_epoch(Bins::Nanoseconds(3_600 * SECOND)),

@@ -4,7 +4,7 @@
 //! - `sum` does not wrap around; `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
-//! - `similar_to` has the patterns of the standard;
+//! - `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 
 mod arg_extremes;
@@ -15,6 +15,7 @@ pub(super) mod duckdb;
 mod extremes;
 pub(crate) mod moving;
 pub(super) mod now;
+mod pattern;
 mod percentile;
 mod similar_to;
 mod sum;
@@ -32,7 +33,7 @@ use super::named_casts::NamedCasts;
 use super::operators::Operators;
 use crate::syntax::{OTHER_NAMES, defined_names};
 
-pub(super) use self::similar_to::as_regular_expression;
+pub(super) use self::pattern::with_bounded_pattern;
 
 /// Functions by name, aliases included.
 pub(crate) struct Functions {

@@ -24,7 +24,7 @@ static PATTERN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 /// `SIMILAR TO` as a match of a regular expression.
-pub(in crate::planner) fn as_regular_expression(expression: Expr) -> Result<Transformed<Expr>> {
+pub(super) fn as_regular_expression(expression: Expr) -> Result<Transformed<Expr>> {
     let Expr::SimilarTo(Like { negated, expr, pattern, escape_char, .. }) = expression else {
         return Ok(Transformed::no(expression));
     };
