@@ -5,6 +5,7 @@ use std::ops::Bound;
 use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::scalar::ScalarValue;
 
 use crate::error::{Error, Result};
@@ -88,7 +89,8 @@ impl Key {
         match converted.filter(is_same) {
             Some(converted) => Ok(converted.to_array()?),
             None => Err(Error::data(format!(
-                "{value} ({given}) is no value of the key column \"{}\" ({data_type})",
+                "{} ({given}) is no value of the key column \"{}\" ({data_type})",
+                shown(value),
                 field.name()
             ))),
         }
@@ -98,6 +100,16 @@ impl Key {
         let names = self.columns.iter().map(|&column| self.schema.field(column).name().as_str());
         names.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// A value in a message. DataFusion's texts do not exist for all of them.
+fn shown(value: &ScalarValue) -> String {
+    let options = FormatOptions::new().with_display_error(false);
+    let text = value.to_array().ok().and_then(|value| {
+        let text = ArrayFormatter::try_new(&value, &options).ok()?;
+        text.value(0).try_to_string().ok()
+    });
+    text.unwrap_or_else(|| "the value".to_owned())
 }
 
 /// Whether values of one type may be meant for a column of another.

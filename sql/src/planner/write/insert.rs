@@ -11,6 +11,7 @@ use super::target::Target;
 use super::{PlannedWrite, conflict, returning};
 use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
+use crate::planner::repeated_names;
 
 pub(in crate::planner) fn insert(
     insert: &ast::Insert,
@@ -28,6 +29,8 @@ pub(in crate::planner) fn insert(
     let columns = named(&insert, &target)?;
     let source = insert.source.get_or_insert_with(|| all_defaults(columns.len()));
     fill_values(source, &columns, &target)?;
+    // They go by their places.
+    repeated_names::apart(source);
     let plan = target.cast(target.inserted(insert, catalog)?)?;
     Ok(PlannedWrite {
         plan,

@@ -53,6 +53,19 @@ fn rows_are_found_by_their_key_and_by_its_first_columns() {
 }
 
 #[test]
+fn a_value_that_has_no_text_is_no_value_of_a_key() {
+    let engine = engine_with(1, "CREATE TABLE days (day DATE PRIMARY KEY)");
+    let days = engine.view("days").unwrap();
+    for (milliseconds, shown) in [(1, "1970-01-01T00:00:00.001"), (i64::MIN, "the value")] {
+        let error = days.get(&[ScalarValue::Date64(Some(milliseconds))]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("{shown} (Date64) is no value of the key column \"day\" (Date32)")
+        );
+    }
+}
+
+#[test]
 fn a_range_has_its_rows_in_order() {
     let engine = engine_with(2, PROGRAM);
     let pairs = engine.view("pairs").unwrap();
