@@ -35,7 +35,7 @@ mod single;
 mod tests;
 
 pub(crate) use self::changes::Changes;
-pub(crate) use self::cogroup::{PairLogic, cogroup};
+pub(crate) use self::cogroup::{PairLogic, PairOutput, cogroup};
 pub(crate) use self::history::{History, Rows};
 pub(crate) use self::output::Output;
 pub(crate) use self::prior::Prior;
