@@ -13,7 +13,7 @@ use sqlparser::ast::{
     TableAlias, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
-use super::{MERGED, is_merging, kind};
+use super::{MERGED, is_planned_here, kind};
 use crate::catalog::{Catalog, Relation};
 use crate::statement::fold;
 
@@ -56,7 +56,7 @@ type Columns = Option<Vec<(String, Ident)>>;
 
 impl Names<'_> {
     fn qualify(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) {
-        if !select.from.iter().any(|from| from.joins.iter().any(is_merging)) {
+        if !select.from.iter().any(|from| from.joins.iter().any(is_planned_here)) {
             return;
         }
         let columns: Vec<Vec<Columns>> =
@@ -97,7 +97,7 @@ impl Names<'_> {
     /// Puts brackets around the joins up to the last that merges columns; returns what is merged. Relations that refer to
     /// others stay outside.
     fn bracket(&mut self, from: &mut TableWithJoins) -> Vec<(String, Ident)> {
-        let Some(last) = from.joins.iter().rposition(is_merging) else { return Vec::new() };
+        let Some(last) = from.joins.iter().rposition(is_planned_here) else { return Vec::new() };
         let mut relations = from.joins[..=last].iter().map(|join| &join.relation);
         if refers(&from.relation) || relations.any(refers) {
             return Vec::new();
