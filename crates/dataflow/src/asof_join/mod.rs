@@ -12,6 +12,8 @@
 mod matches;
 mod pairs;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{BoundColumn, Epoch, Spine};

@@ -17,6 +17,12 @@ pub(crate) struct History {
     full: usize,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many rows were read whose history was asked for.
+    pub(crate) static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The fewest changes that are added up as they are read.
 const MANY: usize = 4096;
 
@@ -34,6 +40,8 @@ impl History {
             self.full = 2 * self.changes.len();
         }
         let known = self.changes.len();
+        #[cfg(test)]
+        READ.with(|read| read.set(read.get() + 1));
         cursors.updates(|time, weight| {
             if time < interval.lower {
                 self.before = add(self.before, weight);

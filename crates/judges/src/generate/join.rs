@@ -17,6 +17,17 @@ impl Maker {
                 true => self.derived(most.min(40.0)),
                 false => self.relation(most.min(40.0)),
             };
+            let asof = match self.once_in(8) {
+                true => self.asof_on(&sight, &right_sight),
+                false => None,
+            };
+            if let Some(on) = asof {
+                let kind = self.one_of(&[JoinKind::Asof, JoinKind::LeftAsof]);
+                sight.extend(right_sight);
+                let (left, right, on) = (from, right, Some(on));
+                from = From::Join(Box::new(Join { kind, left, right, on, using: Vec::new() }));
+                continue;
+            }
             let kind = self.one_of(&[
                 JoinKind::Inner,
                 JoinKind::Inner,
@@ -105,6 +116,47 @@ impl Maker {
             on = Expr::binary(on, Op::And, residual);
         }
         on
+    }
+
+    /// The condition of an ASOF join, if both sides have something like a time, and rows of the right side sort.
+    pub(super) fn asof_on(&mut self, left: &Sight, right: &Sight) -> Option<Expr> {
+        let is_time = |kind: Kind| {
+            !matches!(kind, Kind::Boolean | Kind::Text | Kind::Bytes) && super::sorts(kind)
+        };
+        if right.iter().flat_map(|(_, columns)| columns).any(|(_, kind)| !super::sorts(*kind)) {
+            return None;
+        }
+        let there = self.column(right, is_time)?;
+        let here = self.column(left, |kind| kind == there.kind())?;
+        self.asof(left, right, here, there)
+    }
+
+    /// The condition of an ASOF join by these times.
+    pub(super) fn asof(
+        &mut self,
+        left: &Sight,
+        right: &Sight,
+        here: Expr,
+        there: Expr,
+    ) -> Option<Expr> {
+        let op = self.one_of(&[
+            Op::GreaterEqual,
+            Op::GreaterEqual,
+            Op::Greater,
+            Op::LessEqual,
+            Op::Less,
+        ]);
+        let time = Expr::binary(here, op, there);
+        let mut on = match self.once_in(6) {
+            true => return Some(time),
+            false => self.pair(left, right, Op::Equal)?,
+        };
+        if self.once_in(6)
+            && let Some(more) = self.pair(left, right, Op::Equal)
+        {
+            on = Expr::binary(on, Op::And, more);
+        }
+        Some(Expr::binary(on, Op::And, time))
     }
 
     /// A comparison of a column of each side, of the same type.

@@ -93,7 +93,9 @@ fn nearest(operator: Operator) -> Option<Nearest> {
 
 /// The two sides of a comparison of an expression of `left` with one of `right`, in this order.
 fn compared(condition: &Expr, left: &DFSchema, right: &DFSchema) -> Option<(Expr, Operator, Expr)> {
-    let Expr::BinaryExpr(BinaryExpr { left: one, op, right: other }) = condition else {
+    // Rewriting keeps the names of expressions by aliases.
+    let condition = condition.clone().unalias_nested().data;
+    let Expr::BinaryExpr(BinaryExpr { left: one, op, right: other }) = &condition else {
         return None;
     };
     let is_of = |expression: &Expr, schema: &DFSchema| {
