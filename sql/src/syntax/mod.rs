@@ -45,6 +45,7 @@ pub(crate) use self::asof::AsofJoin;
 pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
 pub(crate) use self::normalize::normalize;
+pub(crate) use self::relation::refers;
 pub(crate) use self::shape::check_type;
 pub(crate) use self::simple_query::simple_query;
 pub(crate) use self::table::check_table;

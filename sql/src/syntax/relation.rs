@@ -12,8 +12,31 @@ use crate::planner::series::is_series;
 use crate::planner::time_window::is_time_window;
 
 pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
-    let TableWithJoins { relation: _, joins } = from;
-    joins.iter().try_for_each(check_join)
+    let TableWithJoins { relation, joins } = from;
+    joins.iter().try_for_each(check_join)?;
+    let Some(last) = joins.iter().rposition(|join| AsofJoin::of(&join.join_operator).is_some())
+    else {
+        return Ok(());
+    };
+    let mut relations = joins[..=last].iter().map(|join| &join.relation);
+    match std::iter::once(relation).chain(&mut relations).find(|factor| refers(factor)) {
+        Some(_) => {
+            refuse("an ASOF JOIN with UNNEST or LATERAL (put the join into a subquery)", || {
+                joins[last].relation.span()
+            })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a relation may refer to those before it.
+pub(crate) fn refers(factor: &TableFactor) -> bool {
+    matches!(
+        factor,
+        TableFactor::Derived { lateral: true, .. }
+            | TableFactor::Function { lateral: true, .. }
+            | TableFactor::UNNEST { .. }
+    )
 }
 
 fn check_join(join: &Join) -> Result<()> {

@@ -101,11 +101,15 @@ impl<'a> AsofConditions<'a> {
         Ok(())
     }
 
-    /// The join.
-    pub(in crate::planner) fn join(self, keeps_left: bool) -> Result<LogicalPlan> {
+    /// The join. Its conditions are at `at`.
+    pub(in crate::planner) fn join(
+        self,
+        keeps_left: bool,
+        at: Option<Position>,
+    ) -> Result<LogicalPlan> {
         let Some(inequality) = self.inequality else {
             let message = "an ASOF JOIN needs an inequality of times, as a.ts >= b.ts";
-            return Err(wrong(message, None));
+            return Err(wrong(message, at));
         };
         let mut conditions = self.equalities;
         conditions.push(inequality);

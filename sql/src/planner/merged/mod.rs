@@ -190,7 +190,7 @@ fn asof_joined(
     let here = names.iter().map(|name| key(&left, name)).collect::<Result<Vec<_>>>()?;
     let there = names.iter().map(|name| key(&right, name)).collect::<Result<Vec<_>>>()?;
     let kind = if join.keeps_left() { JoinType::Left } else { JoinType::Inner };
-    let joined = conditions.join(join.keeps_left())?;
+    let joined = conditions.join(join.keeps_left(), on.and_then(Position::of))?;
     match names.is_empty() {
         true => Ok(joined),
         false => with_merged(joined, kind, (&names, here, there), name),

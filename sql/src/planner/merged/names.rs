@@ -16,6 +16,7 @@ use sqlparser::ast::{
 use super::{MERGED, is_planned_here, kind};
 use crate::catalog::{Catalog, Relation};
 use crate::statement::fold;
+use crate::syntax::refers;
 
 /// Puts joins that merge columns into brackets with a name for what they merge, and qualifies merged columns by it.
 pub(in crate::planner) fn qualify(statement: &mut Statement, catalog: &dyn Catalog) {
@@ -231,16 +232,6 @@ fn selected_name(item: &SelectItem) -> Option<String> {
         SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(fold),
         _ => None,
     }
-}
-
-/// Whether a relation may refer to those before it.
-fn refers(factor: &TableFactor) -> bool {
-    matches!(
-        factor,
-        TableFactor::Derived { lateral: true, .. }
-            | TableFactor::Function { lateral: true, .. }
-            | TableFactor::UNNEST { .. }
-    )
 }
 
 /// The names that AS gives to selected columns, and those of columns that are selected with a qualifier.
