@@ -61,13 +61,17 @@ pub enum Fault {
     FinalTwice,
     /// Rows at the bound are final, as those below it.
     FinalEarly,
+    /// A left row of an ASOF join keeps its match when a nearer right row comes or goes.
+    KeepMatch,
+    /// Of right rows of one time an ASOF join matches the one that came first.
+    TiesByArrival,
     /// When rows are dealt out anew, some go to all workers and others to none.
     DealUnevenly,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 24] = [
+    pub const WRONG: [Fault; 26] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -92,6 +96,8 @@ impl Fault {
         Fault::ShortFrames,
         Fault::FinalTwice,
         Fault::FinalEarly,
+        Fault::KeepMatch,
+        Fault::TiesByArrival,
     ];
 }
 

@@ -7,7 +7,7 @@
 //! Stateful operators take a `Spec`. Its `compile` makes all layouts, codecs and functions and can fail, on any thread. The
 //! operator, built on a worker, cannot fail. [`join`] runs under differential-dataflow's driver. All others are reductions
 //! (`reduce`): of one input [`aggregate`], [`ranked`], [`window`], [`distinct`], [`table`] and [`errors`], and of two inputs
-//! [`outer_join`] and [`sets`].
+//! [`outer_join`], [`asof_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
 //! [`final_rows`] waits with the rows of a view until they cannot.
@@ -19,6 +19,7 @@
 
 pub mod aggregate;
 pub mod arrangement;
+pub mod asof_join;
 pub mod codec;
 pub mod consolidate;
 pub mod constant;

@@ -98,6 +98,8 @@ impl Matched {
 }
 
 impl PairLogic for Semijoin {
+    type Output = OutputRows;
+
     fn reduce(
         &mut self,
         key: &[u8],

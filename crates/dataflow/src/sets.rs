@@ -93,6 +93,8 @@ struct Weights {
 }
 
 impl PairLogic for Weights {
+    type Output = OutputRows;
+
     fn reduce(
         &mut self,
         key: &[u8],

@@ -7,6 +7,7 @@ use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::ValueCodec;
 use alluvium_dataflow::errors;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
+use alluvium_trace::BoundColumn;
 use arrow::datatypes::SchemaRef;
 
 use super::pruning::PrunedBy;
@@ -357,7 +358,16 @@ impl Compiler {
 
     /// How a state is pruned, all of which is sorted by keys of this layout.
     pub(super) fn pruning(&mut self, retention: &Retention, layout: &Layout) -> Option<PrunedBy> {
-        let pruning = PrunedBy::rows(retention, layout)?;
+        self.pruning_at(retention, |column| layout.bound_column(column))
+    }
+
+    /// As [`pruning`](Self::pruning), of rows in whose bytes `find` finds a column.
+    pub(super) fn pruning_at(
+        &mut self,
+        retention: &Retention,
+        find: impl Fn(usize) -> Option<BoundColumn>,
+    ) -> Option<PrunedBy> {
+        let pruning = PrunedBy::rows(retention, find)?;
         let bound = pruning.bound();
         if bound.terms().len() > 1 && !self.leasts.contains(bound) {
             self.leasts.push(bound.clone());

@@ -6,12 +6,14 @@
 //! - [`compile`]: from a plan over indexes to operators, inputs before the operators that read them.
 //! - [`operator`]: an operator of a physical plan. Each is defined beside its plan node, in [`crate::plan::node`].
 //! - [`arranged`]: inputs sorted by keys: tables, indexes, or arrangements of the dataflow's own.
+//! - [`own`]: rows that an operator keeps in its own order.
 //! - [`state`]: ids and fingerprints of state. Checkpoints and metrics name state by them.
 //! - [`table`]: how a table runs.
 //! - [`render`]: the dataflow of a plan, on one worker.
 mod arranged;
 mod compile;
 mod operator;
+mod own;
 mod pruning;
 mod render;
 mod state;
@@ -23,6 +25,7 @@ pub(crate) use self::arranged::Arranged;
 pub(crate) use self::compile::Compiler;
 pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile};
 pub(crate) use self::operator::{Operator, OperatorId};
+pub(crate) use self::own::OwnRows;
 pub(crate) use self::render::Rendering;
 pub use self::render::{Relations, StreamInput, ViewDataflow};
 pub use self::state::{Place, State};

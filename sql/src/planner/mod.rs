@@ -16,10 +16,11 @@
 //! - `constructs` finds in a view's text what operators of its plan stand for.
 //! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries into joins, after `selected_names` has made
 //!   their columns distinct.
-//! - `set_operation` plans INTERSECT and EXCEPT, `lateral` and `ordinality` UNNEST, `merged` USING and
+//! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
+pub(crate) mod asof;
 mod constant;
 mod constructs;
 pub(crate) mod context;
@@ -139,6 +140,7 @@ impl Planner {
         set_operation::plan(plan)
             .and_then(relation::inline_views)
             .and_then(set_operation::expand)
+            .and_then(asof::expand)
             .and_then(selected_names::apart)
             .map_err(|error| Error::from_datafusion(&error).at(start))
             .and_then(|plan| {

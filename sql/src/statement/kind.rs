@@ -9,7 +9,7 @@ use super::dialect::Alluvium;
 use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, copy, file, lateness,
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, asof, copy, file, lateness,
     nested_types,
 };
 use crate::error::{Error, Position, Result};
@@ -63,7 +63,7 @@ const REFUSED: &[&str] = &[
 
 /// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
-    let tokens = as_delete(nested_types::respell(tokens));
+    let tokens = as_delete(nested_types::respell(asof::respell(tokens)));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
         true => error.at(dialect.reached()),

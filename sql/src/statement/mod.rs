@@ -4,10 +4,12 @@
 //! to the original text. Parsing does not look at the catalog: the [planner](crate::planner) resolves names.
 //!
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
-//! - `dialect` lists the differences from sqlparser's generic SQL, and `room` bounds the depth of its trees;
+//! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins for it, and `room` bounds the
+//!   depth of its trees;
 //! - `table` and `view` read definitions, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
 //! - `copy` reads COPY, `file` finds the files that queries name.
+mod asof;
 mod connector;
 mod copy;
 mod dialect;

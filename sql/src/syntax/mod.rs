@@ -4,7 +4,7 @@
 //! `lower(DISTINCT x)`. This check goes through the tree before anything plans it. It lists every variant and every
 //! field by name, without `..` or `_`: a field that a new sqlparser adds is a compile error until it is used or refused here.
 //!
-//! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins;
+//! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins, `asof`: ASOF joins;
 //! - `expression`, `function` and `data_type`: what they are made of;
 //! - `clause` refuses what is written and not used;
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
@@ -14,6 +14,7 @@
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
+mod asof;
 mod balance;
 mod calls;
 mod change;
@@ -40,10 +41,12 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
+pub(crate) use self::asof::AsofJoin;
 pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
 pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;
+pub(crate) use self::relation::refers;
 pub(crate) use self::shape::check_type;
 pub(crate) use self::simple_query::simple_query;
 pub(crate) use self::table::check_table;

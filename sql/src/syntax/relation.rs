@@ -5,14 +5,38 @@ use sqlparser::ast::{
     TableFactor, TableFunctionArgs, TableWithJoins,
 };
 
+use super::asof::AsofJoin;
 use super::clause::{Clause, none_of, refuse};
-use crate::error::Result;
+use crate::error::{Error, Position, Result};
 use crate::planner::series::is_series;
 use crate::planner::time_window::is_time_window;
 
 pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
-    let TableWithJoins { relation: _, joins } = from;
-    joins.iter().try_for_each(check_join)
+    let TableWithJoins { relation, joins } = from;
+    joins.iter().try_for_each(check_join)?;
+    let Some(last) = joins.iter().rposition(|join| AsofJoin::of(&join.join_operator).is_some())
+    else {
+        return Ok(());
+    };
+    let mut relations = joins[..=last].iter().map(|join| &join.relation);
+    match std::iter::once(relation).chain(&mut relations).find(|factor| refers(factor)) {
+        Some(_) => {
+            refuse("an ASOF JOIN with UNNEST or LATERAL (put the join into a subquery)", || {
+                joins[last].relation.span()
+            })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a relation may refer to those before it.
+pub(crate) fn refers(factor: &TableFactor) -> bool {
+    matches!(
+        factor,
+        TableFactor::Derived { lateral: true, .. }
+            | TableFactor::Function { lateral: true, .. }
+            | TableFactor::UNNEST { .. }
+    )
 }
 
 fn check_join(join: &Join) -> Result<()> {
@@ -44,7 +68,7 @@ fn check_join(join: &Join) -> Result<()> {
             return refuse("APPLY", || relation.span());
         }
         JoinOperator::AsOf { match_condition: _, constraint: _ } => {
-            return refuse("ASOF JOIN", || relation.span());
+            return check_asof(join_operator, relation);
         }
         JoinOperator::StraightJoin(_) => return refuse("STRAIGHT_JOIN", || relation.span()),
         JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
@@ -56,6 +80,25 @@ fn check_join(join: &Join) -> Result<()> {
         | JoinConstraint::Using(_)
         | JoinConstraint::Natural
         | JoinConstraint::None => Ok(()),
+    }
+}
+
+fn check_asof(operator: &JoinOperator, relation: &TableFactor) -> Result<()> {
+    let Some(AsofJoin { name, condition, constraint }) = AsofJoin::of(operator) else {
+        return Ok(());
+    };
+    if !matches!(name, "ASOF JOIN" | "LEFT ASOF JOIN") {
+        return refuse(name, || relation.span());
+    }
+    match constraint {
+        JoinConstraint::On(_) | JoinConstraint::Using(_) => Ok(()),
+        JoinConstraint::None if condition.is_some() => Ok(()),
+        JoinConstraint::Natural => refuse("NATURAL ASOF JOIN", || relation.span()),
+        JoinConstraint::None => {
+            let message = "an ASOF JOIN needs a condition: write MATCH_CONDITION (a.ts >= b.ts) ON a.k = b.k, or \
+                           ON a.k = b.k AND a.ts >= b.ts";
+            Err(Error::new(message, Position::of_span(relation.span())))
+        }
     }
 }
 

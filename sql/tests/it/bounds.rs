@@ -212,6 +212,57 @@ fn outer_joins_are_pruned_through_their_conditions() {
 }
 
 #[test]
+fn left_rows_of_asof_joins_are_pruned_behind_the_right_side() {
+    let earlier = "b.auction = a.id AND a.date_time >= b.date_time";
+    let said =
+        states(&format!("SELECT a.id, b.price FROM auction AS a ASOF JOIN bid AS b ON {earlier}"));
+    assert_eq!(said[0], "left rows: pruned by date_time, from the waterline of bid.date_time");
+    assert!(
+        said[1].starts_with("right rows: never pruned: the last row of a key, however old,"),
+        "{said:?}"
+    );
+    // A right row can still come behind any left row.
+    let later = "b.auction = a.id AND a.date_time <= b.date_time";
+    let said = states(&format!(
+        "SELECT a.id, b.price FROM auction AS a LEFT ASOF JOIN bid AS b ON {later}"
+    ));
+    assert!(
+        said.iter()
+            .all(|state| state.contains("rows: never pruned: a later row of the right side")),
+        "{said:?}"
+    );
+    // Days are over.
+    let days = "CAST(a.date_time AS DATE) = CAST(b.date_time AS DATE)";
+    for condition in [earlier, later] {
+        let said = states(&format!(
+            "SELECT a.id, b.price FROM auction AS a LEFT ASOF JOIN bid AS b ON {condition} AND {days}"
+        ));
+        assert!(
+            said.iter().all(|state| state.contains("rows: pruned by CAST(date_time AS Date32)")),
+            "{said:?}"
+        );
+    }
+    let person =
+        "SELECT a.id, p.name FROM auction AS a ASOF JOIN person AS p ON a.date_time >= p.date_time";
+    assert!(
+        states(person)[0].contains("left rows: never pruned: person.date_time has no LATENESS")
+    );
+}
+
+#[test]
+fn rows_of_asof_joins_are_final_by_the_times_that_their_sides_give() {
+    let bound = |query: &str| {
+        let mut definitions = Definitions::flights();
+        definitions.define(AUCTIONS);
+        let view = definitions.view(query).unwrap();
+        view.bounds.iter().map(|bound| bound.is_ok()).collect::<Vec<_>>()
+    };
+    let select = "SELECT a.date_time AS left_time, b.date_time AS right_time, a.id FROM auction AS a ASOF JOIN bid AS b ON";
+    assert_eq!(bound(&format!("{select} a.date_time >= b.date_time")), [true, false, false]);
+    assert_eq!(bound(&format!("{select} a.date_time < b.date_time")), [false, true, false]);
+}
+
+#[test]
 fn what_time_has_passed_is_pruned() {
     let said = states("SELECT id FROM person WHERE date_time >= NOW() - INTERVAL '1' HOUR");
     let expected = "left rows: pruned by date_time, from NOW() at the time of the last change";

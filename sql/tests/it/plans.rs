@@ -50,6 +50,19 @@ fn joins_keep_what_is_needed_and_no_null_keys() {
 }
 
 #[test]
+fn asof_joins_keep_both_sides_with_what_decides_between_right_rows() {
+    let queries = [
+        "SELECT f.id, w.temp FROM flights f ASOF JOIN weather w ON f.origin = w.origin AND f.time_hour >= w.time_hour",
+        "SELECT n.a, m.b FROM numbers n LEFT ASOF JOIN numbers m MATCH_CONDITION (n.a < m.a) ON n.b = m.b",
+        "SELECT n.a, m.b FROM numbers n ASOF JOIN numbers m ON n.a + 1 >= m.a",
+        "SELECT n.a, n.t FROM numbers n LEFT ASOF JOIN numbers m ON n.b = m.b AND n.a > m.a",
+        "SELECT * FROM (SELECT origin, time_hour FROM weather) a ASOF JOIN (SELECT origin, time_hour, temp FROM weather) b
+         USING (origin, time_hour) WHERE temp > 10",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
 fn outer_joins_keep_both_sides_and_what_a_condition_leaves() {
     let queries = [
         "SELECT f.id, p.model FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum",

@@ -7,7 +7,6 @@ use super::driver::{Reducer, drive};
 use super::history::Rows;
 use super::input::Input;
 use super::interval::Interval;
-use super::rows::OutputRows;
 use crate::arrangement::Kept;
 use crate::delta::{Delta, DeltaStream};
 use crate::fuel::Fuel;
@@ -16,6 +15,9 @@ use crate::states;
 
 /// A reduction of two inputs.
 pub(crate) trait PairLogic: 'static {
+    /// Where the changes of the output go.
+    type Output: PairOutput;
+
     /// Emits changes of the output under `key`, of which at least one side has updates, until there are no more or the
     /// output is full. Returns whether there are no more; if there are, it is called again to continue.
     fn reduce(
@@ -23,31 +25,40 @@ pub(crate) trait PairLogic: 'static {
         key: &[u8],
         left: &mut Rows,
         right: &mut Rows,
-        output: &mut OutputRows,
+        output: &mut Self::Output,
     ) -> bool;
+}
+
+/// Collects changes of the output into deltas.
+pub(crate) trait PairOutput: 'static {
+    /// The deltas that are full.
+    fn drain(&mut self) -> impl Iterator<Item = Delta<Epoch>> + '_;
+
+    /// Makes the last changes a delta, too.
+    fn flush(&mut self);
 }
 
 /// Reduces the rows of `left` and `right` under each of their keys.
 ///
 /// Both are keyed by columns of the same types, and equal keys are on the same worker. Keeps no state of its own.
-pub(crate) fn cogroup<'scope>(
+pub(crate) fn cogroup<'scope, L: PairLogic>(
     left: Kept<'scope>,
     right: Kept<'scope>,
     name: &str,
     context: &StateContext,
-    logic: impl PairLogic,
-    output: OutputRows,
+    logic: L,
+    output: L::Output,
 ) -> DeltaStream<'scope, Epoch> {
     let inputs = vec![left.arranged, right.arranged];
     let lower = states::start().unwrap_or(0);
     drive(inputs, name, context, |_info| Pair { lower, logic, output, running: None })
 }
 
-struct Pair<L> {
+struct Pair<L: PairLogic> {
     /// Where it starts.
     lower: Epoch,
     logic: L,
-    output: OutputRows,
+    output: L::Output,
     running: Option<Running>,
 }
 

@@ -17,6 +17,12 @@ pub(crate) struct History {
     full: usize,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many rows were read whose history was asked for.
+    pub(crate) static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The fewest changes that are added up as they are read.
 const MANY: usize = 4096;
 
@@ -34,6 +40,8 @@ impl History {
             self.full = 2 * self.changes.len();
         }
         let known = self.changes.len();
+        #[cfg(test)]
+        READ.with(|read| read.set(read.get() + 1));
         cursors.updates(|time, weight| {
             if time < interval.lower {
                 self.before = add(self.before, weight);
@@ -42,6 +50,11 @@ impl History {
             }
         });
         self.changes.len() > known
+    }
+
+    /// Whether there is anything before or in the interval.
+    fn is_there(&self) -> bool {
+        self.before != 0 || !self.changes.is_empty()
     }
 
     /// Sorts the changes by time and adds up those of equal times.
@@ -95,6 +108,16 @@ impl Rows {
     pub(crate) fn each_change(
         &mut self,
         key: &[u8],
+        visit: impl FnMut(&[u8], Epoch, i64) -> bool,
+    ) -> bool {
+        self.each_change_below(key, None, visit)
+    }
+
+    /// As [`each_change`](Self::each_change), of rows below `end`.
+    pub(crate) fn each_change_below(
+        &mut self,
+        key: &[u8],
+        end: Option<&[u8]>,
         mut visit: impl FnMut(&[u8], Epoch, i64) -> bool,
     ) -> bool {
         if self.fresh.key() != Some(key) {
@@ -102,7 +125,10 @@ impl Rows {
         }
         let interval = self.interval;
         let mut has_room = true;
-        while has_room && let Some(value) = self.fresh.val() {
+        while has_room
+            && let Some(value) = self.fresh.val()
+            && is_below(value, end)
+        {
             self.fresh.updates(|time, weight| {
                 if interval.contains(time) {
                     has_room = visit(value, time, weight);
@@ -116,6 +142,38 @@ impl Rows {
     /// The next row under `key` with fresh updates.
     pub(crate) fn fresh_row(&self, key: &[u8]) -> Option<&[u8]> {
         if self.fresh.key() == Some(key) { self.fresh.val() } else { None }
+    }
+
+    /// The next row under `key` that changes in the interval.
+    pub(crate) fn changed_row(&mut self, key: &[u8]) -> Option<&[u8]> {
+        if self.fresh.key() != Some(key) {
+            return None;
+        }
+        let interval = self.interval;
+        while self.fresh.val().is_some() {
+            let mut changes = false;
+            self.fresh.updates(|time, _| changes |= interval.contains(time));
+            if changes {
+                break;
+            }
+            self.fresh.step_val();
+        }
+        self.fresh.val()
+    }
+
+    /// Moves past the fresh rows under `key` that are below `end`.
+    pub(crate) fn pass_changes(&mut self, key: &[u8], end: Option<&[u8]>) {
+        if self.fresh.key() != Some(key) {
+            return;
+        }
+        match end {
+            Some(end) => self.fresh.seek_val(end),
+            None => {
+                while self.fresh.val().is_some() {
+                    self.fresh.step_val();
+                }
+            }
+        }
     }
 
     /// Adds the changes of `row` to `history` and moves past it, if it is the next row under `key` with fresh updates.
@@ -160,22 +218,78 @@ impl Rows {
         &mut self,
         key: &[u8],
         history: &mut History,
+        visit: impl FnMut(&[u8], &mut History) -> bool,
+    ) -> bool {
+        self.each_history_below(key, None, history, visit)
+    }
+
+    /// As [`each_history`](Self::each_history), of rows below `end`.
+    pub(crate) fn each_history_below(
+        &mut self,
+        key: &[u8],
+        end: Option<&[u8]>,
+        history: &mut History,
         mut visit: impl FnMut(&[u8], &mut History) -> bool,
     ) -> bool {
         if !self.find(key) {
             return true;
         }
         let mut has_room = true;
-        while has_room && let Some(value) = self.all.val() {
+        while has_room
+            && let Some(value) = self.all.val()
+            && is_below(value, end)
+        {
             history.clear();
             history.read(&self.all, self.interval);
-            if history.before != 0 || !history.changes.is_empty() {
+            if history.is_there() {
                 history.settle();
                 has_room = visit(value, history);
             }
             self.all.step_val();
         }
         has_room
+    }
+
+    /// Moves forward to the first row under `key` that is not below `row`.
+    pub(crate) fn seek_row(&mut self, key: &[u8], row: &[u8]) {
+        if self.find(key) {
+            self.all.seek_val(row);
+        }
+    }
+
+    /// Moves, forward or back, to a row under `key` below `end` that is present at all times of the interval and does not
+    /// change, of which there is the last one; or, if there is none, to the first row.
+    pub(crate) fn seek_steady_below(&mut self, key: &[u8], end: &[u8], history: &mut History) {
+        if !self.find(key) {
+            return;
+        }
+        let mut at = end.to_vec();
+        while self.all.seek_val_before(&at) {
+            history.clear();
+            let changes = history.read(&self.all, self.interval);
+            if !changes && history.before > 0 {
+                return;
+            }
+            at.clear();
+            at.extend_from_slice(self.all.val().unwrap_or_default());
+        }
+    }
+
+    /// Moves to the next row under `key` that is there before the interval or changes in it, if the current one is not, and
+    /// returns it.
+    pub(crate) fn next_row(&mut self, key: &[u8], history: &mut History) -> Option<&[u8]> {
+        if !self.find(key) {
+            return None;
+        }
+        while self.all.val().is_some() {
+            history.clear();
+            history.read(&self.all, self.interval);
+            if history.is_there() {
+                break;
+            }
+            self.all.step_val();
+        }
+        self.all.val()
     }
 
     /// Moves to `key` in all batches; returns whether they have it.
@@ -186,4 +300,9 @@ impl Rows {
         self.all.seek_key(key);
         self.all.key() == Some(key)
     }
+}
+
+/// Whether a row is below `end`, if there is an end.
+fn is_below(row: &[u8], end: Option<&[u8]>) -> bool {
+    end.is_none_or(|end| row < end)
 }

@@ -35,7 +35,9 @@ mod single;
 mod tests;
 
 pub(crate) use self::changes::Changes;
-pub(crate) use self::cogroup::{PairLogic, cogroup};
+pub(crate) use self::cogroup::{PairLogic, PairOutput, cogroup};
+#[cfg(test)]
+pub(crate) use self::history::READ;
 pub(crate) use self::history::{History, Rows};
 pub(crate) use self::output::Output;
 pub(crate) use self::prior::Prior;

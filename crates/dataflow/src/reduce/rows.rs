@@ -7,6 +7,7 @@ use alluvium_trace::memory::StateContext;
 use arrow::array::{ArrayRef, BooleanArray, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 
+use super::cogroup::PairOutput;
 use crate::codec::Encoded;
 use crate::delta::{DELTA_ROWS, Delta, DeltaBuilder, delta_bytes};
 use crate::fault::{self, Fault};
@@ -90,14 +91,14 @@ impl OutputRows {
     pub(crate) fn is_full(&self) -> bool {
         !self.full.is_empty()
     }
+}
 
-    /// The deltas that are full.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Delta<Epoch>> + '_ {
+impl PairOutput for OutputRows {
+    fn drain(&mut self) -> impl Iterator<Item = Delta<Epoch>> + '_ {
         self.full.drain(..)
     }
 
-    /// Makes the last changes a delta, too.
-    pub(super) fn flush(&mut self) {
+    fn flush(&mut self) {
         let rows = self.updates.len();
         if rows == 0 {
             return;

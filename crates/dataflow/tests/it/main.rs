@@ -1,6 +1,7 @@
 //! Tests of the dataflow crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod asof;
 mod chains;
 mod digest;
 mod enter;

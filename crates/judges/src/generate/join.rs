@@ -1,7 +1,7 @@
 //! Generating trees of joins, up to depth four.
 
-use super::{Maker, Sight, keys};
-use crate::query::{Expr, From, Join, JoinKind, Kind, Op};
+use super::{Maker, Sight, keys, named};
+use crate::query::{Expr, From, Join, JoinKind, Kind, Op, Query, Select};
 
 /// The largest number of rows that a tree may be expected to have.
 const MOST: f64 = 600.0;
@@ -17,6 +17,12 @@ impl Maker {
                 true => self.derived(most.min(40.0)),
                 false => self.relation(most.min(40.0)),
             };
+            if self.once_in(10)
+                && let Some(on) = self.asof_on(&sight, &right_sight)
+            {
+                (from, sight) = self.asof_joined((from, sight), (right, right_sight), on);
+                continue;
+            }
             let kind = self.one_of(&[
                 JoinKind::Inner,
                 JoinKind::Inner,
@@ -105,6 +111,86 @@ impl Maker {
             on = Expr::binary(on, Op::And, residual);
         }
         on
+    }
+
+    /// Rows of a relation or a join with the nearest rows of one or two others.
+    pub(super) fn nearest_rows(&mut self) -> Option<(From, Sight, f64)> {
+        let (mut from, mut sight, size) = match self.once_in(4) {
+            true => self.tree(2),
+            false => self.relation(60.0),
+        };
+        for _ in 0..1 + usize::from(self.once_in(4)) {
+            let (right, right_sight, _) = self.relation(40.0);
+            let (right, right_sight) = self.sorting(right, right_sight)?;
+            let on = self.asof_on(&sight, &right_sight)?;
+            (from, sight) = self.asof_joined((from, sight), (right, right_sight), on);
+        }
+        Some((from, sight, size))
+    }
+
+    fn asof_joined(
+        &mut self,
+        (left, mut sight): (From, Sight),
+        (right, right_sight): (From, Sight),
+        on: Expr,
+    ) -> (From, Sight) {
+        let kind = self.one_of(&[JoinKind::Asof, JoinKind::LeftAsof]);
+        sight.extend(right_sight);
+        let join = Join { kind, left, right, on: Some(on), using: Vec::new() };
+        (From::Join(Box::new(join)), sight)
+    }
+
+    /// A relation without columns that do not sort, if others are left.
+    fn sorting(&mut self, from: From, sight: Sight) -> Option<(From, Sight)> {
+        let columns = Self::columns(&sight, super::sorts);
+        if columns.is_empty() {
+            return None;
+        }
+        let alias = self.alias();
+        let query = Query::select(Select::of(named(columns), from));
+        let sight = vec![(alias.clone(), query.columns())];
+        Some((From::Derived(Box::new(query), alias), sight))
+    }
+
+    /// The condition of an ASOF join, if both sides have something like a time, and rows of the right side sort.
+    pub(super) fn asof_on(&mut self, left: &Sight, right: &Sight) -> Option<Expr> {
+        let is_time = |kind: Kind| {
+            !matches!(kind, Kind::Boolean | Kind::Text | Kind::Bytes) && super::sorts(kind)
+        };
+        if right.iter().flat_map(|(_, columns)| columns).any(|(_, kind)| !super::sorts(*kind)) {
+            return None;
+        }
+        let there = self.column(right, is_time)?;
+        let here = self.column(left, |kind| kind == there.kind())?;
+        self.asof(left, right, here, there)
+    }
+
+    /// The condition of an ASOF join by these times.
+    pub(super) fn asof(
+        &mut self,
+        left: &Sight,
+        right: &Sight,
+        here: Expr,
+        there: Expr,
+    ) -> Option<Expr> {
+        let op = self.one_of(&[
+            Op::GreaterEqual,
+            Op::GreaterEqual,
+            Op::Greater,
+            Op::LessEqual,
+            Op::Less,
+        ]);
+        let time = Expr::binary(here, op, there);
+        let mut on = match self.once_in(6) {
+            true => return Some(time),
+            false => self.pair(left, right, Op::Equal)?,
+        };
+        if self.once_in(6)
+            && let Some(more) = self.pair(left, right, Op::Equal)
+        {
+            on = Expr::binary(on, Op::And, more);
+        }
+        Some(Expr::binary(on, Op::And, time))
     }
 
     /// A comparison of a column of each side, of the same type.

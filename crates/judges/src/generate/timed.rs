@@ -19,8 +19,9 @@ impl Maker {
         let one = self.table_with_time(|_| true)?;
         let kind = one.time.kind();
         let other = self.table_with_time(|other| other == kind)?;
-        Some(match self.below(6) {
+        Some(match self.below(7) {
             0 | 1 => self.band(one, other),
+            6 => self.nearest(one, other),
             2 => self.same_time(one, other),
             3 => self.union_by_time(&one, &other),
             4 => self.set_operation_by_time(&one, &other),
@@ -91,6 +92,26 @@ impl Maker {
             return self.by_time(from, &sight, one.time);
         }
         Query::select(Select::of(named(self.items(&sight, 4)), from))
+    }
+
+    /// Rows with the nearest one of another table.
+    fn nearest(&mut self, one: Timed, other: Timed) -> Query {
+        let mut columns = other.sight.iter().flat_map(|(_, columns)| columns);
+        let all_sort = columns.all(|(_, kind)| super::sorts(*kind));
+        let (here, there) = (one.time.clone(), other.time.clone());
+        let on = match all_sort {
+            true => self.asof(&one.sight, &other.sight, here, there),
+            false => None,
+        };
+        let Some(on) = on else { return self.same_time(one, other) };
+        let kind = self.one_of(&[JoinKind::Asof, JoinKind::LeftAsof]);
+        let from = joined(kind, one.from, other.from, on);
+        let mut sight = one.sight;
+        sight.extend(other.sight);
+        match self.once_in(3) {
+            true => self.by_time(from, &sight, one.time),
+            false => Query::select(Select::of(named(self.items(&sight, 4)), from)),
+        }
     }
 
     /// A join of rows of the same time.

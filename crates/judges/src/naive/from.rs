@@ -1,9 +1,10 @@
 //! Evaluating FROM: relations, joins, time windows, elements of lists.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{Fault, Name, Outcome, Row, Scope, World};
-use crate::query::{From, Join, JoinKind, Query, Span, Value};
+use crate::query::{Expr, From, Join, JoinKind, Op, Query, Span, Value};
 
 /// Rows, and the names of their columns.
 pub(super) struct Rows {
@@ -81,29 +82,32 @@ impl World<'_> {
         self.work((left.rows.len() * right.rows.len()) as u64)?;
         for (place, a) in left.rows.iter().enumerate() {
             let mut pair = a.clone();
+            let mut nearest: Option<(Near<'_>, Row)> = None;
             for (other, b) in right.rows.iter().enumerate() {
                 pair.truncate(a.len());
                 pair.extend(b.iter().cloned());
+                let scope =
+                    Scope { columns: &columns, row: &pair, group: None, windows: &[], outer };
                 let holds = match &join.on {
                     None => true,
-                    Some(on) => {
-                        let scope = Scope {
-                            columns: &columns,
-                            row: &pair,
-                            group: None,
-                            windows: &[],
-                            outer,
-                        };
-                        self.keep(self.passes(on, &scope))? == Some(true)
-                    }
+                    Some(on) => self.keep(self.passes(on, &scope))? == Some(true),
                 };
-                if holds {
+                if holds && join.kind.is_asof() {
+                    let near = self.near(join.on.as_ref(), &scope, b)?;
+                    if nearest.as_ref().is_none_or(|(other, _)| near > *other) {
+                        nearest = Some((near, pair.clone()));
+                    }
+                } else if holds {
                     left_found[place] = true;
                     right_found[other] = true;
                     if !join.kind.is_filter() {
                         pairs.push(pair.clone());
                     }
                 }
+            }
+            if let Some((_, pair)) = nearest {
+                left_found[place] = true;
+                pairs.push(pair);
             }
         }
         let chosen = |rows: &[Row], found: &[bool], with_partner: bool| -> Vec<Row> {
@@ -127,7 +131,7 @@ impl World<'_> {
             _ => {}
         }
         let width = left.columns.len();
-        if matches!(join.kind, JoinKind::Left | JoinKind::Full) {
+        if matches!(join.kind, JoinKind::Left | JoinKind::Full | JoinKind::LeftAsof) {
             for mut row in chosen(&left.rows, &left_found, false) {
                 row.resize(columns.len(), Value::Null);
                 pairs.push(row);
@@ -142,7 +146,27 @@ impl World<'_> {
         }
         Ok(Rows { columns, rows: pairs })
     }
+
+    /// How near the right row of an ASOF join is: the nearest is the greatest.
+    fn near<'a>(&self, on: Option<&Expr>, pair: &Scope<'_>, right: &'a Row) -> Outcome<Near<'a>> {
+        let mut time = on.ok_or(Fault::Unknown("the condition of an ASOF join"))?;
+        while let Expr::Binary(_, Op::And, last) = time {
+            time = last;
+        }
+        let Expr::Binary(_, op, time) = time else {
+            return Err(Fault::Unknown("the condition of an ASOF join"));
+        };
+        let at = self.value(time, pair)?;
+        match op {
+            Op::GreaterEqual | Op::Greater => Ok((Ok(at), right)),
+            Op::LessEqual | Op::Less => Ok((Err(Reverse(at)), right)),
+            _ => Err(Fault::Unknown("the condition of an ASOF join")),
+        }
+    }
 }
+
+/// How near a row is: its distance, and then the row itself.
+type Near<'a> = (Result<Value, Reverse<Value>>, &'a Row);
 
 fn named(alias: &str, query: &Query) -> Vec<Name> {
     query.columns().into_iter().map(|(name, _)| (alias.to_owned(), name)).collect()

@@ -241,11 +241,15 @@ impl Visitor for Finder {
                     JoinKind::RightSemi => "right semi join",
                     JoinKind::LeftAnti => "left anti join",
                     JoinKind::RightAnti => "right anti join",
+                    JoinKind::Asof => "asof join",
+                    JoinKind::LeftAsof => "left asof join",
                 });
                 if !join.using.is_empty() {
                     self.note("join using");
                 }
-                if let Some(on) = &join.on {
+                if let Some(on) = &join.on
+                    && !join.kind.is_asof()
+                {
                     let parts = conjuncts(on);
                     let equal = |part: &&&Expr| {
                         matches!(part, Expr::Binary(a, Op::Equal | Op::Same, b)

@@ -143,6 +143,9 @@ pub(crate) enum JoinKind {
     RightSemi,
     LeftAnti,
     RightAnti,
+    /// The last conjunct of the condition compares the times, the left one first.
+    Asof,
+    LeftAsof,
 }
 
 impl JoinKind {
@@ -157,7 +160,14 @@ impl JoinKind {
             JoinKind::RightSemi => "RIGHT SEMI JOIN",
             JoinKind::LeftAnti => "LEFT ANTI JOIN",
             JoinKind::RightAnti => "RIGHT ANTI JOIN",
+            JoinKind::Asof => "ASOF JOIN",
+            JoinKind::LeftAsof => "LEFT ASOF JOIN",
         }
+    }
+
+    /// Whether a left row has at most one match, the nearest.
+    pub(crate) fn is_asof(self) -> bool {
+        matches!(self, JoinKind::Asof | JoinKind::LeftAsof)
     }
 
     /// Whether the result has the columns of only one side.

@@ -75,7 +75,7 @@ impl Builder<'_> {
     }
 
     /// One side of a join: its columns, then the keys that are not among them; and the places of the keys.
-    fn keyed(
+    pub(super) fn keyed(
         &self,
         input: &LogicalPlan,
         keys: &[&Expr],

@@ -3,6 +3,7 @@
 //! Each node's output has exactly the columns of the logical node it stands for. What a node needs computed, a
 //! map below it computes ([`projection`]); columns that turn out to be unused are pruned at the end.
 mod aggregate;
+mod asof;
 mod join;
 mod limit;
 mod projection;
@@ -28,6 +29,7 @@ use super::prune::prune_nothing;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
 use crate::planner::LiteralRows;
+use crate::planner::asof::as_asof_join;
 use crate::planner::context::OPTIONS;
 use crate::planner::refusal::Landmarks;
 use crate::planner::relation::source_of;
@@ -108,10 +110,13 @@ impl Builder<'_> {
                     union.inputs.iter().map(|input| self.build(input)).collect();
                 Ok(IncrementalPlan::union(inputs?, union.schema.as_arrow())?)
             }
-            LogicalPlan::Extension(extension) => match as_set_operation(extension) {
-                Some(node) => self.set_operation(node),
-                None => self.refuse(extension.node.name()),
-            },
+            LogicalPlan::Extension(extension) => {
+                match (as_set_operation(extension), as_asof_join(extension)) {
+                    (Some(node), _) => self.set_operation(node),
+                    (None, Some(node)) => self.asof_join(node),
+                    (None, None) => self.refuse(extension.node.name()),
+                }
+            }
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
                 Ok(IncrementalPlan::constant(expression::one_row()))

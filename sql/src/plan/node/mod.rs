@@ -7,6 +7,7 @@
 //! [`IncrementalPlan`] that derives its columns and properties, [`PlanNode`] with pruning, explaining and compiling, and
 //! the operator that it compiles to, with its rendering.
 mod aggregate;
+mod asof_join;
 mod constant;
 mod distinct;
 mod final_rows;
@@ -34,6 +35,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 pub use self::aggregate::Aggregate;
+pub use self::asof_join::AsofJoin;
 pub use self::constant::Constant;
 pub use self::distinct::Distinct;
 pub use self::final_rows::FinalRows;
@@ -195,6 +197,8 @@ nodes! {
     Join,
     /// Outer, semi, anti and mark joins.
     OuterJoin,
+    /// ASOF joins.
+    AsofJoin,
     /// A row for each element of a row's lists.
     Unnest,
     /// GROUP BY.

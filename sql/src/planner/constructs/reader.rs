@@ -13,6 +13,7 @@ use super::names::{aggregate, column_name, key_name, parts};
 use super::{Clause, Constructs, Spot};
 use crate::error::{Error, Position};
 use crate::statement::fold;
+use crate::syntax::AsofJoin;
 
 /// Reads the constructs of one text.
 #[derive(Default)]
@@ -83,7 +84,7 @@ impl Reader {
             | JoinOperator::Anti(constraint)
             | JoinOperator::LeftAnti(constraint)
             | JoinOperator::RightAnti(constraint) => Some(constraint),
-            _ => None,
+            operator => AsofJoin::of(operator).map(|join| join.constraint),
         };
         let span = match constraint {
             Some(JoinConstraint::On(on)) => on.span(),

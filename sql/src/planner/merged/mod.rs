@@ -22,13 +22,16 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, logical_plan as log
 use sqlparser::ast::{self, JoinOperator, TableFactor, TableWithJoins};
 
 pub(super) use self::names::qualify;
+use super::asof::AsofConditions;
 use super::functions::FUNCTIONS;
+use crate::error::Position;
+use crate::syntax::AsofJoin;
 
 /// How the qualifier of a merged column starts: in front of all names, because DataFusion's `*` keeps the first of the
 /// columns that a join merges.
 const MERGED: char = '!';
 
-/// Plans relations in brackets whose joins merge columns. [`qualify`] puts all of them in brackets.
+/// Plans relations in brackets whose joins merge columns or are ASOF joins. [`qualify`] puts all of them in brackets.
 #[derive(Debug)]
 pub(super) struct MergingPlanner;
 
@@ -40,7 +43,7 @@ impl RelationPlanner for MergingPlanner {
     ) -> Result<RelationPlanning> {
         match relation {
             TableFactor::NestedJoin { table_with_joins, alias }
-                if table_with_joins.joins.iter().any(is_merging) =>
+                if table_with_joins.joins.iter().any(is_planned_here) =>
             {
                 let name = match &alias {
                     Some(alias) if alias.name.value.starts_with(MERGED) => alias.name.value.clone(),
@@ -65,6 +68,11 @@ fn is_merging(join: &ast::Join) -> bool {
     matches!(kind(&join.join_operator), Some((_, Using(_) | Natural)))
 }
 
+/// Whether DataFusion does not plan a join: it merges columns, or is an ASOF join.
+fn is_planned_here(join: &ast::Join) -> bool {
+    is_merging(join) || AsofJoin::of(&join.join_operator).is_some()
+}
+
 fn kind(operator: &JoinOperator) -> Option<(JoinType, &ast::JoinConstraint)> {
     match operator {
         JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
@@ -82,7 +90,10 @@ fn kind(operator: &JoinOperator) -> Option<(JoinType, &ast::JoinConstraint)> {
         JoinOperator::RightSemi(constraint) => Some((JoinType::RightSemi, constraint)),
         JoinOperator::LeftAnti(constraint) => Some((JoinType::LeftAnti, constraint)),
         JoinOperator::RightAnti(constraint) => Some((JoinType::RightAnti, constraint)),
-        _ => None,
+        operator => AsofJoin::of(operator).map(|join| match join.keeps_left() {
+            true => (JoinType::Left, join.constraint),
+            false => (JoinType::Inner, join.constraint),
+        }),
     }
 }
 
@@ -98,15 +109,13 @@ fn joined(
             return not_impl_err!("this kind of join beside USING or NATURAL");
         };
         let right = context.plan(join.relation)?;
+        if let Some(asof) = AsofJoin::of(&join.join_operator) {
+            left = asof_joined((left, right), &asof, name, context)?;
+            continue;
+        }
         left = match constraint {
             ast::JoinConstraint::Using(names) => {
-                let names = names.iter().map(|name| match name.0.as_slice() {
-                    [part] if let Some(name) = part.as_ident() => {
-                        Ok(context.normalize_ident(name.clone()))
-                    }
-                    _ => plan_err!("USING takes names of columns, not {name}"),
-                });
-                let names = names.collect::<Result<Vec<_>>>()?;
+                let names = used(names, context)?;
                 merge(left, right, kind, &names, name)?
             }
             ast::JoinConstraint::Natural => {
@@ -134,6 +143,58 @@ fn joined(
         };
     }
     Ok(left)
+}
+
+/// The names of columns in USING.
+fn used(names: &[ast::ObjectName], context: &dyn RelationPlannerContext) -> Result<Vec<String>> {
+    let names = names.iter().map(|name| match name.0.as_slice() {
+        [part] if let Some(name) = part.as_ident() => Ok(context.normalize_ident(name.clone())),
+        _ => plan_err!("USING takes names of columns, not {name}"),
+    });
+    names.collect()
+}
+
+/// An ASOF join. Of the columns in USING that stand in for a condition the last one is the time.
+fn asof_joined(
+    (left, right): (LogicalPlan, LogicalPlan),
+    join: &AsofJoin<'_>,
+    name: &TableReference,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    let mut conditions = AsofConditions::new(&left, &right);
+    let mut names = Vec::new();
+    if let ast::JoinConstraint::Using(columns) = join.constraint {
+        names = used(columns, context)?;
+        let times = usize::from(join.condition.is_none());
+        for (place, name) in names.iter().enumerate() {
+            let (here, there) = (key(&left, name)?, key(&right, name)?);
+            let (here, there) = (Expr::Column(here), Expr::Column(there));
+            let at = Position::of(&columns[place]);
+            let condition = match place + times < names.len() {
+                true => here.eq(there),
+                false => here.gt_eq(there),
+            };
+            conditions.add(condition, at)?;
+        }
+    }
+    let on = match join.constraint {
+        ast::JoinConstraint::On(on) => Some(on),
+        _ => None,
+    };
+    if let Some(on) = on {
+        conditions.add_all(on, join.condition.is_none(), context)?;
+    }
+    if let Some(condition) = join.condition {
+        conditions.add_all(condition, true, context)?;
+    }
+    let here = names.iter().map(|name| key(&left, name)).collect::<Result<Vec<_>>>()?;
+    let there = names.iter().map(|name| key(&right, name)).collect::<Result<Vec<_>>>()?;
+    let kind = if join.keeps_left() { JoinType::Left } else { JoinType::Inner };
+    let joined = conditions.join(join.keeps_left(), on.and_then(Position::of))?;
+    match names.is_empty() {
+        true => Ok(joined),
+        false => with_merged(joined, kind, (&names, here, there), name),
+    }
 }
 
 /// The columns that `*` stands for.
@@ -168,6 +229,16 @@ fn merge(
     if !matches!(kind, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full) {
         return Ok(joined);
     }
+    with_merged(joined, kind, (names, here, there), relation)
+}
+
+/// The rows of a join with the columns of these names merged.
+fn with_merged(
+    joined: LogicalPlan,
+    kind: JoinType,
+    (names, here, there): (&[String], Vec<Column>, Vec<Column>),
+    relation: &TableReference,
+) -> Result<LogicalPlan> {
     // The columns that are merged, but for those that earlier joins made of some of them.
     let is_merged = |column: &Column| {
         column.relation.as_ref().is_some_and(|relation| relation.table().starts_with(MERGED))

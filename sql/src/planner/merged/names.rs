@@ -13,9 +13,10 @@ use sqlparser::ast::{
     TableAlias, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
-use super::{MERGED, is_merging, kind};
+use super::{MERGED, is_planned_here, kind};
 use crate::catalog::{Catalog, Relation};
 use crate::statement::fold;
+use crate::syntax::refers;
 
 /// Puts joins that merge columns into brackets with a name for what they merge, and qualifies merged columns by it.
 pub(in crate::planner) fn qualify(statement: &mut Statement, catalog: &dyn Catalog) {
@@ -56,7 +57,7 @@ type Columns = Option<Vec<(String, Ident)>>;
 
 impl Names<'_> {
     fn qualify(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) {
-        if !select.from.iter().any(|from| from.joins.iter().any(is_merging)) {
+        if !select.from.iter().any(|from| from.joins.iter().any(is_planned_here)) {
             return;
         }
         let columns: Vec<Vec<Columns>> =
@@ -97,7 +98,7 @@ impl Names<'_> {
     /// Puts brackets around the joins up to the last that merges columns; returns what is merged. Relations that refer to
     /// others stay outside.
     fn bracket(&mut self, from: &mut TableWithJoins) -> Vec<(String, Ident)> {
-        let Some(last) = from.joins.iter().rposition(is_merging) else { return Vec::new() };
+        let Some(last) = from.joins.iter().rposition(is_planned_here) else { return Vec::new() };
         let mut relations = from.joins[..=last].iter().map(|join| &join.relation);
         if refers(&from.relation) || relations.any(refers) {
             return Vec::new();
@@ -231,16 +232,6 @@ fn selected_name(item: &SelectItem) -> Option<String> {
         SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(fold),
         _ => None,
     }
-}
-
-/// Whether a relation may refer to those before it.
-fn refers(factor: &TableFactor) -> bool {
-    matches!(
-        factor,
-        TableFactor::Derived { lateral: true, .. }
-            | TableFactor::Function { lateral: true, .. }
-            | TableFactor::UNNEST { .. }
-    )
 }
 
 /// The names that AS gives to selected columns, and those of columns that are selected with a qualifier.

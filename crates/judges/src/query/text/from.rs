@@ -2,6 +2,7 @@
 
 use super::expression::interval;
 use super::{Dialect, Text};
+use crate::query::expression::{Expr, Op};
 use crate::query::select::{From, Join, JoinKind, Span};
 
 impl Text {
@@ -54,6 +55,10 @@ impl Text {
         if join.kind.is_filter() {
             self.only(&[Dialect::DataFusion]);
         }
+        if join.kind.is_asof() {
+            // Others choose among rows of one time as they like.
+            self.only(&[]);
+        }
         self.from(&join.left);
         self.push(&format!(" {} ", join.kind.sql()));
         // A join on the right needs parentheses.
@@ -67,6 +72,13 @@ impl Text {
         // In SQLite, columns merged by several USING clauses are ambiguous.
         if !join.using.is_empty() && self.dialect != Dialect::Sqlite {
             self.push(&format!(" USING ({})", join.using.join(", ")));
+        } else if let (JoinKind::LeftAsof, Some(Expr::Binary(equalities, Op::And, time))) =
+            (join.kind, &join.on)
+        {
+            self.push(" MATCH_CONDITION (");
+            self.expr(time);
+            self.push(") ON ");
+            self.expr(equalities);
         } else if let Some(on) = &join.on {
             self.push(" ON ");
             self.expr(on);

@@ -183,7 +183,7 @@ impl Text {
 /// Whether rows without a match are kept.
 fn has_outer_join(from: &From) -> bool {
     let From::Join(join) = from else { return false };
-    matches!(join.kind, JoinKind::Left | JoinKind::Right | JoinKind::Full)
+    matches!(join.kind, JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::LeftAsof)
         || has_outer_join(&join.left)
         || has_outer_join(&join.right)
 }
