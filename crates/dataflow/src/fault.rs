@@ -61,13 +61,15 @@ pub enum Fault {
     FinalTwice,
     /// Rows at the bound are final, as those below it.
     FinalEarly,
+    /// Rows leave the view of a temporal filter one epoch too late.
+    LeaveViewLate,
     /// When rows are dealt out anew, some go to all workers and others to none.
     DealUnevenly,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 24] = [
+    pub const WRONG: [Fault; 25] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -92,6 +94,7 @@ impl Fault {
         Fault::ShortFrames,
         Fault::FinalTwice,
         Fault::FinalEarly,
+        Fault::LeaveViewLate,
     ];
 }
 
