@@ -53,6 +53,7 @@ impl Sequencer {
             })?;
             state.define(CLOCK, Record::Clock { now });
             if let Some(time) = restored {
+                self.raise(self.last() + 1, vec![(RunningClock::column(), time)]);
                 state.clock = Some(RunningClock { id, time });
                 return Ok(());
             }
@@ -61,6 +62,7 @@ impl Sequencer {
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
             let record = self.durable.append(&Record::Clock { now })?;
+            self.raise(self.last() + 2, vec![(RunningClock::column(), time)]);
             let epoch = self.make_epoch(&mut state, &[id], shares, time);
             // A transaction with a time of its own is not bound by the clock's.
             state.time = before;

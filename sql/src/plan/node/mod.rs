@@ -19,6 +19,7 @@ mod series;
 mod set_operation;
 mod sides;
 mod stream;
+mod temporal_filter;
 mod top;
 mod union;
 mod unnest;
@@ -48,6 +49,7 @@ pub use self::series::Series;
 pub use self::set_operation::SetOperation;
 pub(crate) use self::sides::Side;
 pub use self::stream::Stream;
+pub use self::temporal_filter::TemporalFilter;
 pub use self::top::Top;
 pub use self::union::Union;
 pub use self::unnest::Unnest;
@@ -207,6 +209,8 @@ nodes! {
     Distinct,
     /// Each row once, when it can no longer change.
     FinalRows,
+    /// A comparison of rows with the time.
+    TemporalFilter,
     /// INTERSECT and EXCEPT.
     SetOperation,
     /// UNION ALL.
