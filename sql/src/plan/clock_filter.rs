@@ -38,7 +38,9 @@ pub(super) fn into_temporal_filters(
     project: &[(Expression, String)],
 ) -> Result<Option<Mapped>> {
     let (Node::Join(join), Some(condition)) = (&input.node, filter) else { return Ok(None) };
-    let Some(clock) = Clock::of(join) else { return Ok(None) };
+    let Some(clock) = Clock::of(join).filter(|clock| !has_constant_rows(clock.rows)) else {
+        return Ok(None);
+    };
     let (mut conditions, mut rest) = (Vec::new(), None);
     for part in split_conjunction(condition) {
         match clock.conditions(part)? {
@@ -67,6 +69,16 @@ pub(super) fn into_temporal_filters(
     let project = project.map(|(expression, name)| Ok((moved(expression)?, name)));
     let project = project.collect::<Result<_>>()?;
     Ok(Some((rows, rest, project)))
+}
+
+/// Whether there may be rows before there is a first transaction, which may have any time: temporal filters cannot go back.
+fn has_constant_rows(plan: &IncrementalPlan) -> bool {
+    match &plan.node {
+        Node::Constant(_) | Node::Series(_) => true,
+        Node::Aggregate(aggregate) if aggregate.keys.is_empty() => true,
+        Node::Join(join) => has_constant_rows(&join.left) && has_constant_rows(&join.right),
+        _ => plan.inputs().into_iter().any(has_constant_rows),
+    }
 }
 
 /// The rows for which all conditions hold.

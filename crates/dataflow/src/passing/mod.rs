@@ -10,6 +10,8 @@
 //! pass from the bound before the interval to the bound behind it. An epoch reads its own rows and those that it passes, and no
 //! others, however many there are. All is linear in weights, so rows that come and go need not meet in an epoch.
 //!
+//! Before there is a bound nothing is in view.
+//!
 //! The bound of an epoch is that which holds behind it, for changes of the next one: the epoch that raises it changes what is
 //! in view. So there is something to emit in epochs without rows, and the operator holds a capability for the first epoch that
 //! it has not gone through. It reaches it whenever its inputs do. Rows that never change have no epochs of their own; `ticks`

@@ -43,6 +43,11 @@ impl Rises {
         Self { before, steps }
     }
 
+    /// Forgets all but the first step.
+    pub(super) fn end_with_first(&mut self) {
+        self.steps.truncate(1);
+    }
+
     /// The steps.
     pub(super) fn steps(&self) -> &[(Epoch, Bound)] {
         &self.steps

@@ -45,6 +45,8 @@ struct Running {
     lower: Epoch,
     upper: Epoch,
     rises: Rises,
+    /// Whether there was no bound before: nothing was in view.
+    is_first: bool,
     /// How many of the rises are done.
     done: usize,
     /// Rows of these epochs, and the batches that have them.
@@ -108,17 +110,23 @@ impl PassingRows {
     }
 
     fn begin(&mut self, upper: Epoch) -> Running {
-        let rises = Rises::new(&*self.pruning, self.rule, self.bound, self.lower, upper);
-        let first_step = rises.steps().first().map(|(_, bound)| *bound);
-        let lowest = || first_step.map(|bound| Bound { least: i64::MIN, ..bound });
-        // Nothing can leave view before there is a bound.
-        let (done, before) = match (self.bound, self.rule.in_view) {
-            (Some(bound), _) => (0, Some(bound)),
-            (None, InView::Below) => (0, lowest()),
-            (None, InView::From) => (usize::from(first_step.is_some()), first_step),
+        let mut rises = Rises::new(&*self.pruning, self.rule, self.bound, self.lower, upper);
+        let first = rises.steps().first().copied();
+        let is_first = self.bound.is_none() && first.is_some();
+        let upper = match first {
+            Some((epoch, _)) if is_first => {
+                rises.end_with_first();
+                epoch + 1
+            }
+            _ => upper,
+        };
+        let first = first.map(|(_, bound)| bound);
+        let before = match self.rule.in_view {
+            InView::Below => self.bound.or(first.map(|bound| Bound { least: i64::MIN, ..bound })),
+            InView::From => self.bound.or(first),
         };
         let mut all = Vec::new();
-        if done < rises.steps().len() {
+        if first.is_some() {
             self.trace.map_batches(|batch| all.push(batch.clone()));
         }
         let fresh = std::mem::take(&mut self.fresh);
@@ -132,7 +140,8 @@ impl PassingRows {
             lower: self.lower,
             upper,
             rises,
-            done,
+            is_first,
+            done: 0,
             arrivals,
             fresh,
             has_later: false,
@@ -152,8 +161,6 @@ impl PassingRows {
                     continue;
                 };
                 count_visit();
-                let passes =
-                    |bound: Option<Bound>| bound.is_some_and(|bound| bound.forgets(key, &[]));
                 arrivals.updates(|time, weight| {
                     if time >= *upper {
                         *has_later = true;
@@ -161,8 +168,12 @@ impl PassingRows {
                     }
                     let shows = match in_view {
                         // What is passed in its own epoch is among the rows that come into view.
-                        InView::Below => passes(rises.before(time)),
-                        InView::From => !passes(rises.behind(time)),
+                        InView::Below => {
+                            rises.before(time).is_some_and(|bound| bound.forgets(key, &[]))
+                        }
+                        InView::From => {
+                            rises.behind(time).is_some_and(|bound| !bound.forgets(key, &[]))
+                        }
                     };
                     if shows && time >= *lower {
                         self.rows.push(key, value, time, weight);
@@ -188,10 +199,11 @@ impl PassingRows {
         let in_view = self.rule.in_view;
         loop {
             let Some(running) = &mut self.running else { return true };
-            let Running { rises, done, passed, .. } = running;
+            let Running { rises, is_first, done, passed, .. } = running;
+            let all_come = *is_first && in_view == InView::From;
             while let Some(key) = passed.key() {
                 let Some((epoch, bound)) = rises.steps().get(*done) else { break };
-                if !bound.forgets(key, &[]) {
+                if bound.forgets(key, &[]) == all_come {
                     *done += 1;
                     continue;
                 }
@@ -201,6 +213,7 @@ impl PassingRows {
                 };
                 count_visit();
                 let weight = weight_in(passed, in_view, *epoch);
+                let weight = if all_come { -weight } else { weight };
                 if weight != 0 {
                     self.rows.push(key, value, *epoch, weight);
                 }
