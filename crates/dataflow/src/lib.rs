@@ -56,6 +56,7 @@ mod recompute;
 mod reduce;
 mod semijoin;
 pub mod series;
+pub mod sessions;
 pub mod sets;
 pub mod shorten;
 pub mod sink;

@@ -7,6 +7,7 @@ use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::ValueCodec;
 use alluvium_dataflow::errors;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
+use alluvium_trace::BoundColumn;
 use arrow::datatypes::SchemaRef;
 
 use super::pruning::PrunedBy;
@@ -358,11 +359,28 @@ impl Compiler {
     /// How a state is pruned, all of which is sorted by keys of this layout.
     pub(super) fn pruning(&mut self, retention: &Retention, layout: &Layout) -> Option<PrunedBy> {
         let pruning = PrunedBy::rows(retention, layout)?;
+        self.note_least(&pruning);
+        Some(pruning)
+    }
+
+    /// How the state with this id is pruned, whose rows have what `retention` is about in `column`.
+    pub(crate) fn pruning_at(
+        &mut self,
+        retention: &Retention,
+        column: BoundColumn,
+        id: &str,
+    ) -> Option<PrunedBy> {
+        let pruning = PrunedBy::at(retention, column)?;
+        self.note_least(&pruning);
+        self.add_pruned(id);
+        Some(pruning)
+    }
+
+    fn note_least(&mut self, pruning: &PrunedBy) {
         let bound = pruning.bound();
         if bound.terms().len() > 1 && !self.leasts.contains(bound) {
             self.leasts.push(bound.clone());
         }
-        Some(pruning)
     }
 
     fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {

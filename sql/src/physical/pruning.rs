@@ -28,6 +28,14 @@ impl PrunedBy {
         }
     }
 
+    /// The pruning of rows that have what the retention is about in `column`; `None` if all are kept.
+    pub(super) fn at(retention: &Retention, column: BoundColumn) -> Option<Self> {
+        match retention {
+            Retention::From { bound, .. } => Some(Self { column, bound: bound.clone() }),
+            Retention::All(_) => None,
+        }
+    }
+
     /// What the column has at least.
     pub(super) fn bound(&self) -> &LowerBound {
         &self.bound

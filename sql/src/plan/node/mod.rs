@@ -16,6 +16,7 @@ mod map;
 mod outer_join;
 mod scan;
 mod series;
+mod session;
 mod set_operation;
 mod sides;
 mod stream;
@@ -46,6 +47,7 @@ pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
 pub use self::scan::Scan;
 pub use self::series::Series;
+pub use self::session::Session;
 pub use self::set_operation::SetOperation;
 pub(crate) use self::sides::Side;
 pub use self::stream::Stream;
@@ -205,6 +207,8 @@ nodes! {
     Top,
     /// Window functions.
     Window,
+    /// Bounds of sessions.
+    Session,
     /// Each row once.
     Distinct,
     /// Each row once, when it can no longer change.
