@@ -11,7 +11,7 @@
 //! value   end (8, sorted) | start (8, sorted) | time (8, sorted) | whether there is no end (1) | end (8, little-endian) | row
 //! ```
 
-use alluvium_trace::memory::StateContext;
+use alluvium_trace::memory::{Charge, StateContext};
 use alluvium_trace::{BoundColumn, Cursors, Epoch, NullTrace, Spine};
 use arrow::array::{ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::cast;
@@ -37,6 +37,9 @@ const START: usize = 8;
 const TIME: usize = 16;
 const NO_END: usize = 24;
 const ROW: usize = 33;
+
+/// The bytes of rows for which memory is kept from one key to the next.
+const MOST_KEPT: usize = 1 << 20;
 
 /// A bound of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +106,8 @@ pub fn sessions<'scope>(
             keys.clear();
             values.clear();
             encoding.encode(&delta.rows, &mut keys, &mut values);
-            let times = cast(delta.rows.column(time), &DataType::Int64)
-                .expect("a timestamp is a number");
+            let times =
+                cast(delta.rows.column(time), &DataType::Int64).expect("a timestamp is a number");
             let times = times.as_primitive::<Int64Type>();
             for row in 0..delta.len() {
                 entry.clear();
@@ -114,9 +117,9 @@ pub fn sessions<'scope>(
             }
         },
     );
-    let logic = Sessions { gap, rows: Vec::new(), bytes: Vec::new(), entry: Vec::new() };
-    let rows =
-        reduce::<_, Spine<Epoch>, _>(changes, "Sessions", layout.key_names(), kept, logic);
+    let charge = kept.budget().charge(0);
+    let logic = Sessions { gap, rows: Vec::new(), bytes: Vec::new(), entry: Vec::new(), charge };
+    let rows = reduce::<_, Spine<Epoch>, _>(changes, "Sessions", layout.key_names(), kept, logic);
     let spec = spec.clone();
     decoded_with_errors(rows.stream, context, move |encoded| spec.decode(encoded))
 }
@@ -159,6 +162,8 @@ struct Sessions {
     rows: Vec<Row>,
     bytes: Vec<u8>,
     entry: Vec<u8>,
+    /// Accounts for them.
+    charge: Charge,
 }
 
 impl Logic for Sessions {
@@ -172,8 +177,8 @@ impl Logic for Sessions {
         self.rows.clear();
         self.bytes.clear();
         let times = changes.rows_of(key).map(|row| number(changes.value(row), 0));
-        let (first, last) =
-            times.fold((i64::MAX, i64::MIN), |(least, most), time| (least.min(time), most.max(time)));
+        let (first, last) = times
+            .fold((i64::MAX, i64::MIN), |(least, most), time| (least.min(time), most.max(time)));
         if let Some(held) = prior.output(changes.key(key)) {
             self.load(held, first, last);
         }
@@ -182,7 +187,12 @@ impl Logic for Sessions {
             for change in slice {
                 self.change(changes.value(change), changes.change(change).weight);
             }
+            self.charge.set(self.bytes.capacity() + self.rows.capacity() * size_of::<Row>());
             self.emit(epoch, output);
+        }
+        if self.bytes.len() > MOST_KEPT {
+            (self.rows, self.bytes) = (Vec::new(), Vec::new());
+            self.charge.set(0);
         }
     }
 }
@@ -214,9 +224,8 @@ impl Sessions {
     fn change(&mut self, value: &[u8], weight: i64) {
         let (time, row) = (number(value, 0), &value[8..]);
         let Self { rows, bytes, .. } = self;
-        let order = |other: &Row| {
-            other.time.cmp(&time).then_with(|| bytes[other.place.clone()].cmp(row))
-        };
+        let order =
+            |other: &Row| other.time.cmp(&time).then_with(|| bytes[other.place.clone()].cmp(row));
         // Mostly they come in order.
         let found = match rows.last() {
             Some(last) if order(last).is_ge() => rows.binary_search_by(order),
@@ -234,7 +243,7 @@ impl Sessions {
 
     /// Emits what has changed.
     fn emit(&mut self, epoch: Epoch, output: &mut Output) {
-        let Self { gap, rows, bytes, entry } = self;
+        let Self { gap, rows, bytes, entry, .. } = self;
         let mut next = 0;
         while next < rows.len() {
             let (begin, start) = (next, rows[next].time);
@@ -249,7 +258,8 @@ impl Sessions {
                 last = if is_there { Some(row.time) } else { last };
                 next += 1;
             }
-            let start = rows[begin..next].iter().find(|row| row.weight > 0).map_or(start, |row| row.time);
+            let start =
+                rows[begin..next].iter().find(|row| row.weight > 0).map_or(start, |row| row.time);
             let session = last.map(|last| Session { start, end: last.checked_add(*gap) });
             for row in &mut rows[begin..next] {
                 let now = session.filter(|_| row.weight > 0).map(|session| (session, row.weight));
@@ -292,7 +302,8 @@ impl Spec {
                     SessionBound::Start => START,
                     SessionBound::End => 0,
                 };
-                let bounds = Int64Array::from_iter_values(values.iter().map(|value| number(value, at)));
+                let bounds =
+                    Int64Array::from_iter_values(values.iter().map(|value| number(value, at)));
                 let data_type = self.output.field(width + number_of).data_type();
                 let bounds: ArrayRef = cast(&bounds, data_type).expect("a number is a timestamp");
                 columns.push(bounds);

@@ -44,9 +44,9 @@ fn schema(bounds: usize) -> SchemaRef {
         Field::new("time", time.clone(), false),
         Field::new("value", DataType::Int64, true),
     ];
-    fields.extend(["start", "end"].iter().take(bounds).map(|name| {
-        Field::new(*name, time.clone(), true)
-    }));
+    fields.extend(
+        ["start", "end"].iter().take(bounds).map(|name| Field::new(*name, time.clone(), true)),
+    );
     Arc::new(Schema::new(fields))
 }
 
@@ -90,7 +90,11 @@ fn emitted(changes: &Changes, last: Epoch, together: u64, behind: i64) -> (Chang
                                 numbers.as_primitive::<Int64Type>().value(row)
                             };
                             let numbers = delta.rows.columns().iter().map(number).collect();
-                            emitted.borrow_mut().push((*delta.time(row), numbers, delta.weight(row)));
+                            emitted.borrow_mut().push((
+                                *delta.time(row),
+                                numbers,
+                                delta.weight(row),
+                            ));
                         }
                     });
                 });
@@ -143,9 +147,9 @@ fn expected(rows: &BTreeMap<Row, i64>) -> BTreeMap<Row, i64> {
     for session in all.chunk_by(near) {
         let (start, last) = (session[0].0[1], session[session.len() - 1].0[1]);
         if let Some(end) = last.checked_add(GAP) {
-            found.extend(session.iter().map(|(row, weight)| {
-                ([&row[..], &[start, end]].concat(), *weight)
-            }));
+            found.extend(
+                session.iter().map(|(row, weight)| ([&row[..], &[start, end]].concat(), *weight)),
+            );
         }
     }
     found
@@ -201,11 +205,13 @@ fn sessions_grow_split_and_merge() {
 
 #[test]
 fn rows_of_sessions_that_have_ended_are_not_kept() {
-    let changes: Changes = (1..=6_000).map(|epoch| {
-        // A gap of a hundred after each hundred.
-        let time = (epoch - epoch % 200 / 100 * (epoch % 100)) as i64;
-        (epoch, vec![epoch as i64 % 3, time, 0], 1)
-    }).collect();
+    let changes: Changes = (1..=6_000)
+        .map(|epoch| {
+            // A gap of a hundred after each hundred.
+            let time = (epoch - epoch % 200 / 100 * (epoch % 100)) as i64;
+            (epoch, vec![epoch as i64 % 3, time, 0], 1)
+        })
+        .collect();
     let (_, _, kept) = emitted(&changes, 6_000, 1, 120);
     assert!(kept < 1_500, "{kept} of 6000 rows are kept");
 }

@@ -188,7 +188,9 @@ fn explanations_tell_temporal_filters() {
     let engine = Engine::builder().workers(1).clock(|| second(7200)).open().unwrap();
     engine.execute("CREATE TABLE t (n BIGINT, ts TIMESTAMP)").unwrap();
     engine
-        .execute("CREATE VIEW v AS SELECT n FROM t WHERE ts BETWEEN NOW() - INTERVAL '1' HOUR AND NOW()")
+        .execute(
+            "CREATE VIEW v AS SELECT n FROM t WHERE ts BETWEEN NOW() - INTERVAL '1' HOUR AND NOW()",
+        )
         .unwrap();
     let rows = "(1, '2024-01-01 01:30:00'), (2, '2024-01-01 03:00:00')";
     engine.execute(&format!("INSERT INTO t VALUES {rows}")).unwrap();

@@ -17,9 +17,7 @@ use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
-use crate::plan::{
-    IncrementalPlan, LowerBounds, Properties, bounds, clock_filter, ranking_filter,
-};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, bounds, clock_filter, ranking_filter};
 
 /// A filter, then a projection.
 #[derive(Clone, Debug)]

@@ -140,8 +140,10 @@ impl PlanNode for Session {
             all @ Retention::All(_) => all,
         };
         let changes = |what: &str| {
-            Reason::new(format!("a session goes on while rows come, and changes the {what} of its first rows"))
-                .with_remedy("use the end of the sessions, or add it to the key")
+            Reason::new(format!(
+                "a session goes on while rows come, and changes the {what} of its first rows"
+            ))
+            .with_remedy("use the end of the sessions, or add it to the key")
         };
         let bound = |column: usize| match column.checked_sub(width) {
             Some(number) if self.bounds[number].0 == SessionBound::End => below[self.time].clone(),

@@ -83,8 +83,9 @@ impl PlanNode for TemporalFilter {
     /// epoch at least, and anything in the other columns.
     fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds {
         let mut by_rows = self.input.bound(conditions);
-        let passed = Reason::new("rows come into view or leave it as time goes on, long after they came")
-            .with_remedy("use the column that is compared with NOW()");
+        let passed =
+            Reason::new("rows come into view or leave it as time goes on, long after they came")
+                .with_remedy("use the column that is compared with NOW()");
         let mut by_time: LowerBounds = vec![Err(passed); by_rows.len()];
         if let Retention::From { bound, .. } = &self.retention {
             by_time[self.column] = Ok(bound.clone());
