@@ -238,6 +238,25 @@ fn rows_that_time_takes_out_of_view_have_old_values_in_other_columns() {
 }
 
 #[test]
+fn sessions_are_pruned_by_their_ends() {
+    let sessions = "SESSION(bid, date_time, bidder, INTERVAL '10' SECOND)";
+    let said = states(&format!("SELECT bidder, price, window_start FROM {sessions}"));
+    let kept =
+        "rows with their sessions: pruned by window_end, from the waterline of bid.date_time";
+    assert_eq!(said, [kept]);
+    let keys = "bidder, window_start, window_end";
+    let said = states(&format!("SELECT {keys}, COUNT(*) FROM {sessions} GROUP BY {keys}"));
+    let groups = "groups: pruned by window_end, from the waterline of bid.date_time";
+    assert_eq!(said, [groups, kept]);
+    let said = states(&format!("SELECT window_start, COUNT(*) FROM {sessions} GROUP BY 1"));
+    assert!(said[0].starts_with("groups: never pruned: a session goes on while"), "{said:?}");
+    assert_eq!(said[1], kept);
+    let sessions = "SESSION(person, date_time, id, INTERVAL '10' SECOND)";
+    let said = states(&format!("SELECT id, window_end FROM {sessions}"));
+    assert!(said[0].contains("never pruned: person.date_time has no LATENESS"), "{said:?}");
+}
+
+#[test]
 fn clocks_of_zones_do_not_always_rise() {
     for key in [
         "CAST(date_time AT TIME ZONE 'UTC' AT TIME ZONE 'America/New_York' AS TIMESTAMP)",

@@ -76,16 +76,18 @@ pub(super) fn from_window(
         DataType::Timestamp(TimeUnit::Microsecond, _)
     );
     let bound = |function: &WindowFunction| {
-        let bound = match function.function.name() {
-            "session_start" => SessionBound::Start,
-            "session_end" => SessionBound::End,
+        // The name of what a window computes is its whole definition.
+        let (bound, name) = match function.function.name() {
+            "session_start" => (SessionBound::Start, "window_start"),
+            "session_end" => (SessionBound::End, "window_end"),
             _ => return None,
         };
+        let field = Arc::new(function.result.as_ref().clone().with_name(name));
         match &function.arguments[..] {
             [
                 Argument::Column(of),
                 Argument::Constant(ScalarValue::DurationMicrosecond(Some(gap))),
-            ] if *of == time && microseconds => Some((*gap, (bound, Arc::clone(&function.result)))),
+            ] if *of == time && microseconds => Some((*gap, (bound, field))),
             _ => None,
         }
     };
