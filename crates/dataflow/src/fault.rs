@@ -65,13 +65,15 @@ pub enum Fault {
     KeepMatch,
     /// Of right rows of one time an ASOF join matches the one that came first.
     TiesByArrival,
+    /// Rows leave the view of a temporal filter one epoch too late.
+    LeaveViewLate,
     /// When rows are dealt out anew, some go to all workers and others to none.
     DealUnevenly,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 26] = [
+    pub const WRONG: [Fault; 27] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -98,6 +100,7 @@ impl Fault {
         Fault::FinalEarly,
         Fault::KeepMatch,
         Fault::TiesByArrival,
+        Fault::LeaveViewLate,
     ];
 }
 

@@ -10,7 +10,8 @@
 //! [`outer_join`], [`asof_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
-//! [`final_rows`] waits with the rows of a view until they cannot.
+//! [`final_rows`] waits with the rows of a view until they cannot. A [`temporal_filter`] compares rows with the time. Both keep
+//! rows until a rising bound passes them (`passing`).
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!
@@ -46,6 +47,7 @@ mod notice;
 pub mod outer_join;
 mod overlay;
 mod panic_text;
+mod passing;
 mod placement;
 pub use notice::without_notice;
 pub use panic_text::panic_text;
@@ -55,12 +57,14 @@ mod recompute;
 mod reduce;
 mod semijoin;
 pub mod series;
+pub mod sessions;
 pub mod sets;
 pub mod shorten;
 pub mod sink;
 pub mod snapshot;
 pub mod states;
 pub mod table;
+pub mod temporal_filter;
 pub mod unnest;
 pub mod waterlines;
 mod weight;

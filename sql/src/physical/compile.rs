@@ -348,7 +348,8 @@ impl Compiler {
     /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
-        let pruning = self.pruning(retention, layout);
+        let column = retention.column().and_then(|column| layout.bound_column(column));
+        let pruning = self.pruning(retention, column);
         let Some(step) = self.steps.last_mut() else { return };
         step.pruning = pruning;
         if let (Some(state), Some(_)) = (&step.state, &step.pruning) {
@@ -356,18 +357,13 @@ impl Compiler {
         }
     }
 
-    /// How a state is pruned, all of which is sorted by keys of this layout.
-    pub(super) fn pruning(&mut self, retention: &Retention, layout: &Layout) -> Option<PrunedBy> {
-        self.pruning_at(retention, |column| layout.bound_column(column))
-    }
-
-    /// As [`pruning`](Self::pruning), of rows in whose bytes `find` finds a column.
-    pub(super) fn pruning_at(
+    /// How a state is pruned whose rows have the column of `retention` in this place.
+    pub(crate) fn pruning(
         &mut self,
         retention: &Retention,
-        find: impl Fn(usize) -> Option<BoundColumn>,
+        column: Option<BoundColumn>,
     ) -> Option<PrunedBy> {
-        let pruning = PrunedBy::rows(retention, find)?;
+        let pruning = PrunedBy::new(retention, column?)?;
         let bound = pruning.bound();
         if bound.terms().len() > 1 && !self.leasts.contains(bound) {
             self.leasts.push(bound.clone());

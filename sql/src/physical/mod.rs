@@ -26,6 +26,7 @@ pub(crate) use self::compile::Compiler;
 pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile};
 pub(crate) use self::operator::{Operator, OperatorId};
 pub(crate) use self::own::OwnRows;
+pub(crate) use self::pruning::PrunedBy;
 pub(crate) use self::render::Rendering;
 pub use self::render::{Relations, StreamInput, ViewDataflow};
 pub use self::state::{Place, State};

@@ -25,7 +25,7 @@ impl OwnRows {
         find: impl Fn(usize) -> Option<BoundColumn>,
         compiler: &mut Compiler,
     ) -> Self {
-        let pruning = compiler.pruning_at(retention, find);
+        let pruning = compiler.pruning(retention, retention.column().and_then(find));
         if pruning.is_some() {
             compiler.add_pruned(&id);
         }

@@ -16,16 +16,10 @@ pub(crate) struct PrunedBy {
 }
 
 impl PrunedBy {
-    /// The pruning of rows in whose bytes `find` finds a column; `None` if all are kept, or it does not.
-    pub(super) fn rows(
-        retention: &Retention,
-        find: impl Fn(usize) -> Option<BoundColumn>,
-    ) -> Option<Self> {
+    /// The pruning of rows that have the column of `retention` in this place; `None` if all are kept.
+    pub(crate) fn new(retention: &Retention, column: BoundColumn) -> Option<Self> {
         match retention {
-            Retention::From { column, bound } => {
-                let column = find(*column)?;
-                Some(Self { column, bound: bound.clone() })
-            }
+            Retention::From { bound, .. } => Some(Self { column, bound: bound.clone() }),
             Retention::All(_) => None,
         }
     }

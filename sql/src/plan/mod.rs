@@ -6,6 +6,7 @@
 //! - [`mod@build`]: from an optimized logical plan to nodes.
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
 //! - [`ranking_filter`]: turns a filter on `ROW_NUMBER` and its relatives into a top-k.
+//! - [`clock_filter`]: turns comparisons with `NOW()` into temporal filters.
 //! - [`bounds`]: says which rows of state are not needed any more.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
@@ -13,6 +14,7 @@
 //! - [`expression`]: the expressions that maps evaluate.
 pub mod bounds;
 mod build;
+mod clock_filter;
 mod explain;
 mod explain_state;
 mod expression;

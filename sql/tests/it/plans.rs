@@ -345,3 +345,22 @@ fn only_windows_that_see_whole_partitions_are_re_evaluated() {
         assert!(!text.contains("re-evaluated"), "{text}");
     }
 }
+
+#[test]
+fn comparisons_with_the_time_are_temporal_filters() {
+    let queries = [
+        "SELECT id FROM flights WHERE time_hour > NOW() - INTERVAL '1' HOUR",
+        "SELECT id FROM flights WHERE time_hour BETWEEN NOW() - INTERVAL '1' HOUR AND NOW() AND origin = 'JFK'",
+        "SELECT id FROM flights WHERE time_hour + INTERVAL '1' HOUR >= LOCALTIMESTAMP",
+        "SELECT id FROM flights WHERE NOW() - time_hour < INTERVAL '1' HOUR",
+        "SELECT id FROM flights WHERE time_hour + distance * INTERVAL '1' SECOND > date_trunc('hour', NOW())",
+        "SELECT id FROM flights WHERE CAST(time_hour AS DATE) > CURRENT_DATE - 7",
+        "SELECT id, NOW() AS at FROM flights WHERE time_hour < NOW()",
+        "SELECT id FROM flights WHERE time_hour < NOW() AND EXTRACT(HOUR FROM NOW()) <> day",
+        "SELECT id FROM flights WHERE time_hour > NOW() - INTERVAL '1' MONTH",
+        "SELECT id FROM flights WHERE time_hour > NOW() OR id = 1",
+        "SELECT origin, COUNT(*) FROM flights WHERE time_hour <= NOW() GROUP BY 1 HAVING MAX(time_hour) > NOW() - INTERVAL '1' DAY",
+        "SELECT id FROM flights WHERE tailnum IN (SELECT tailnum FROM flights WHERE time_hour > NOW())",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}

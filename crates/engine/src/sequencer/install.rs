@@ -52,7 +52,10 @@ impl Sequencer {
                 table: table.clone(),
             })?;
             state.define(CLOCK, Record::Clock { now });
+            // Before the first transaction the time may still go back.
+            let known = |time| state.time.map(|_| (RunningClock::column(), time));
             if let Some(time) = restored {
+                self.raise(self.last() + 1, known(time).into_iter().collect());
                 state.clock = Some(RunningClock { id, time });
                 return Ok(());
             }
@@ -61,6 +64,7 @@ impl Sequencer {
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
             let before = state.time;
             let record = self.durable.append(&Record::Clock { now })?;
+            self.raise(self.last() + 2, known(time).into_iter().collect());
             let epoch = self.make_epoch(&mut state, &[id], shares, time);
             // A transaction with a time of its own is not bound by the clock's.
             state.time = before;

@@ -100,6 +100,20 @@ fn views() -> Vec<(&'static str, String)> {
             "SELECT window_start, n, COUNT(*) AS c FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts),
             INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)) GROUP BY window_start, n",
         ),
+        (
+            "sessions",
+            "SELECT n, ts, window_start, window_end FROM SESSION(t, ts, n, INTERVAL '10' SECOND)",
+        ),
+        (
+            "visits",
+            "SELECT n, window_start, window_end, COUNT(*) AS c, MIN(ts) AS first
+            FROM SESSION(t, ts, n, INTERVAL '10' SECOND) GROUP BY n, window_start, window_end",
+        ),
+        (
+            "grouped_sessions",
+            "SELECT n, SESSION_END(ts, INTERVAL '5' SECOND) AS e, COUNT(*) AS c FROM t
+            GROUP BY n, SESSION(ts, INTERVAL '5' SECOND)",
+        ),
         ("unions", "SELECT ts, n FROM t WHERE n < 3 UNION SELECT ts, n FROM t WHERE n > 1"),
         ("differences", "SELECT ts, n FROM t WHERE n < 3 EXCEPT SELECT ts, n FROM t WHERE n > 1"),
         ("all_of", "SELECT n, ts FROM t EXCEPT ALL SELECT n, ts FROM t WHERE n > 1"),

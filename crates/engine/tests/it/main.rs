@@ -33,6 +33,7 @@ mod state_directory;
 mod streams;
 mod subscriptions;
 mod support;
+mod temporal_filters;
 mod time_windows;
 mod transactions;
 mod unchecked;

@@ -100,9 +100,7 @@ impl Maker {
         let time = Expr::Column(alias.clone(), time, Kind::Moment);
         let sight: Sight = vec![(alias.clone(), source.columns)];
         let from = From::Relation(source.name, alias);
-        let ago = Expr::Shift(Box::new(Expr::Now), -self.one_of(&[10, 60, 3600]));
-        let op = self.comparison();
-        let recent = Expr::binary(time, op, ago);
+        let recent = self.recent(&time);
         let mut select = match self.below(3) {
             0 => {
                 let exprs = vec![Expr::Aggregate(Box::new(count()))];
@@ -120,6 +118,27 @@ impl Maker {
             false => recent,
         });
         Some(Query::select(select))
+    }
+
+    /// Whether a time is before or after a time that goes on, or between two such.
+    pub(super) fn recent(&mut self, time: &Expr) -> Expr {
+        let moved = |maker: &mut Self| match maker.one_of(&[-3600, -60, -30, -10, 0, 20, 60]) {
+            0 => Expr::Now,
+            by => Expr::Shift(Box::new(Expr::Now), by),
+        };
+        let (now, op) = (moved(self), self.comparison());
+        let recent = match self.once_in(4) {
+            // The same from the other side.
+            true => Expr::binary(now, op, time.clone()),
+            false => Expr::binary(time.clone(), op, now),
+        };
+        match self.once_in(3) {
+            true => {
+                let (now, op) = (moved(self), self.one_of(&[Op::LessEqual, Op::Less]));
+                Expr::binary(recent, Op::And, Expr::binary(time.clone(), op, now))
+            }
+            false => recent,
+        }
     }
 
     /// The elements of lists, beside values from lists, structs and maps.

@@ -3,7 +3,7 @@
 use super::aggregate::{count, plain};
 use super::{Maker, Sight, Source, named, sorts};
 use crate::query::{
-    Body, Expr, From, Group, Join, JoinKind, Kind, Op, Query, Select, SetOperation, Value,
+    Body, Expr, From, Group, Join, JoinKind, Kind, Op, Query, Select, SetOperation, Span, Value,
 };
 
 /// A relation with an alias, and its time.
@@ -19,12 +19,14 @@ impl Maker {
         let one = self.table_with_time(|_| true)?;
         let kind = one.time.kind();
         let other = self.table_with_time(|other| other == kind)?;
-        Some(match self.below(7) {
+        Some(match self.below(11) {
             0 | 1 => self.band(one, other),
-            6 => self.nearest(one, other),
             2 => self.same_time(one, other),
             3 => self.union_by_time(&one, &other),
             4 => self.set_operation_by_time(&one, &other),
+            5 | 6 if kind == Kind::Moment => self.sessions(one),
+            7 | 8 if kind == Kind::Moment => self.recent_by_time(one),
+            9 => self.nearest(one, other),
             _ => {
                 let Timed { from, sight, time } = one;
                 self.by_time(from, &sight, time)
@@ -46,6 +48,53 @@ impl Maker {
             sight: vec![(alias.clone(), source.columns)],
             from: From::Relation(source.name, alias),
         })
+    }
+
+    /// Sessions of a key, or groups of them.
+    fn sessions(&mut self, one: Timed) -> Query {
+        let Timed { from, mut sight, time } = one;
+        let keys = sight.iter().flat_map(|(_, columns)| columns);
+        let keys = keys.filter(|column| sorts(column.1) && column.1 != Kind::Moment);
+        let keys: Vec<String> = keys.map(|column| column.0.clone()).collect();
+        let (From::Relation(name, alias), Expr::Column(_, by, kind), false) =
+            (&from, &time, keys.is_empty())
+        else {
+            return self.by_time(from, &sight, time);
+        };
+        let span = Span::Session(self.one_of(&keys), self.one_of(&[5, 20, 60]));
+        let from = From::Windowed(name.clone(), alias.clone(), by.clone(), span);
+        let [start, end] = ["window_start", "window_end"]
+            .map(|bound| Expr::Column(alias.clone(), bound.to_owned(), *kind));
+        sight.iter_mut().for_each(|(_, columns)| {
+            columns.extend(["window_start", "window_end"].map(|bound| (bound.to_owned(), *kind)));
+        });
+        match self.below(3) {
+            0 => self.by_time(from, &sight, end),
+            1 => self.by_time(from, &sight, start),
+            _ => {
+                let mut exprs = self.items(&sight, 3);
+                exprs.extend([start, end]);
+                Query::select(Select::of(named(exprs), from))
+            }
+        }
+    }
+
+    /// Rows that come into view and leave it as time goes on, or groups of them.
+    fn recent_by_time(&mut self, one: Timed) -> Query {
+        let Timed { from, sight, time } = one;
+        let moments = self.column(&sight, |kind| kind == Kind::Moment);
+        let filter = match self.once_in(3) {
+            true => self.recent(&moments.unwrap_or_else(|| time.clone())),
+            false => self.recent(&time),
+        };
+        let mut query = match self.once_in(2) {
+            true => self.by_time(from, &sight, time),
+            false => Query::select(Select::of(named(self.items(&sight, 4)), from)),
+        };
+        if let Body::Select(select) = &mut query.body {
+            select.filter = Some(filter);
+        }
+        query
     }
 
     /// Pairs whose times are close to each other, or groups of such pairs.

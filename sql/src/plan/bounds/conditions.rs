@@ -73,6 +73,18 @@ fn raise(
     }
 }
 
+/// The column that `computed` computes with steps that keep the order of all values and can be undone, and the expression
+/// that has to compare with it as `compared` does with `computed`.
+pub(crate) fn undone(
+    computed: &Expression,
+    schema: &Schema,
+    compared: &Expression,
+) -> Option<(usize, Expression)> {
+    let (column, steps) = column_and_steps(computed, schema)?;
+    let compared = steps.iter().fold(Arc::clone(compared), |value, step| step.undo(value));
+    Some((column, compared))
+}
+
 /// A step of a computation that keeps the order of all values and can be undone.
 enum Step {
     /// `+` or `-`, and a constant length.
@@ -126,7 +138,7 @@ fn column_and_steps(expression: &Expression, schema: &Schema) -> Option<(usize, 
 }
 
 /// Whether times of two types are equal if their numbers are: both are in UTC.
-fn has_same_numbers(from: &DataType, to: &DataType) -> bool {
+pub(crate) fn has_same_numbers(from: &DataType, to: &DataType) -> bool {
     let is_utc = |zone: &Option<Arc<str>>| zone.as_deref().is_none_or(|zone| zone == "+00:00");
     match (from, to) {
         (DataType::Timestamp(from, from_zone), DataType::Timestamp(to, to_zone)) => {

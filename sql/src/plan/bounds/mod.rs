@@ -23,7 +23,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 
-pub(crate) use self::conditions::{conjuncts, infer};
+pub(crate) use self::conditions::{conjuncts, has_same_numbers, infer, undone};
 pub(crate) use self::groups::{no_time_in_key, of_groups, one_group};
 pub(crate) use self::monotone::lower_bound;
 pub(crate) use self::pairs::PairBounds;
@@ -176,8 +176,13 @@ pub(crate) fn no_time_on_side() -> Reason {
 
 /// Whether state can be pruned by a column.
 fn can_prune(schema: &Schema, column: usize) -> bool {
+    is_prunable(schema.field(column).data_type())
+}
+
+/// Whether state can be pruned by a column of a type.
+pub(crate) fn is_prunable(data_type: &DataType) -> bool {
     matches!(
-        schema.field(column).data_type(),
+        data_type,
         DataType::Int16
             | DataType::Int32
             | DataType::Int64

@@ -33,6 +33,10 @@ pub(crate) fn lower_bound(
         return bounds[column].clone();
     }
     let Some(argument) = rising(expression, schema) else { return Err(lost()) };
+    let is_local = argument.data_type(schema).is_ok_and(|data_type| has_zone(&data_type));
+    if is_local && !expression.is::<CastExpr>() {
+        return Err(lost());
+    }
     let below = lower_bound(argument, schema, bounds)?;
     let replaced = |value: Expression| {
         let children = expression.children().into_iter();
@@ -80,9 +84,20 @@ pub(super) fn is_constant(expression: &Expression) -> bool {
     }
 }
 
+/// Clocks of zones other than UTC go back in autumn.
 fn is_rising_cast(from: &DataType, to: &DataType) -> bool {
-    let is_time = |data_type: &DataType| {
-        matches!(data_type, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64)
-    };
-    is_time(from) && is_time(to) || from.is_signed_integer() && to.is_signed_integer()
+    match (from, to) {
+        // These are instants.
+        (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, Some(_))) => true,
+        (
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64,
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64,
+        ) => !has_zone(from) && !has_zone(to),
+        _ => from.is_signed_integer() && to.is_signed_integer(),
+    }
+}
+
+/// Whether values are times of a zone other than UTC.
+fn has_zone(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Timestamp(_, Some(zone)) if !matches!(&**zone, "+00:00" | "UTC"))
 }

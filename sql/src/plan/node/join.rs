@@ -19,7 +19,7 @@ use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
-use crate::plan::prune::{place, prune_to};
+use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
 use crate::planner::Clause;
 
@@ -101,6 +101,13 @@ impl PlanNode for Join {
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         let Join { left, right, on, .. } = self;
         let width = left.width();
+        if on.is_empty() && right.is_clock() && required.iter().all(|&column| column < width) {
+            return prune(*left, required);
+        }
+        if on.is_empty() && left.is_clock() && required.iter().all(|&column| column >= width) {
+            let required: Vec<usize> = required.iter().map(|column| column - width).collect();
+            return prune(*right, &required);
+        }
         let (from_left, from_right): (Vec<usize>, Vec<usize>) =
             required.iter().partition(|&&column| column < width);
         let keys_left = on.iter().map(|&(l, _)| l);

@@ -17,7 +17,7 @@ use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
-use crate::plan::{IncrementalPlan, LowerBounds, Properties, bounds, ranking_filter};
+use crate::plan::{IncrementalPlan, LowerBounds, Properties, bounds, clock_filter, ranking_filter};
 
 /// A filter, then a projection.
 #[derive(Clone, Debug)]
@@ -42,6 +42,11 @@ impl IncrementalPlan {
             return Ok(input);
         }
         let (input, filter, project) = fuse(input, filter, project)?;
+        if let Some((input, filter, project)) =
+            clock_filter::into_temporal_filters(&input, &filter, &project)?
+        {
+            return IncrementalPlan::map(input, filter, project);
+        }
         let (input, filter) = ranking_filter::into_top(input, filter, &project)?;
         let fields: Result<Vec<Field>> = project
             .iter()

@@ -17,9 +17,11 @@ mod map;
 mod outer_join;
 mod scan;
 mod series;
+mod session;
 mod set_operation;
 mod sides;
 mod stream;
+mod temporal_filter;
 mod top;
 mod union;
 mod unnest;
@@ -47,9 +49,11 @@ pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
 pub use self::scan::Scan;
 pub use self::series::Series;
+pub use self::session::Session;
 pub use self::set_operation::SetOperation;
 pub(crate) use self::sides::Side;
 pub use self::stream::Stream;
+pub use self::temporal_filter::TemporalFilter;
 pub use self::top::Top;
 pub use self::union::Union;
 pub use self::unnest::Unnest;
@@ -207,10 +211,14 @@ nodes! {
     Top,
     /// Window functions.
     Window,
+    /// Bounds of sessions.
+    Session,
     /// Each row once.
     Distinct,
     /// Each row once, when it can no longer change.
     FinalRows,
+    /// A comparison of rows with the time.
+    TemporalFilter,
     /// INTERSECT and EXCEPT.
     SetOperation,
     /// UNION ALL.

@@ -92,6 +92,11 @@ impl IncrementalPlan {
         IncrementalPlan::new(node, schema, properties)
     }
 
+    /// Whether this is the clock, which always has one row.
+    pub(crate) fn is_clock(&self) -> bool {
+        matches!(&self.node, Node::Scan(scan) if scan.relation == CLOCK)
+    }
+
     /// Whether this is a scan of a relation that is stored sorted by `keys`.
     ///
     /// The clock has one row, which is not sorted by anything.

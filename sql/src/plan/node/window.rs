@@ -16,7 +16,7 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
-use super::{Node, PlanNode};
+use super::{Node, PlanNode, session};
 use crate::plan::bounds::of_groups;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
@@ -51,6 +51,9 @@ impl IncrementalPlan {
         ties: Option<Vec<usize>>,
         functions: Vec<WindowFunction>,
     ) -> IncrementalPlan {
+        if let Some(sessions) = session::from_window(&input, &keys, &order, &functions) {
+            return sessions;
+        }
         let results = functions.iter().map(|function| &function.result);
         let fields: Vec<_> = input.schema.fields().iter().chain(results).cloned().collect();
         let unique = input.properties.unique.clone();
