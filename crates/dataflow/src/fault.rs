@@ -57,6 +57,8 @@ pub enum Fault {
     WaterlineAhead,
     /// The last row whose frame sees a changed row keeps its result.
     ShortFrames,
+    /// Rows behind a changed one keep their running totals.
+    KeepTotals,
     /// Final rows are emitted twice.
     FinalTwice,
     /// Rows at the bound are final, as those below it.
@@ -67,7 +69,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 24] = [
+    pub const WRONG: [Fault; 25] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -90,6 +92,7 @@ impl Fault {
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
         Fault::ShortFrames,
+        Fault::KeepTotals,
         Fault::FinalTwice,
         Fault::FinalEarly,
     ];

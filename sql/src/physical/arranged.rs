@@ -126,7 +126,8 @@ impl Arranged {
             Movement::Stay => "stay",
         };
         let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys, retention);
-        let pruning = compiler.pruning(retention, &layout);
+        let column = retention.column().and_then(|column| layout.bound_column(column));
+        let pruning = compiler.pruning(retention, column);
         if pruning.is_some() {
             compiler.add_pruned(id);
         }

@@ -7,6 +7,7 @@ use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::ValueCodec;
 use alluvium_dataflow::errors;
 use alluvium_dataflow::layout::{Layout, all_columns, types_of};
+use alluvium_trace::BoundColumn;
 use arrow::datatypes::SchemaRef;
 
 use super::pruning::PrunedBy;
@@ -347,7 +348,13 @@ impl Compiler {
     /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
-        let pruning = self.pruning(retention, layout);
+        let column = retention.column().and_then(|column| layout.bound_column(column));
+        self.prune_by(retention, column);
+    }
+
+    /// As [`Compiler::prune`], of state whose rows have the column of `retention` in this place.
+    pub(crate) fn prune_by(&mut self, retention: &Retention, column: Option<BoundColumn>) {
+        let pruning = self.pruning(retention, column);
         let Some(step) = self.steps.last_mut() else { return };
         step.pruning = pruning;
         if let (Some(state), Some(_)) = (&step.state, &step.pruning) {
@@ -355,9 +362,13 @@ impl Compiler {
         }
     }
 
-    /// How a state is pruned, all of which is sorted by keys of this layout.
-    pub(super) fn pruning(&mut self, retention: &Retention, layout: &Layout) -> Option<PrunedBy> {
-        let pruning = PrunedBy::rows(retention, layout)?;
+    /// How a state is pruned whose rows have the column of `retention` in this place.
+    pub(super) fn pruning(
+        &mut self,
+        retention: &Retention,
+        column: Option<BoundColumn>,
+    ) -> Option<PrunedBy> {
+        let pruning = PrunedBy::new(retention, column?)?;
         let bound = pruning.bound();
         if bound.terms().len() > 1 && !self.leasts.contains(bound) {
             self.leasts.push(bound.clone());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::{Bound, BoundColumn, Epoch, Pruning};
 use parking_lot::Mutex;
@@ -17,13 +16,10 @@ pub(crate) struct PrunedBy {
 }
 
 impl PrunedBy {
-    /// The pruning of rows of this layout; `None` if all are kept, or the column cannot be found in their bytes.
-    pub(crate) fn rows(retention: &Retention, layout: &Layout) -> Option<Self> {
+    /// The pruning of rows that have the column of `retention` in this place; `None` if all are kept.
+    pub(crate) fn new(retention: &Retention, column: BoundColumn) -> Option<Self> {
         match retention {
-            Retention::From { column, bound } => {
-                let column = layout.bound_column(*column)?;
-                Some(Self { column, bound: bound.clone() })
-            }
+            Retention::From { bound, .. } => Some(Self { column, bound: bound.clone() }),
             Retention::All(_) => None,
         }
     }
