@@ -21,13 +21,11 @@ pub enum Fault {
     BoundOfPairs,
     /// Groups are pruned by a column that is not in their key.
     BoundOfMembers,
-    /// Rows of a window are pruned by the bound of changes, whatever its ranges reach.
-    BoundWithoutReach,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 8] = [
+    pub const WRONG: [Fault; 7] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
@@ -35,7 +33,6 @@ impl Fault {
         Fault::BoundOfFirst,
         Fault::BoundOfPairs,
         Fault::BoundOfMembers,
-        Fault::BoundWithoutReach,
     ];
 }
 

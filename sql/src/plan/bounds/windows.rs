@@ -5,7 +5,6 @@ use arrow::datatypes::SchemaRef;
 
 use super::groups;
 use super::{LowerBound, LowerBounds, Reason, Retention, is_time};
-use crate::fault::{self, Fault};
 use crate::plan::IncrementalPlan;
 use crate::plan::expression;
 
@@ -54,7 +53,6 @@ fn less(bound: &LowerBound, distance: &Distance) -> Option<LowerBound> {
     match distance {
         Distance::Any => None,
         Distance::Zero => Some(bound.clone()),
-        Distance::By(_) if fault::armed(Fault::BoundWithoutReach) => Some(bound.clone()),
         Distance::By(by) => bound.map(|value| Some(expression::less(value, by.clone()))),
     }
 }
