@@ -11,12 +11,14 @@ use alluvium::Engine;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 
 /// A name, and what is computed over the window `w`.
-const FUNCTIONS: [(&str, &str); 5] = [
+const FUNCTIONS: [(&str, &str); 7] = [
     ("rolling SUM", "SUM(n) OVER (w ROWS BETWEEN 10 PRECEDING AND CURRENT ROW)"),
     ("SUM over a range", "SUM(n) OVER (w RANGE BETWEEN 10 PRECEDING AND CURRENT ROW)"),
     ("rolling MAX", "MAX(n) OVER (w ROWS BETWEEN 10 PRECEDING AND CURRENT ROW)"),
     ("LAG", "LAG(n) OVER w"),
     ("ROW_NUMBER", "ROW_NUMBER() OVER w"),
+    ("running SUM", "SUM(n) OVER w"),
+    ("DENSE_RANK", "DENSE_RANK() OVER w"),
 ];
 
 /// The rows of the table before epochs are measured, in partitions of one size.
@@ -100,8 +102,8 @@ fn main() {
         let end = |size: i64| move |epoch: i64| 2 * size + epoch;
         let mut places: Vec<(&str, [f64; 2])> =
             vec![("at its end", [SMALL, LARGE].map(|size| epoch(function, size, end(size))))];
-        // Each row behind a new one gets another number.
-        if name != "ROW_NUMBER" {
+        // Rows behind a new one get another number or total.
+        if !["ROW_NUMBER", "running SUM", "DENSE_RANK"].contains(&name) {
             places.push(("within", [SMALL, LARGE].map(|size| epoch(function, size, middle(size)))));
         }
         for (place, [small, large]) in places {

@@ -57,6 +57,8 @@ pub enum Fault {
     WaterlineAhead,
     /// The last row whose frame sees a changed row keeps its result.
     ShortFrames,
+    /// Rows behind a changed one keep their running totals.
+    KeepTotals,
     /// Final rows are emitted twice.
     FinalTwice,
     /// Rows at the bound are final, as those below it.
@@ -73,7 +75,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 27] = [
+    pub const WRONG: [Fault; 28] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -96,6 +98,7 @@ impl Fault {
         Fault::ReplaceLateRows,
         Fault::WaterlineAhead,
         Fault::ShortFrames,
+        Fault::KeepTotals,
         Fault::FinalTwice,
         Fault::FinalEarly,
         Fault::KeepMatch,

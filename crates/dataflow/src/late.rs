@@ -38,7 +38,7 @@ impl Late {
         let Self { waterlines, columns, dropped } = self;
         let place = |column: TimeColumn| match layout.bound_column(column.column)? {
             // Who knows the key knows how late it is.
-            BoundColumn::Key { .. } => None,
+            BoundColumn::Key { .. } | BoundColumn::Order { .. } => None,
             place @ BoundColumn::Value { .. } => Some((column, place)),
         };
         let columns = columns.into_iter().filter_map(place).collect();

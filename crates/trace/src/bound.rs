@@ -49,6 +49,14 @@ pub enum BoundColumn {
         /// The number of the bit of the value that is set for NULL.
         null: usize,
     },
+    /// At the beginning of the value, as in a key. The bits of the number are flipped if rows are in descending order, and the
+    /// first byte may be any but 1 for NULL.
+    Order {
+        /// The bytes of the number.
+        width: usize,
+        /// Whether rows are in descending order.
+        descending: bool,
+    },
 }
 
 impl BoundColumn {
@@ -62,6 +70,11 @@ impl BoundColumn {
             BoundColumn::Value { at, width, null } => {
                 (value[null / 8] >> (null % 8) & 1 == 0).then(|| plain(&value[at..at + width]))
             }
+            BoundColumn::Order { width, descending } => (value[0] == 1).then(|| {
+                let number = sorted(&value[1..=width]);
+                // Flipped bits are those of a number from the other end.
+                if descending { !number } else { number }
+            }),
         }
     }
 }
@@ -112,7 +125,7 @@ impl Bound {
     pub(crate) fn forgets_some(&self, page: &Page) -> bool {
         match self.column {
             BoundColumn::Key { .. } => (0..page.keys()).any(|key| self.forgets(page.key(key), &[])),
-            BoundColumn::Value { .. } => {
+            BoundColumn::Value { .. } | BoundColumn::Order { .. } => {
                 (0..page.values()).any(|value| self.forgets(&[], page.value(value)))
             }
         }
@@ -174,6 +187,16 @@ mod tests {
                     assert_eq!(Bound { column, least }.forgets(&[], &value), number < least);
                     let column = BoundColumn::Value { at: 1, width, null: 1 };
                     assert!(!Bound { column, least }.forgets(&[], &value), "it is NULL");
+                    for descending in [false, true] {
+                        let column = BoundColumn::Order { width, descending };
+                        let mut value = [&sorted[..], &[7, 7]].concat();
+                        if descending {
+                            value[1..=width].iter_mut().for_each(|byte| *byte ^= 0xff);
+                        }
+                        assert_eq!(Bound { column, least }.forgets(&[], &value), number < least);
+                        value[0] = 0xff;
+                        assert!(!Bound { column, least }.forgets(&[], &value), "it is NULL");
+                    }
                 }
             }
             let bound = Bound { column: BoundColumn::Key { at: 0, width }, least: i64::MAX };

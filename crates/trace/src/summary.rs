@@ -69,7 +69,7 @@ impl Summarizer {
                     page.values_of(key).for_each(|value| add(value, number));
                 }
             }
-            BoundColumn::Value { .. } => {
+            BoundColumn::Value { .. } | BoundColumn::Order { .. } => {
                 let number = |value| self.column.number(&[], page.value(value));
                 (0..page.values()).for_each(|value| add(value, number(value)));
             }
@@ -134,6 +134,7 @@ impl Summary {
         let (kind, at, width, null) = match self.column {
             BoundColumn::Key { at, width } => (0, at, width, 0),
             BoundColumn::Value { at, width, null } => (1, at, width, null),
+            BoundColumn::Order { width, descending } => (2, 0, width, usize::from(descending)),
         };
         let mut bytes = Vec::with_capacity(Self::encoded_length(self.most.len()));
         bytes.extend_from_slice(&(kind | (width as u64) << 8).to_le_bytes());
@@ -161,6 +162,7 @@ impl Summary {
         let column = match kind & 0xff {
             0 if null == 0 => BoundColumn::Key { at, width },
             1 => BoundColumn::Value { at, width, null },
+            2 if at == 0 && null < 2 => BoundColumn::Order { width, descending: null == 1 },
             _ => return None,
         };
         let most = most[..pages].iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
@@ -224,6 +226,20 @@ mod tests {
         assert_eq!(summary.needed(&below(i64::MAX)).as_deref(), Some(&[0][..]));
         assert!(!summary.is_below(&below(i64::MAX)));
         assert!(summary.is_partly_below(&below(2)));
+    }
+
+    #[test]
+    fn a_summary_is_of_the_column_that_it_was_made_for() {
+        let columns = [
+            BoundColumn::Key { at: 3, width: 2 },
+            COLUMN,
+            BoundColumn::Order { width: 8, descending: false },
+            BoundColumn::Order { width: 4, descending: true },
+        ];
+        for column in columns {
+            let summary = Summary::new(column, Box::new([1, 2]), 1);
+            assert_eq!(Summary::decode(&summary.encode(), 2), Some(summary));
+        }
     }
 
     #[test]

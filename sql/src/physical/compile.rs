@@ -349,6 +349,11 @@ impl Compiler {
     /// of `retention` is one.
     pub(crate) fn prune(&mut self, retention: &Retention, layout: &Layout) {
         let column = retention.column().and_then(|column| layout.bound_column(column));
+        self.prune_by(retention, column);
+    }
+
+    /// As [`Compiler::prune`], of state whose rows have the column of `retention` in this place.
+    pub(crate) fn prune_by(&mut self, retention: &Retention, column: Option<BoundColumn>) {
         let pruning = self.pruning(retention, column);
         let Some(step) = self.steps.last_mut() else { return };
         step.pruning = pruning;

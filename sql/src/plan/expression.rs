@@ -59,6 +59,12 @@ fn fail_on_overflow(
     Ok(Transformed::yes(Arc::new(binary.with_fail_on_overflow(true)) as Expression))
 }
 
+/// `value - by`, which fails on overflow.
+pub(crate) fn less(value: Expression, by: ScalarValue) -> Expression {
+    let by: Expression = Arc::new(Literal::new(by));
+    Arc::new(BinaryExpr::new(value, Operator::Minus, by).with_fail_on_overflow(true))
+}
+
 /// Column `index` of `schema`.
 pub(crate) fn column(schema: &Schema, index: usize) -> Expression {
     Arc::new(Column::new(schema.field(index).name(), index))

@@ -93,6 +93,12 @@ impl KeyCodec {
         Some(BoundColumn::Key { at, width })
     }
 
+    /// Where the signed number of the first column lies in every value that begins with such a key, if it is in this order.
+    pub(crate) fn order_column(&self, descending: bool) -> Option<BoundColumn> {
+        let first = self.inner.types.first().filter(|first| !first.is_unsigned_integer())?;
+        Some(BoundColumn::Order { width: fixed::width(first)?, descending })
+    }
+
     /// Appends the keys of the `rows` rows of `columns` to `out`.
     ///
     /// Without columns every key is the empty byte string.

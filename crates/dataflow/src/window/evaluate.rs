@@ -6,17 +6,28 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::{Charge, StateContext};
 use arrow::array::ArrayRef;
 
-use super::frame::Frame;
-use super::function::{Failure, Function};
+use super::frame::{Edge, Frame};
+use super::function::{Failure, Function, Known, Start};
 use super::gather::Order;
-use super::results::{Evaluated, make};
-use super::slices::{Slices, Version};
+use super::results::{Beside, Evaluated, make};
+use super::running::{self, Stops};
+use super::slices::{Carry, Slices, Version};
 use super::sliding::Sliding;
 use crate::codec::{Encoded, ValueCodec};
 use crate::fault::{self, Fault};
-use crate::layout::Layout;
+use crate::layout::{Layout, encoded_here};
 use crate::ranked::entry::split;
 use crate::reduce::{Changes, Output};
+
+/// The rows of slices, decoded.
+struct Rows<'a> {
+    /// The columns that are read.
+    columns: &'a [ArrayRef],
+    /// Where the frames of all rows begin and end.
+    targets: Vec<Option<[Encoded; 2]>>,
+    /// The orders of all rows, which they share with their peers, if a function needs them.
+    peers: Encoded,
+}
 
 /// Evaluates slices.
 pub(super) struct Evaluator {
@@ -26,8 +37,12 @@ pub(super) struct Evaluator {
     layout: Layout,
     order: Order,
     codec: ValueCodec,
-    /// Whether results have the number of rows before them.
-    counts: bool,
+    /// What results carry, and which of its columns each function does.
+    carried: ValueCodec,
+    carried_columns: Vec<Range<usize>>,
+    beside: Beside,
+    /// Whether a function needs the orders that rows share with their peers.
+    needs_peers: bool,
     /// The columns that are read: those of the order, and those of the functions.
     columns: Vec<usize>,
     old: Evaluated,
@@ -44,7 +59,7 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(super) fn new(spec: &Sliding, counts: bool, context: &StateContext) -> Self {
+    pub(super) fn new(spec: &Sliding, context: &StateContext) -> Self {
         let mut columns = spec.order.key.columns().to_vec();
         columns.extend(spec.functions.iter().flat_map(Function::columns));
         let mut frames: Vec<Frame> = Vec::new();
@@ -59,7 +74,10 @@ impl Evaluator {
             layout: spec.entries.layout().clone(),
             order: spec.order.clone(),
             codec: spec.results.clone(),
-            counts,
+            carried: spec.carried.clone(),
+            carried_columns: spec.carried_columns.clone(),
+            beside: spec.beside,
+            needs_peers: spec.functions.iter().any(Function::needs_peers),
             columns,
             old: Evaluated::new(context),
             new: Evaluated::new(context),
@@ -84,54 +102,97 @@ impl Evaluator {
             let old = slices.version(|copies| copies.old);
             let new = slices.version(|copies| copies.new);
             let orders = self.order.of(&slices.entries, &columns[..self.order.key.columns().len()]);
-            let targets: Vec<_> = self.frames.iter().map(|frame| frame.targets(&orders)).collect();
-            self.evaluate_version(&old, slices, &columns, &targets, true);
-            self.evaluate_version(&new, slices, &columns, &targets, false);
+            let rows = Rows {
+                columns: &columns,
+                targets: self.frames.iter().map(|frame| frame.targets(&orders)).collect(),
+                peers: match self.needs_peers {
+                    true => orders.targets(&Edge::Peers, true),
+                    false => Encoded::new(),
+                },
+            };
+            slices.known = [(&old, 0), (&new, 1)]
+                .map(|(version, side)| self.evaluate_version(version, slices, &rows, side));
             self.emit(slices, [&old, &new], changes, output);
             self.charge.set(0);
         }
         slices.clear();
     }
 
+    /// Evaluates the rows before or after the changes; returns what is known before the next row, if that is asked for.
     fn evaluate_version(
         &mut self,
         version: &Version,
         slices: &Slices,
-        columns: &[ArrayRef],
-        targets: &[Option<[Encoded; 2]>],
-        is_old: bool,
-    ) {
-        let evaluated = if is_old { &mut self.old } else { &mut self.new };
+        rows: &Rows<'_>,
+        side: usize,
+    ) -> Option<Carry> {
+        let evaluated = if side == 0 { &mut self.old } else { &mut self.new };
         evaluated.clear();
         let emitted = version.emitted();
-        if emitted == 0 {
-            return;
-        }
         let wanted = &self.columns;
         let column = |column: usize| {
             let place = wanted.iter().position(|&wanted| wanted == column);
-            columns[place.expect("the columns of all functions are read")].clone()
+            rows.columns[place.expect("the columns of all functions are read")].clone()
         };
-        let frames = self.frames.iter().zip(targets);
-        let places: Vec<_> = frames
-            .map(|(frame, targets)| frame.places(version, &slices.entries, targets.as_ref()))
+        let mut started: Vec<&[u8]> = Vec::new();
+        let starts: Vec<Option<Start<'_>>> = slices
+            .iter()
+            .map(|slice| {
+                let known = slice.known[side].as_ref()?;
+                started.push(&known.values);
+                Some(Start { row: started.len() - 1, order: &known.order })
+            })
             .collect();
-        let mut results = Vec::with_capacity(self.functions.len());
-        let mut failed: Vec<Failure> = Vec::new();
-        for (number, function) in self.functions.iter().enumerate() {
-            let frame = function.frame();
-            let frame = self.frames.iter().position(|other| Some(other) == frame.as_ref());
-            let places = frame.map_or(&[][..], |frame| &places[frame]);
-            results.push(function.results(version, places, &column, &mut failed));
-            let failed = failed.drain(..);
-            evaluated.failures.extend(failed.map(|(place, message)| (place, number, message)));
+        let carried = match self.beside.carries {
+            true => encoded_here(self.carried.decode(started, &all(&self.carried))),
+            false => Vec::new(),
+        };
+        let known = |number: usize| Known {
+            version,
+            starts: &starts,
+            carried: &carried[self.carried_columns[number].clone()],
+            peers: &rows.peers,
+            column: &column,
+        };
+        if emitted > 0 {
+            let frames = self.frames.iter().zip(&rows.targets);
+            let places: Vec<_> = frames
+                .map(|(frame, targets)| frame.places(version, &slices.entries, targets.as_ref()))
+                .collect();
+            let mut results = Vec::with_capacity(self.functions.len());
+            let mut failed: Vec<Failure> = Vec::new();
+            for (number, function) in self.functions.iter().enumerate() {
+                let frame = function.frame();
+                let frame = self.frames.iter().position(|other| Some(other) == frame.as_ref());
+                let places = frame.map_or(&[][..], |frame| &places[frame]);
+                results.push(function.results(&known(number), places, &mut failed));
+                let failed = failed.drain(..);
+                evaluated.failures.extend(failed.map(|(place, message)| (place, number, message)));
+            }
+            evaluated.failures.sort_by_key(|&(place, ..)| place);
+            evaluated.failures.dedup_by_key(|&mut (place, ..)| place);
+            self.codec
+                .encode(&results, emitted, &mut evaluated.results)
+                .expect("results have the types their codec was made for");
+            if self.beside.carries {
+                let stops = Stops::rows(version);
+                carry(&self.functions, &self.carried, known, &stops, &mut evaluated.carried);
+            }
+            evaluated.make_tails(version, self.beside);
         }
-        evaluated.failures.sort_by_key(|&(place, ..)| place);
-        evaluated.failures.dedup_by_key(|&mut (place, ..)| place);
-        self.codec
-            .encode(&results, emitted, &mut evaluated.results)
-            .expect("results have the types their codec was made for");
-        evaluated.make_tails(version, self.counts);
+        let (slice, span) = (slices.last()?, version.spans.last()?);
+        let place = version.place(span, slice.next?);
+        let order = match place > span.all.start {
+            true => match self.needs_peers {
+                true => rows.peers.get(version.rows[place - 1] as usize).to_vec(),
+                false => Vec::new(),
+            },
+            false => slice.known[side].as_ref()?.order.clone(),
+        };
+        let mut values = Encoded::new();
+        let stops = Stops::last(version, place);
+        carry(&self.functions, &self.carried, known, &stops, &mut values);
+        Some(Carry { values: values.get(0).to_vec(), order })
     }
 
     /// Emits the differences of the two versions.
@@ -161,6 +222,10 @@ impl Evaluator {
                     }
                 }
                 let (old, new) = (first[0]..next[0], first[1]..next[1]);
+                let is_behind = self.beside.carries && !slices.copies[row].change();
+                if is_behind && fault::armed(Fault::KeepTotals) {
+                    continue;
+                }
                 self.emit_row(slices.entries.get(row), old, new, slice.time, output);
             }
         }
@@ -212,4 +277,26 @@ impl Evaluator {
             output.finish_key(changes.key(open));
         }
     }
+}
+
+/// Encodes what the functions carry at the stops.
+fn carry<'a>(
+    functions: &[Function],
+    codec: &ValueCodec,
+    known: impl Fn(usize) -> Known<'a>,
+    stops: &Stops,
+    carried: &mut Encoded,
+) {
+    let running = functions.iter().enumerate().filter(|(_, function)| function.is_running());
+    let columns: Vec<ArrayRef> = running
+        .flat_map(|(number, function)| running::carried(function, &known(number), stops))
+        .collect();
+    codec
+        .encode(&columns, stops.len(), carried)
+        .expect("what is carried has the types its codec was made for");
+}
+
+/// All columns of a codec.
+fn all(codec: &ValueCodec) -> Vec<usize> {
+    (0..codec.types().len()).collect()
 }

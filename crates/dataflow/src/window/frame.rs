@@ -14,13 +14,13 @@ use super::slices::Version;
 use crate::codec::Encoded;
 use crate::key_columns::KeyColumns;
 
-/// A frame of which both ends are near the row.
+/// A frame that ends near the row, and begins near it, or without a start at the beginning of the partition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Frame {
     /// From so many rows behind the row, to so many; negative numbers are rows before it.
-    Rows(i64, i64),
+    Rows(Option<i64>, i64),
     /// Rows whose order is between these.
-    Range(Edge, Edge),
+    Range(Option<Edge>, Edge),
 }
 
 /// An end of a range.
@@ -43,29 +43,41 @@ pub(super) enum Direction {
 const FAR: u64 = 1 << 32;
 
 impl Frame {
-    /// `None` if an end is not near, or the frame has groups of peers.
+    /// `None` if the frame does not end near the row, begins elsewhere, or has groups of peers.
     pub(super) fn compile(
         frame: &WindowFrame,
         order: &[(usize, SortOptions)],
         types: &[DataType],
     ) -> Option<Self> {
         let (start, end) = (&frame.start_bound, &frame.end_bound);
+        let is_running = matches!(start, WindowFrameBound::Preceding(by) if by.is_null());
+        let is_far = |offset: i64| offset.unsigned_abs() > FAR;
         match frame.units {
+            WindowFrameUnits::Rows if is_running => {
+                let end = rows(end).filter(|&end| !is_far(end))?;
+                Some(Self::Rows(None, end))
+            }
             WindowFrameUnits::Rows => {
                 let (start, end) = (rows(start)?, rows(end)?);
-                let is_far = |offset: i64| offset.unsigned_abs() > FAR;
                 match (is_far(start), is_far(end)) {
-                    (false, false) => Some(Self::Rows(start, end)),
+                    (false, false) => Some(Self::Rows(Some(start), end)),
                     // A frame without rows.
-                    (true, true) if start == end => Some(Self::Rows(0, -1)),
+                    (true, true) if start == end => Some(Self::Rows(Some(0), -1)),
                     _ => None,
                 }
             }
             WindowFrameUnits::Range if !order.is_empty() => {
-                Some(Self::Range(edge(start, types)?, edge(end, types)?))
+                let end = edge(end, types)?;
+                let start = if is_running { None } else { Some(edge(start, types)?) };
+                Some(Self::Range(start, end))
             }
             WindowFrameUnits::Range | WindowFrameUnits::Groups => None,
         }
+    }
+
+    /// Whether the frame begins with the partition.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self, Self::Rows(None, _) | Self::Range(None, _))
     }
 
     /// Where the ranges of all rows begin and end, for [`places`](Self::places); nothing for a frame of rows.
@@ -73,12 +85,13 @@ impl Frame {
         match self {
             Self::Rows(..) => None,
             Self::Range(start, end) => {
-                Some([orders.targets(start, true), orders.targets(end, false)])
+                let starts = start.as_ref().map(|start| orders.targets(start, true));
+                Some([starts.unwrap_or_default(), orders.targets(end, false)])
             }
         }
     }
 
-    /// The frames of the emitted rows of `version`, as places in it.
+    /// The frames of the emitted rows of `version`, as places in it. Those that begin with the partition do with its slice.
     pub(super) fn places(
         &self,
         version: &Version,
@@ -93,22 +106,24 @@ impl Frame {
                         place.clamp(span.all.start as i64, span.all.end as i64) as usize
                     };
                     places.extend(span.emitted.clone().map(|place| {
-                        let (first, end) =
-                            (clamp(place as i64 + start), clamp(place as i64 + end + 1));
+                        let at = |offset: i64| clamp(place as i64 + offset);
+                        let (first, end) = (start.map_or(span.all.start, at), at(end + 1));
                         first..end.max(first)
                     }));
                 }
             }
             (Self::Range(..), None) => {}
-            (Self::Range(..), Some([starts, ends])) => {
+            (Self::Range(start, _), Some([starts, ends])) => {
                 for span in &version.spans {
                     let (mut first, mut last) = (span.all.start, span.all.start);
                     for place in span.emitted.clone() {
                         let row = version.rows[place] as usize;
                         let entry = |place: usize| entries.get(version.rows[place] as usize);
-                        let target = starts.get(row);
-                        while first < span.all.end && entry(first) < target {
-                            first += 1;
+                        if start.is_some() {
+                            let target = starts.get(row);
+                            while first < span.all.end && entry(first) < target {
+                                first += 1;
+                            }
                         }
                         let target = ends.get(row);
                         while last < span.all.end && !is_behind(entry(last), target) {
@@ -126,6 +141,11 @@ impl Frame {
 /// Whether an entry is behind all whose order begins with `target`.
 pub(super) fn is_behind(entry: &[u8], target: &[u8]) -> bool {
     entry >= target && !entry.starts_with(target)
+}
+
+/// Whether a row is behind all of these ends of ranges.
+pub(super) fn is_beyond(entry: &[u8], ends: &Encoded) -> bool {
+    ends.iter().all(|end| is_behind(entry, end))
 }
 
 /// The offset of a bound in rows, counted from the row; `None` for an unbounded one.

@@ -1,38 +1,71 @@
 //! Functions over the rows around each row.
 
-use std::cmp::Ordering;
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DynComparator, UInt32Array, UInt64Array,
-    make_comparator,
-};
-use arrow::compute::{SortOptions, concat, take};
+use arrow::array::ArrayRef;
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::ScalarValue;
 
-use super::frame::{Edge, Frame};
+use super::frame::{Direction, Edge, Frame};
+use super::near::{Filter, Totals, chosen, extremes, numbers, shifted};
+use super::running::{self, Stops};
 use super::slices::Version;
 use super::{Argument, WindowFunction};
-use crate::aggregate::accumulator::{Accumulators, Inputs, State};
+use crate::aggregate::accumulator::Accumulators;
 use crate::aggregate::{Aggregate, Function as Kind};
+use crate::codec::Encoded;
 use crate::layout::types_of;
 
-/// A function whose results are computed from the rows around each row, and from how many rows are before it.
+/// A function whose results are computed from the rows around each row, and from what is known of all rows before these.
 #[derive(Clone, Debug)]
 pub(super) enum Function {
     /// COUNT, SUM or AVG over a frame.
     Total { accumulators: Accumulators, input: Option<usize>, filter: Option<usize>, frame: Frame },
     /// MIN, or MAX, over a frame.
     Extreme { input: usize, is_max: bool, filter: Option<usize>, frame: Frame },
+    /// FIRST_VALUE, LAST_VALUE or NTH_VALUE over a frame.
+    Value { input: usize, which: Which, frame: Frame },
     /// LAG or LEAD: the value so many rows behind the row, or before it if negative.
     Shift { input: usize, offset: i64, default: ScalarValue },
     /// ROW_NUMBER.
     RowNumber,
     /// RANK.
     Rank,
+    /// DENSE_RANK.
+    DenseRank,
+}
+
+/// A row of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// The one of this number, from 1 on.
+    Nth(usize),
+    /// The last one.
+    Last,
+}
+
+/// What is known when results are computed.
+pub(super) struct Known<'a> {
+    /// The rows.
+    pub(super) version: &'a Version,
+    /// For each of its spans, if there are rows before it: what is known of them.
+    pub(super) starts: &'a [Option<Start<'a>>],
+    /// What the starts carry for the function, if it is running.
+    pub(super) carried: &'a [ArrayRef],
+    /// The orders of all rows, which rows share with their peers; none unless a function needs them.
+    pub(super) peers: &'a Encoded,
+    /// A column of the rows.
+    pub(super) column: &'a dyn Fn(usize) -> ArrayRef,
+}
+
+/// What is known of the rows before a span.
+#[derive(Clone, Copy)]
+pub(super) struct Start<'a> {
+    /// The row of the columns that are carried.
+    pub(super) row: usize,
+    /// The order of the last of these rows.
+    pub(super) order: &'a [u8],
 }
 
 /// A failure: the number of the place among the emitted ones, and a message.
@@ -59,6 +92,23 @@ impl Function {
             }
             ("rank", None) if function.filter.is_none() && !order.is_empty() => {
                 (*result == DataType::UInt64).then_some(Self::Rank)
+            }
+            ("dense_rank", None) if function.filter.is_none() && !order.is_empty() => {
+                (*result == DataType::UInt64).then_some(Self::DenseRank)
+            }
+            ("first_value" | "last_value" | "nth_value", Some(&Argument::Column(column))) => {
+                let fits = function.filter.is_none() && of(column) == result;
+                let which = which(function.function.name(), &function.arguments)?;
+                let frame = frame()?;
+                // What is last before such a range may be any number of rows before those that are read.
+                let is_far = matches!(
+                    (&frame, which),
+                    (
+                        Frame::Range(None, Edge::Away { direction: Direction::Before, .. }),
+                        Which::Last
+                    )
+                );
+                (fits && !is_far).then_some(Self::Value { input: column, which, frame })
             }
             (name @ ("lag" | "lead"), Some(&Argument::Column(column))) => {
                 let fits = function.filter.is_none() && of(column) == result;
@@ -115,8 +165,8 @@ impl Function {
         let (input, filter) = match self {
             Self::Total { input, filter, .. } => (*input, *filter),
             Self::Extreme { input, filter, .. } => (Some(*input), *filter),
-            Self::Shift { input, .. } => (Some(*input), None),
-            Self::RowNumber | Self::Rank => (None, None),
+            Self::Value { input, .. } | Self::Shift { input, .. } => (Some(*input), None),
+            Self::RowNumber | Self::Rank | Self::DenseRank => (None, None),
         };
         input.into_iter().chain(filter)
     }
@@ -124,31 +174,52 @@ impl Function {
     /// The frame whose places [`results`](Self::results) takes.
     pub(super) fn frame(&self) -> Option<Frame> {
         match self {
-            Self::Total { frame, .. } | Self::Extreme { frame, .. } => Some(frame.clone()),
-            Self::Rank => Some(Frame::Range(Edge::Peers, Edge::Peers)),
-            Self::Shift { .. } | Self::RowNumber => None,
+            Self::Total { frame, .. } | Self::Extreme { frame, .. } | Self::Value { frame, .. } => {
+                Some(frame.clone())
+            }
+            Self::Rank => Some(Frame::Range(Some(Edge::Peers), Edge::Peers)),
+            Self::Shift { .. } | Self::RowNumber | Self::DenseRank => None,
         }
     }
 
-    /// The results of the emitted places of `version`, whose frames are `places`, and the failures, whose results are NULL.
-    /// `column` returns a column of the rows.
+    /// Whether results depend on all rows before a row, and not only on their number.
+    pub(super) fn is_running(&self) -> bool {
+        match self {
+            Self::DenseRank => true,
+            // Near frames end with their last row, and so do others.
+            Self::Value { which: Which::Last, .. } | Self::Rank => false,
+            _ => self.frame().is_some_and(|frame| frame.is_running()),
+        }
+    }
+
+    /// Whether it reads the orders that rows share with their peers.
+    pub(super) fn needs_peers(&self) -> bool {
+        matches!(self, Self::DenseRank)
+    }
+
+    /// The results of the emitted places, whose frames are `places`, and the failures, whose results are NULL.
     pub(super) fn results(
         &self,
-        version: &Version,
+        known: &Known<'_>,
         places: &[Range<usize>],
-        column: &dyn Fn(usize) -> ArrayRef,
         failures: &mut Vec<Failure>,
     ) -> ArrayRef {
-        let filter = |filter: &Option<usize>| filter.map(|filter| Filter::new(&column(filter)));
+        let Known { version, column, .. } = *known;
         match self {
-            Self::Total { accumulators, input, filter: condition, .. } => {
+            Self::DenseRank => running::results(self, known, &Stops::rows(version), failures),
+            _ if self.is_running() => {
+                running::results(self, known, &Stops::frames(version, places), failures)
+            }
+            Self::Total { accumulators, input, filter, .. } => {
                 let inputs = accumulators.inputs(input.map(column).as_slice());
-                let totals = Totals { accumulators, inputs: &inputs, filter: filter(condition) };
-                totals.results(version, places, failures)
+                let filter = filter.map(|filter| Filter::new(&column(filter)));
+                Totals { accumulators, inputs: &inputs, filter }.results(version, places, failures)
             }
-            Self::Extreme { input, is_max, filter: condition, .. } => {
-                extremes(version, places, &column(*input), *is_max, filter(condition).as_ref())
+            Self::Extreme { input, is_max, filter, .. } => {
+                let filter = filter.map(|filter| Filter::new(&column(filter)));
+                extremes(version, places, &column(*input), *is_max, filter.as_ref())
             }
+            Self::Value { input, which, .. } => chosen(places, version, *which, &column(*input)),
             Self::Shift { input, offset, default } => {
                 shifted(version, &column(*input), *offset, default)
             }
@@ -161,6 +232,21 @@ impl Function {
                 })
             }
         }
+    }
+}
+
+/// Which row of a frame a function returns; `None` if it is counted from the end, or not constant.
+fn which(name: &str, arguments: &[Argument]) -> Option<Which> {
+    match (name, arguments) {
+        ("first_value", [_]) => Some(Which::Nth(1)),
+        ("last_value", [_]) => Some(Which::Last),
+        ("nth_value", [_, Argument::Constant(number)]) => {
+            let Ok(ScalarValue::Int64(Some(number))) = number.cast_to(&DataType::Int64) else {
+                return None;
+            };
+            usize::try_from(number).ok().filter(|&number| number > 0).map(Which::Nth)
+        }
+        _ => None,
     }
 }
 
@@ -207,143 +293,4 @@ fn has_order(data_type: &DataType) -> bool {
                 || *other == DataType::Boolean
         }
     }
-}
-
-/// Which rows count.
-struct Filter(BooleanArray);
-
-impl Filter {
-    fn new(column: &ArrayRef) -> Self {
-        Self(column.as_boolean().clone())
-    }
-
-    fn admits(&self, row: usize) -> bool {
-        self.0.is_valid(row) && self.0.value(row)
-    }
-}
-
-/// Sums over frames.
-struct Totals<'a> {
-    accumulators: &'a Accumulators,
-    inputs: &'a Inputs,
-    filter: Option<Filter>,
-}
-
-impl Totals<'_> {
-    fn add(&self, state: &mut State, rows: &[u32], weight: i64) {
-        for &row in rows {
-            let row = row as usize;
-            if self.filter.as_ref().is_none_or(|filter| filter.admits(row)) {
-                self.accumulators.add(state, self.inputs, row, weight);
-            }
-        }
-    }
-
-    /// The results for the frames of the emitted places.
-    fn results(
-        &self,
-        version: &Version,
-        frames: &[Range<usize>],
-        failures: &mut Vec<Failure>,
-    ) -> ArrayRef {
-        let mut results = self.accumulators.collect();
-        let mut state = self.accumulators.fresh();
-        let mut number = 0;
-        for span in &version.spans {
-            state.clear();
-            // What the state is the sum of.
-            let mut held = span.all.start..span.all.start;
-            for frame in &frames[number..number + span.emitted.len()] {
-                if frame.start >= held.end {
-                    state.clear();
-                    held = frame.start..frame.start;
-                }
-                self.add(&mut state, &version.rows[held.start..frame.start], -1);
-                self.add(&mut state, &version.rows[held.end..frame.end.max(held.end)], 1);
-                held = frame.start..frame.end.max(held.end);
-                results.push(&state, |_, message| failures.push((number, message)));
-                number += 1;
-            }
-        }
-        results.finish().remove(0)
-    }
-}
-
-/// The smallest or largest values in frames.
-fn extremes(
-    version: &Version,
-    frames: &[Range<usize>],
-    values: &ArrayRef,
-    is_max: bool,
-    filter: Option<&Filter>,
-) -> ArrayRef {
-    let options = SortOptions { descending: is_max, nulls_first: false };
-    let compare: DynComparator =
-        make_comparator(values, values, options).expect("a type with an order has a comparator");
-    let nulls = values.logical_nulls();
-    let counts = |row: usize| {
-        nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
-            && filter.is_none_or(|filter| filter.admits(row))
-    };
-    let mut best: Vec<Option<u32>> = Vec::with_capacity(frames.len());
-    // Places of which each is better than all behind it in the frame.
-    let mut candidates: VecDeque<usize> = VecDeque::new();
-    for span in &version.spans {
-        candidates.clear();
-        let mut end = span.all.start;
-        let number = best.len();
-        for frame in &frames[number..number + span.emitted.len()] {
-            for place in end.max(frame.start)..frame.end {
-                let row = version.rows[place] as usize;
-                if !counts(row) {
-                    continue;
-                }
-                let is_worse =
-                    |&last: &usize| compare(version.rows[last] as usize, row) != Ordering::Less;
-                while candidates.back().is_some_and(is_worse) {
-                    candidates.pop_back();
-                }
-                candidates.push_back(place);
-            }
-            end = end.max(frame.end);
-            while candidates.front().is_some_and(|&first| first < frame.start) {
-                candidates.pop_front();
-            }
-            best.push(candidates.front().map(|&first| version.rows[first]));
-        }
-    }
-    take(values, &UInt32Array::from(best), None).expect("each index is below the length")
-}
-
-/// The values so many rows away, or the default beyond the partition.
-fn shifted(version: &Version, values: &ArrayRef, offset: i64, default: &ScalarValue) -> ArrayRef {
-    // The default is behind all values.
-    let beyond = values.len() as u32;
-    let mut rows: Vec<u32> = Vec::with_capacity(version.emitted());
-    for span in &version.spans {
-        rows.extend(span.emitted.clone().map(|place| {
-            let place = place as i64 + offset;
-            match span.all.start as i64 <= place && place < span.all.end as i64 {
-                true => version.rows[place as usize],
-                false => beyond,
-            }
-        }));
-    }
-    let default = default.to_array().expect("a default was cast to the type of its column");
-    let values = concat(&[values.as_ref(), default.as_ref()]).expect("both have one type");
-    take(&values, &UInt32Array::from(rows), None).expect("each index is below the length")
-}
-
-/// A number for each emitted place, which `number` makes of its span and its number in it.
-fn numbers(
-    version: &Version,
-    mut number: impl FnMut(&super::slices::Span, usize) -> i64,
-) -> ArrayRef {
-    let mut numbers: Vec<u64> = Vec::with_capacity(version.emitted());
-    for span in &version.spans {
-        numbers.extend(
-            span.emitted.clone().map(|place| number(span, place - span.all.start).unsigned_abs()),
-        );
-    }
-    Arc::new(UInt64Array::from(numbers))
 }

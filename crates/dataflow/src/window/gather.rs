@@ -12,10 +12,13 @@ use alluvium_trace::{Cursors, Epoch};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 
-use super::frame::{Edge, Orders, is_behind};
+use super::frame::{Edge, Orders, is_beyond};
+use super::function::Function;
 use super::reach::Reach;
-use super::results::number_before;
-use super::slices::{Slice, Slices};
+use super::results::{Beside, Found};
+use super::run::{Run, Tail};
+use super::slices::{Carry, Slices};
+use super::sliding::Sliding;
 use super::versions::{Copies, Versions};
 use crate::codec::Encoded;
 use crate::key_columns::KeyColumns;
@@ -36,6 +39,8 @@ pub(super) struct Partition<'a> {
     pub(super) key: &'a [u8],
     pub(super) time: Epoch,
     pub(super) changes: &'a Changes,
+    /// Whether it changes at a later time of the interval as well.
+    pub(super) remembers: bool,
 }
 
 /// What the rows of a partition are read from.
@@ -71,67 +76,49 @@ pub(super) struct Gatherer {
     pub(super) slices: Slices,
     /// Rows on their way from one slice to the next.
     kept: Encoded,
+    /// Whether the orders are needed that rows share with their peers.
+    needs_peers: bool,
+    beside: Beside,
+    /// The end of the partition as of an earlier time of the interval.
+    memory: Option<Memory>,
     /// How many rows are evaluated at once, and how many bytes of rows.
     together: usize,
     full: usize,
 }
 
-/// A slice in the making, and where it stands.
-struct Run {
-    /// Rows from here on are emitted.
-    emit_from: Vec<u8>,
-    /// The first row of the slice.
-    first: usize,
-    /// How many rows of the partition are before it.
-    before: Copies,
-    /// How many are before the row that comes next, or before the end of what is emitted.
-    passed: Copies,
-    /// The first row that is emitted.
-    emitted: Option<usize>,
-    /// The last changed row.
-    change: Option<usize>,
-    /// Rows behind these do not see the last change. None unless they are known.
-    unseen: Option<Encoded>,
-    /// How many rows are behind the last change.
-    since: u64,
-    /// Set while only what is behind the emitted rows is read.
-    tail: Option<Tail>,
-    /// The slice is cut when it has so many rows, or all slices have so many bytes.
-    limit: usize,
-    full: usize,
-    /// The last row that was looked at.
-    last: Option<usize>,
-    /// The last row of earlier slices that was emitted.
-    reached: Option<Vec<u8>>,
-}
-
-/// The rows behind those that are emitted.
-struct Tail {
-    /// Where these end.
-    end: usize,
-    /// How many rows were read.
-    rows: u64,
-    /// Rows behind these are not in the ranges of emitted ones.
-    unseen: Encoded,
-    /// Whether emitting goes on in the next slice.
-    is_cut: bool,
+/// What is known of all rows of a partition at a time.
+struct Memory {
+    /// All of them are before this.
+    end: Vec<u8>,
+    rows: i64,
+    /// What is carried, if there are any.
+    known: Option<Carry>,
 }
 
 impl Gatherer {
-    pub(super) fn new(reach: Reach, layout: Layout, order: Order, context: &StateContext) -> Self {
+    pub(super) fn new(spec: &Sliding, context: &StateContext) -> Self {
         let large = context.budget().policy().large_buffer;
+        let reach = spec.reach.clone();
         let turned = |edges: &[Edge]| edges.iter().map(Edge::turned).collect();
         Self {
             starts_turned: turned(&reach.starts),
             ends_turned: turned(&reach.ends),
             reach,
-            layout,
-            order,
+            layout: spec.entries.layout().clone(),
+            order: spec.order.clone(),
             slices: Slices::new(context),
             kept: Encoded::counted(context),
+            needs_peers: spec.functions.iter().any(Function::needs_peers),
+            beside: spec.beside,
+            memory: None,
             together: (large / 256).clamp(16, TOGETHER),
             full: large.clamp(1 << 12, FULL),
         }
+    }
+
+    /// Forgets what is known of a partition, because another one follows.
+    pub(super) fn forget(&mut self) {
+        self.memory = None;
     }
 
     /// Makes the slices that the changes of `versions` reach. Calls `evaluate`, which has to clear the slices, whenever they
@@ -167,12 +154,18 @@ impl Gatherer {
             let last = run.last.map(row).or_else(|| run.reached.clone());
             from = last.unwrap_or(change);
             from.push(0);
+            let end_of_all = (self.reach.runs && partition.remembers).then(|| from.clone());
             let is_emitted = run.emitted.is_some_and(|start| start < end);
             floor = is_emitted.then(|| row(end - 1)).or_else(|| run.reached.take()).or(floor);
-            self.slices.end(run.slice(partition, end, self.slices.rows()));
-            if self.is_full() {
+            let rows = self.slices.rows();
+            self.slices.end(run.slice(partition, end, rows, end_of_all.as_ref().map(|_| rows)));
+            if self.is_full() || end_of_all.is_some() {
                 evaluate(&mut self.slices);
             }
+            self.memory = end_of_all.map(|end| {
+                let known = self.slices.known[1].take();
+                Memory { end, rows: run.passed.new, known }
+            });
         }
     }
 
@@ -191,8 +184,8 @@ impl Gatherer {
         floor: Option<&[u8]>,
     ) -> (Run, Vec<u8>) {
         let changes = partition.changes;
-        let Held { rows, results } = held;
-        let mut emit_from = back(versions, changes, rows.as_deref_mut(), change, self.reach.behind);
+        let mut emit_from =
+            back(versions, changes, held.rows.as_deref_mut(), change, self.reach.behind);
         if let Some(lowest) = self.lowest(partition.key, change, &self.ends_turned) {
             emit_from = emit_from.min(lowest);
         }
@@ -201,40 +194,19 @@ impl Gatherer {
         {
             emit_from = [floor, &[0]].concat();
         }
-        let mut read = back(versions, changes, rows.as_deref_mut(), &emit_from, self.reach.before);
-        if !self.reach.starts.is_empty() {
-            let mut first = change.to_vec();
-            versions.visit(changes, rows.as_deref_mut(), &emit_from, |visited| {
-                first = visited.entry.to_vec();
-                ControlFlow::Break(())
-            });
-            if let Some(lowest) = self.lowest(partition.key, &first, &self.reach.starts) {
-                read = read.min(lowest);
-            }
-        }
+        let mut read = self.read_from(partition, versions, held, &emit_from);
         let mut before = Copies { old: 0, new: 0 };
-        if self.reach.counts {
-            // Counting starts at a row whose number is known.
-            let mut known = None;
-            versions.visit_back(changes, rows.as_deref_mut(), &read, |visited| {
-                if !visited.is_held {
-                    return ControlFlow::Continue(());
-                }
-                known = Some(visited.entry.to_vec());
-                ControlFlow::Break(())
-            });
-            read = known.unwrap_or_default();
-            if !read.is_empty() {
-                let number = results.as_deref_mut().map_or(0, |held| number_before(held, &read));
-                let (old, new) = versions.rows_before(changes, &read);
-                before = Copies { old: number + old, new: number + new };
-            }
+        let mut known = [None, None];
+        if self.reach.runs {
+            (before, known) = self.known(partition, versions, held, &mut emit_from, &mut read);
+        } else if self.reach.counts {
+            before = self.count(partition, versions, held, &mut read);
         }
-        let first = self.slices.rows();
         let run = Run {
             emit_from,
-            first,
+            first: self.slices.rows(),
             before,
+            known,
             passed: before,
             emitted: None,
             change: None,
@@ -247,6 +219,103 @@ impl Gatherer {
             reached: None,
         };
         (run, read)
+    }
+
+    /// The bytes from which on rows are read, so that those from `emit_from` on can be emitted.
+    fn read_from(
+        &self,
+        partition: &Partition<'_>,
+        versions: &Versions,
+        held: &mut Held<'_>,
+        emit_from: &[u8],
+    ) -> Vec<u8> {
+        let changes = partition.changes;
+        let mut rows = held.rows.as_deref_mut();
+        let read = back(versions, changes, rows.as_deref_mut(), emit_from, self.reach.before);
+        if self.reach.starts.is_empty() {
+            return read;
+        }
+        let mut first = None;
+        versions.visit(changes, rows, emit_from, |visited| {
+            first = Some(visited.entry.to_vec());
+            ControlFlow::Break(())
+        });
+        let lowest = first.and_then(|first| self.lowest(partition.key, &first, &self.reach.starts));
+        lowest.map_or(read.clone(), |lowest| read.min(lowest))
+    }
+
+    /// How many rows are before `read`, which moves back to a row whose number is known.
+    fn count(
+        &self,
+        partition: &Partition<'_>,
+        versions: &mut Versions,
+        held: &mut Held<'_>,
+        read: &mut Vec<u8>,
+    ) -> Copies {
+        let changes = partition.changes;
+        let mut known = Vec::new();
+        versions.visit_back(changes, held.rows.as_deref_mut(), read, |visited| {
+            if !visited.is_held {
+                return ControlFlow::Continue(());
+            }
+            known.extend_from_slice(visited.entry);
+            ControlFlow::Break(())
+        });
+        *read = known;
+        if read.is_empty() {
+            return Copies { old: 0, new: 0 };
+        }
+        let results = held.results.as_deref_mut();
+        let found = results.and_then(|results| Found::of(read, results, self.beside));
+        let number = found.map_or(0, |found| found.before);
+        let (old, new) = versions.rows_before(changes, read);
+        Copies { old: number + old, new: number + new }
+    }
+
+    /// How many rows are before `read`, and what is carried up to there. Both are known behind the last row of an earlier time,
+    /// if nothing before it is read, and behind the last row before the first one that changes in the interval; what is
+    /// read and emitted moves back to there.
+    fn known(
+        &self,
+        partition: &Partition<'_>,
+        versions: &Versions,
+        held: &mut Held<'_>,
+        emit_from: &mut Vec<u8>,
+        read: &mut Vec<u8>,
+    ) -> (Copies, [Option<Carry>; 2]) {
+        let changes = partition.changes;
+        if let Some(Memory { end, rows, known }) = &self.memory
+            && end <= read
+        {
+            read.clone_from(end);
+            return (Copies { old: *rows, new: *rows }, [known.clone(), known.clone()]);
+        }
+        if let Some(first) = versions.first(changes)
+            && first < &emit_from[..]
+        {
+            *emit_from = first.to_vec();
+            *read = self.read_from(partition, versions, held, emit_from);
+        }
+        // Rows from here back do not change in the interval.
+        let mut last = None;
+        versions.visit_back(changes, held.rows.as_deref_mut(), read, |visited| {
+            last = Some(visited.entry.to_vec());
+            ControlFlow::Break(())
+        });
+        let nothing = (Copies { old: 0, new: 0 }, [None, None]);
+        let Some(last) = last else { return nothing };
+        let results = held.results.as_deref_mut();
+        let found = results.and_then(|results| Found::of(&last, results, self.beside));
+        let Some(found) = found else { return nothing };
+        let order = match self.needs_peers {
+            true => self.highest(partition.key, &last, &[Edge::Peers]).get(0).to_vec(),
+            false => Vec::new(),
+        };
+        let known = Carry { values: found.carried, order };
+        *read = last;
+        read.push(0);
+        let before = found.before + found.copies;
+        (Copies { old: before, new: before }, [Some(known.clone()), Some(known)])
     }
 
     /// Looks at row `at`, which is the next one of the slice; breaks when all has been read that the emitted rows reach.
@@ -293,6 +362,9 @@ impl Gatherer {
     /// before the first one.
     fn is_seen(&self, run: &mut Run, entry: &[u8], partition: &Partition<'_>) -> bool {
         let Some(change) = run.change else { return true };
+        if self.reach.runs {
+            return true;
+        }
         if run.since < self.reach.seen_behind()
             || self.reach.counts && run.passed.old != run.passed.new
         {
@@ -353,8 +425,10 @@ impl Gatherer {
         (first..rows).for_each(|row| self.kept.push(self.slices.entries.get(row)));
         let copies = self.slices.copies[first..rows].to_vec();
         run.reached = Some(self.slices.entries.get(end - 1).to_vec());
-        self.slices.end(run.slice(partition, end, rows));
+        let next = self.reach.runs.then_some(first);
+        self.slices.end(run.slice(partition, end, rows, next));
         evaluate(&mut self.slices);
+        run.known = std::mem::take(&mut self.slices.known);
         for (row, &copies) in copies.iter().enumerate() {
             self.slices.push(self.kept.get(row), copies);
         }
@@ -398,11 +472,6 @@ impl Gatherer {
     }
 }
 
-/// Whether a row is behind all of these ends of ranges.
-fn is_beyond(entry: &[u8], ends: &Encoded) -> bool {
-    ends.iter().all(|end| is_behind(entry, end))
-}
-
 /// The row from which on there are at least `rows` rows before `from`, whether or not the changes are made; nothing, which is
 /// before all rows, if there are fewer.
 fn back(
@@ -426,32 +495,4 @@ fn back(
         ControlFlow::Break(())
     });
     first
-}
-
-impl Run {
-    /// Whether emitting goes on in another slice.
-    fn is_cut(&self) -> bool {
-        self.tail.as_ref().is_some_and(|tail| tail.is_cut)
-    }
-
-    /// Where the emitted rows end, of a slice whose last row is before `rows`.
-    fn end(&self, rows: usize) -> usize {
-        self.tail.as_ref().map_or(rows, |tail| tail.end)
-    }
-
-    fn pass(&mut self, copies: Copies) {
-        self.passed.old += copies.old;
-        self.passed.new += copies.new;
-    }
-
-    /// The slice, with the rows before `rows`, of which those before `end` are emitted.
-    fn slice(&self, partition: &Partition<'_>, end: usize, rows: usize) -> Slice {
-        Slice {
-            key: partition.number,
-            time: partition.time,
-            rows: self.first..rows,
-            emitted: self.emitted.unwrap_or(end).min(end)..end,
-            before: self.before,
-        }
-    }
 }

@@ -4,22 +4,28 @@
 //! depend on the history of the rows.
 //!
 //! Functions that read a few rows around each row are *sliding*: a change is evaluated with the rows that its frames reach
-//! ([`is_sliding`]). If one function over a partitioning is not, partitions whose rows change are recomputed as a whole
+//! ([`is_sliding`]). So are those over frames that begin with the partition, for results carry what is known of all rows up to
+//! theirs: a change is evaluated with the rows behind it. If one function over a partitioning is not, partitions whose rows change are recomputed as a whole
 //! (`whole`, on [`crate::recompute`]).
 //!
-//! - `reach`: which rows the results of a row depend on;
+//! - `reach`, `extent`: which rows the results of a row depend on, and which a change does;
 //! - `versions`: the rows of a partition before and after a change;
-//! - `gather`: the slices of a partition that a change reaches;
+//! - `gather`, `run`: the slices of a partition that a change reaches, and one in the making;
 //! - `slices`, `frame`, `function`: slices, the frames in them, and the functions over these;
+//! - `near`, `running`: what these return over near rows, and over all rows from the beginning of the partition on;
 //! - `evaluate`, `results`: what slices result in, and its bytes;
 //! - `sliding`: the operator.
 
 mod evaluate;
+mod extent;
 mod frame;
 mod function;
 mod gather;
+mod near;
 mod reach;
 mod results;
+mod run;
+mod running;
 mod slices;
 mod sliding;
 mod versions;
@@ -27,8 +33,8 @@ mod whole;
 
 use std::sync::Arc;
 
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::{BoundColumn, Epoch};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_common::{Result as DataFusionResult, ScalarValue};
@@ -38,10 +44,13 @@ use datafusion_physical_expr::window::WindowExpr;
 use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion_physical_plan::windows::create_window_expr;
 
+pub use self::extent::{Distance, Extent};
 use self::sliding::Sliding;
 use self::whole::Whole;
 use crate::codec::CodecError;
 use crate::delta::DeltaStream;
+use crate::layout::Layout;
+use crate::ranked::entry::EntryEncoder;
 
 /// One function over the rows of a partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,23 +179,48 @@ pub enum Spec {
     Whole(Whole),
 }
 
+/// Window functions over rows of one partitioning and order.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition<'a> {
+    /// The columns of the rows.
+    pub input: &'a SchemaRef,
+    /// The columns in which the rows of a partition are equal.
+    pub keys: &'a [usize],
+    /// The order of the rows of a partition, as the functions see it.
+    pub order: &'a [(usize, SortOptions)],
+    /// Columns by which rows are ordered that are equal in that; rows equal in these as well are ordered by their bytes.
+    pub ties: &'a [usize],
+    /// What is computed.
+    pub functions: &'a [WindowFunction],
+    /// The columns of the rows, then the results.
+    pub output: &'a SchemaRef,
+}
+
+impl Definition<'_> {
+    /// Turns rows into entries under their partitions, in order.
+    fn entries(&self) -> Result<EntryEncoder, CodecError> {
+        let ascending = SortOptions { descending: false, nulls_first: false };
+        let ties = self.ties.iter().map(|&column| (column, ascending));
+        let order: Vec<_> = self.order.iter().copied().chain(ties).collect();
+        EntryEncoder::compile(Layout::keyed(self.input.clone(), self.keys)?, &order, Vec::new())
+    }
+}
+
 impl Spec {
-    /// `functions` over rows of the schema `input` among those with equal columns `keys`, ordered by `order`, then by the
-    /// columns `ties`, then by their bytes. `output` names the columns of the input and the results.
-    ///
     /// Fails if [`WindowFunction::expression`] does, or a column cannot be encoded.
-    pub fn compile(
-        input: &SchemaRef,
-        keys: &[usize],
-        order: &[(usize, SortOptions)],
-        ties: &[usize],
-        functions: &[WindowFunction],
-        output: &SchemaRef,
-    ) -> Result<Self, CodecError> {
-        if is_sliding(functions, input, order) {
-            Sliding::compile(input, keys, order, ties, functions, output).map(Self::Sliding)
-        } else {
-            Whole::compile(input, keys, order, ties, functions, output).map(Self::Whole)
+    pub fn compile(definition: &Definition<'_>) -> Result<Self, CodecError> {
+        match is_sliding(definition.functions, definition.input, definition.order) {
+            true => Sliding::compile(definition).map(Self::Sliding),
+            false => Whole::compile(definition).map(Self::Whole),
+        }
+    }
+
+    /// Where the first column of the order lies in the bytes of every row that is kept, if it is an integer, a date or a time.
+    /// `None` if partitions are recomputed, which takes all of their rows.
+    pub fn bound_of_order(&self) -> Option<BoundColumn> {
+        match self {
+            Self::Sliding(spec) => spec.bound_of_order(),
+            Self::Whole(_) => None,
         }
     }
 }
@@ -200,7 +234,7 @@ pub fn is_sliding(
     functions.iter().all(|function| function::Function::compile(function, input, order).is_some())
 }
 
-/// Whether the results are kept beside the rows, because they say how many rows are before a row.
+/// Whether the results are kept beside the rows, because they say what matters of all rows before a row.
 pub fn keeps_results(
     functions: &[WindowFunction],
     input: &SchemaRef,
@@ -209,14 +243,7 @@ pub fn keeps_results(
     let compiled = functions.iter().map(|it| function::Function::compile(it, input, order));
     compiled
         .collect::<Option<Vec<_>>>()
-        .is_some_and(|functions| reach::Reach::of(&functions).counts)
-}
-
-/// The columns and directions that rows are sorted by: those of the order, then those that break ties.
-fn full_order(order: &[(usize, SortOptions)], ties: &[usize]) -> Vec<(usize, SortOptions)> {
-    let ascending = SortOptions { descending: false, nulls_first: false };
-    let ties = ties.iter().map(|&column| (column, ascending));
-    order.iter().copied().chain(ties).collect()
+        .is_some_and(|functions| reach::Reach::of(&functions).keeps_results())
 }
 
 /// The rows of `stream` with the results of window functions. Exchanges rows by partition.

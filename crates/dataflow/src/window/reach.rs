@@ -17,6 +17,8 @@ pub(super) struct Reach {
     pub(super) ends: Vec<Edge>,
     /// Whether the number of all rows before it matters.
     pub(super) counts: bool,
+    /// Whether other things of all rows before it matter, which results [carry](super::carry) from row to row.
+    pub(super) runs: bool,
 }
 
 impl Reach {
@@ -24,16 +26,15 @@ impl Reach {
     pub(super) fn of(functions: &[Function]) -> Self {
         let mut reach = Self::default();
         for function in functions {
+            reach.runs |= function.is_running();
             match function {
-                Function::Total { frame, .. } | Function::Extreme { frame, .. } => {
-                    reach.add(frame);
-                }
-                Function::Shift { offset, .. } => reach.add(&Frame::Rows(*offset, *offset)),
+                Function::Shift { offset, .. } => reach.add(&Frame::Rows(Some(*offset), *offset)),
                 Function::RowNumber => reach.counts = true,
-                Function::Rank => {
-                    reach.counts = true;
-                    reach.add(&Frame::Range(Edge::Peers, Edge::Peers));
-                }
+                Function::Rank => reach.counts = true,
+                _ => {}
+            }
+            if let Some(frame) = function.frame() {
+                reach.add(&frame);
             }
         }
         reach
@@ -42,10 +43,13 @@ impl Reach {
     fn add(&mut self, frame: &Frame) {
         match frame {
             &Frame::Rows(start, end) => {
+                let start = start.unwrap_or(end);
                 self.before = self.before.max(start.min(0).unsigned_abs());
                 self.behind = self.behind.max(end.max(0).unsigned_abs());
             }
             Frame::Range(start, end) => {
+                // A range that begins with the partition is read from its end on.
+                let start = start.as_ref().unwrap_or(end);
                 for (edges, edge) in [(&mut self.starts, start), (&mut self.ends, end)] {
                     // A range may begin behind the row, or end before it.
                     for edge in [edge, &Edge::Peers] {
@@ -56,6 +60,11 @@ impl Reach {
                 }
             }
         }
+    }
+
+    /// Whether results say how many rows are before a row, or carry what else of them matters.
+    pub(super) fn keeps_results(&self) -> bool {
+        self.counts || self.runs
     }
 
     /// How many rows behind a change see it.

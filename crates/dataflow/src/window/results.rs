@@ -1,8 +1,9 @@
 //! The results of rows as bytes.
 //!
 //! ```text
-//! result   entry | kind (1) | rows before (8, big-endian; only if counted) | results, or function (2) and message
-//!                | length of all from the kind on (4, little-endian)
+//! result   entry | kind (1) | rows before (8, big-endian; only if counted)
+//!                | length (4, little-endian) and values of what is carried (only if functions are running)
+//!                | results, or function (2) and message | length of all from the kind on (4, little-endian)
 //! ```
 
 use alluvium_trace::memory::StateContext;
@@ -25,9 +26,32 @@ const ERROR: u8 = 1;
 /// The bytes of the number of rows before a row.
 const NUMBER: usize = size_of::<u64>();
 
+/// What results have beside their values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    /// The number of rows before a row.
+    pub(super) counts: bool,
+    /// What is known of the rows up to a row, with all of its copies.
+    pub(super) carries: bool,
+}
+
+impl Beside {
+    /// What a tail carries, and its results or its error.
+    fn body(self, tail: &[u8]) -> (&[u8], &[u8]) {
+        let rest = &tail[if self.counts { 1 + NUMBER } else { 1 }..];
+        if !self.carries {
+            return (&[], rest);
+        }
+        let (length, rest) = rest.split_at(size_of::<u32>());
+        rest.split_at(read_length(length))
+    }
+}
+
 /// The results of a version.
 pub(super) struct Evaluated {
     pub(super) results: Encoded,
+    /// What the results carry, if they do.
+    pub(super) carried: Encoded,
     /// By place, of each place the first one.
     pub(super) failures: Vec<(usize, usize, String)>,
     /// What is behind the entries of results, for each emitted place.
@@ -38,6 +62,7 @@ impl Evaluated {
     pub(super) fn new(context: &StateContext) -> Self {
         Self {
             results: Encoded::counted(context),
+            carried: Encoded::counted(context),
             failures: Vec::new(),
             tails: Encoded::counted(context),
         }
@@ -45,12 +70,13 @@ impl Evaluated {
 
     pub(super) fn clear(&mut self) {
         self.results.clear();
+        self.carried.clear();
         self.failures.clear();
         self.tails.clear();
     }
 
     /// Makes the tails of the results.
-    pub(super) fn make_tails(&mut self, version: &Version, counts: bool) {
+    pub(super) fn make_tails(&mut self, version: &Version, beside: Beside) {
         let mut failures = self.failures.iter().peekable();
         let mut number = 0;
         let mut tail = Vec::new();
@@ -64,9 +90,14 @@ impl Evaluated {
                 let failure = failures.next_if(|&&(failed, ..)| failed == number);
                 tail.clear();
                 tail.push(if failure.is_some() { ERROR } else { ROW });
-                if counts {
+                if beside.counts {
                     let before = span.before + (first - span.all.start) as i64;
                     tail.extend_from_slice(&before.to_be_bytes());
+                }
+                if beside.carries {
+                    let carried = self.carried.get(number);
+                    tail.extend_from_slice(&length(carried));
+                    tail.extend_from_slice(carried);
                 }
                 match failure {
                     Some((_, function, message)) => {
@@ -96,19 +127,40 @@ fn parts(result: &[u8]) -> (&[u8], &[u8]) {
     result.split_at(result.len() - read_length(tail))
 }
 
-/// How many rows are before a row, as the results under the current key say. Nothing if they do not have it.
-pub(super) fn number_before(results: &mut Cursors<Epoch>, entry: &[u8]) -> i64 {
-    results.rewind_vals();
-    results.seek_val(entry);
-    while let Some(result) = results.val().filter(|result| result.starts_with(entry)) {
-        let (of, tail) = parts(result);
-        if of == entry && weight_of(results) > 0 {
-            let number = tail[1..=NUMBER].try_into().expect("a number has eight bytes");
-            return i64::from_be_bytes(number);
+/// What the results under a key say of a row.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// How many rows are before it, if results say that.
+    pub(super) before: i64,
+    /// How many copies it has.
+    pub(super) copies: i64,
+    /// What its results carry.
+    pub(super) carried: Vec<u8>,
+}
+
+impl Found {
+    /// What the results under the current key say of the row with this entry; `None` if they do not have it.
+    pub(super) fn of(entry: &[u8], results: &mut Cursors<Epoch>, beside: Beside) -> Option<Self> {
+        results.rewind_vals();
+        results.seek_val(entry);
+        let mut found: Option<Self> = None;
+        while let Some(result) = results.val().filter(|result| result.starts_with(entry)) {
+            let (of, tail) = parts(result);
+            let weight = weight_of(results);
+            if of == entry && weight > 0 {
+                let found = found.get_or_insert_default();
+                found.copies += weight;
+                if beside.counts {
+                    let number = tail[1..=NUMBER].try_into().expect("a number has eight bytes");
+                    found.before = i64::from_be_bytes(number);
+                }
+                found.carried.clear();
+                found.carried.extend_from_slice(beside.body(tail).0);
+            }
+            results.step_val();
         }
-        results.step_val();
+        found
     }
-    0
 }
 
 /// Turns results into rows and errors.
@@ -119,8 +171,8 @@ pub(super) struct Decoder {
     pub(super) output: SchemaRef,
     /// The names of the functions in errors.
     pub(super) names: Vec<String>,
-    /// Whether results have the number of rows before them.
-    pub(super) counts: bool,
+    /// What results have beside their values.
+    pub(super) beside: Beside,
 }
 
 impl Decoder {
@@ -135,7 +187,7 @@ impl Decoder {
             let (time, weight) = updates.update(at);
             let (entry, tail) = parts(result);
             let row = split(entry, 0).1;
-            let body = &tail[if self.counts { 1 + NUMBER } else { 1 }..];
+            let (_, body) = self.beside.body(tail);
             if tail[0] == ROW {
                 row_keys.push(key);
                 rows.push(row);

@@ -15,6 +15,18 @@ pub(super) struct Slices {
     pub(super) entries: Encoded,
     pub(super) copies: Vec<Copies>,
     slices: Vec<Slice>,
+    /// What was known before the [`next`](Slice::next) row of the slices that were evaluated last, before and after their
+    /// changes.
+    pub(super) known: [Option<Carry>; 2],
+}
+
+/// What is known of all rows before some row of a partition; there are some.
+#[derive(Clone, Debug)]
+pub(super) struct Carry {
+    /// The values that results carry.
+    pub(super) values: Vec<u8>,
+    /// The order of the last of these rows, if a function needs it.
+    pub(super) order: Vec<u8>,
 }
 
 /// Rows of a partition that follow each other, before and after the changes of one time.
@@ -28,6 +40,10 @@ pub(super) struct Slice {
     pub(super) emitted: Range<usize>,
     /// How many rows of the partition are before the slice.
     pub(super) before: Copies,
+    /// What is known of these before and after the changes, if functions are running and there are some.
+    pub(super) known: [Option<Carry>; 2],
+    /// The row before which [`Slices::known`] is to be found. Only the last slice has one.
+    pub(super) next: Option<usize>,
 }
 
 /// The rows of slices at one time: each copy of a row has a place.
@@ -47,7 +63,12 @@ pub(super) struct Span {
 
 impl Slices {
     pub(super) fn new(context: &StateContext) -> Self {
-        Self { entries: Encoded::counted(context), copies: Vec::new(), slices: Vec::new() }
+        Self {
+            entries: Encoded::counted(context),
+            copies: Vec::new(),
+            slices: Vec::new(),
+            known: [None, None],
+        }
     }
 
     /// The number of rows, with those of the slice that is being made.
@@ -69,6 +90,11 @@ impl Slices {
     pub(super) fn push(&mut self, entry: &[u8], copies: Copies) {
         self.entries.push(entry);
         self.copies.push(copies);
+    }
+
+    /// The last slice.
+    pub(super) fn last(&self) -> Option<&Slice> {
+        self.slices.last()
     }
 
     /// Ends a slice.
@@ -115,6 +141,12 @@ impl Slices {
 }
 
 impl Version {
+    /// The place of the first copy of a row of a span, or behind it, of the first row that has copies.
+    pub(super) fn place(&self, span: &Span, row: usize) -> usize {
+        let rows = &self.rows[span.all.clone()];
+        span.all.start + rows.partition_point(|&other| (other as usize) < row)
+    }
+
     /// The number of emitted places.
     pub(super) fn emitted(&self) -> usize {
         self.spans.iter().map(|span| span.emitted.len()).sum()

@@ -1,21 +1,23 @@
 //! Window functions of which a change is evaluated with the rows that frames reach.
 //!
 //! The rows of a partition are kept in order. A change is evaluated twice, with the rows around it before and after it, and
-//! the results that differ are emitted. Functions that count all rows before a row also need the number of the first row that
-//! is read: it is found in the output's trace, which is kept for these functions only.
+//! the results that differ are emitted. Functions that depend on all rows before a row also need what is known of those before
+//! the first row that is read: it is found in the output's trace, which is kept for these functions only.
+
+use std::ops::Range;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, NullTrace, Spine};
-use arrow::compute::SortOptions;
+use alluvium_trace::{BoundColumn, Epoch, NullTrace, Spine};
 use arrow::datatypes::{DataType, SchemaRef};
 
 use super::evaluate::Evaluator;
 use super::function::Function;
 use super::gather::{Gatherer, Held, Order, Partition};
 use super::reach::Reach;
-use super::results::Decoder;
+use super::results::{Beside, Decoder};
+use super::running::carried_types;
 use super::versions::Versions;
-use super::{WindowFunction, Windowed, full_order};
+use super::{Definition, Windowed};
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, ValueCodec};
 use crate::decoded::decoded_with_errors;
@@ -23,7 +25,6 @@ use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::fuel::Fuel;
 use crate::key_columns::KeyColumns;
-use crate::layout::Layout;
 use crate::ranked::entry::{EntryEncoder, push_entries};
 use crate::reduce::{Changes, Output, Prior, Reduction, reduce};
 
@@ -38,40 +39,59 @@ pub struct Sliding {
     /// The names of the results.
     names: Vec<String>,
     pub(super) results: ValueCodec,
+    /// What results carry from row to row, and which of its columns each function does.
+    pub(super) carried: ValueCodec,
+    pub(super) carried_columns: Vec<Range<usize>>,
+    pub(super) beside: Beside,
+    pub(super) reach: Reach,
     /// The columns of the input, then the results.
     output: SchemaRef,
 }
 
 impl Sliding {
     /// As [`super::Spec::compile`].
-    pub(super) fn compile(
-        input: &SchemaRef,
-        keys: &[usize],
-        order: &[(usize, SortOptions)],
-        ties: &[usize],
-        functions: &[WindowFunction],
-        output: &SchemaRef,
-    ) -> Result<Self, CodecError> {
-        let layout = Layout::keyed(input.clone(), keys)?;
+    pub(super) fn compile(definition: &Definition<'_>) -> Result<Self, CodecError> {
+        let &Definition { input, keys, order, functions, output, .. } = definition;
         let compiled = functions.iter().map(|function| {
             Function::compile(function, input, order).ok_or_else(|| {
                 CodecError::Evaluation(format!("{} does not slide", function.function.name()))
             })
         });
+        let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
         let types: Vec<DataType> =
             functions.iter().map(|function| function.result.data_type().clone()).collect();
+        let mut carried = Vec::new();
+        let mut carried_columns = Vec::with_capacity(types.len());
+        for (function, result) in compiled.iter().zip(&types) {
+            let first = carried.len();
+            if function.is_running() {
+                carried.extend(carried_types(function, result));
+            }
+            carried_columns.push(first..carried.len());
+        }
+        let reach = Reach::of(&compiled);
         Ok(Self {
             key: KeyColumns::new(input, keys)?,
-            entries: EntryEncoder::compile(layout, &full_order(order, ties), Vec::new())?,
+            entries: definition.entries()?,
             order: Order {
                 key: KeyColumns::ordered(input, order)?,
                 options: order.iter().map(|&(_, options)| options).collect(),
             },
-            functions: compiled.collect::<Result<_, _>>()?,
+            functions: compiled,
             names: functions.iter().map(|function| function.result.name().clone()).collect(),
             results: ValueCodec::new(&types)?,
+            carried: ValueCodec::new(&carried)?,
+            carried_columns,
+            beside: Beside { counts: reach.counts, carries: reach.runs },
+            reach,
             output: output.clone(),
         })
+    }
+
+    /// Where the first column of the order lies in the bytes of every row and its results.
+    pub(super) fn bound_of_order(&self) -> Option<BoundColumn> {
+        let options = self.order.options.first()?;
+        self.order.key.codec().order_column(options.descending)
     }
 }
 
@@ -90,14 +110,13 @@ pub(super) fn window<'scope>(
         context,
         push_entries,
     );
-    let reach = Reach::of(&spec.functions);
-    let counts = reach.counts;
+    let keeps_results = spec.reach.keeps_results();
     let logic = Slide {
         versions: Versions::default(),
-        gatherer: Gatherer::new(reach, layout.clone(), spec.order.clone(), context),
-        evaluator: Evaluator::new(spec, counts, context),
+        gatherer: Gatherer::new(spec, context),
+        evaluator: Evaluator::new(spec, context),
     };
-    let results = match counts {
+    let results = match keeps_results {
         true => reduce::<_, Spine<Epoch>, _>(entries, "Slide", key, context, logic).stream,
         false => reduce::<_, NullTrace<Epoch>, _>(entries, "Slide", key, context, logic).stream,
     };
@@ -106,7 +125,7 @@ pub(super) fn window<'scope>(
         results: spec.results.clone(),
         output: spec.output.clone(),
         names: spec.names.clone(),
-        counts,
+        beside: spec.beside,
     };
     let (rows, errors) =
         decoded_with_errors(results, context, move |encoded| decoder.decode(encoded));
@@ -135,10 +154,13 @@ impl Reduction for Slide {
             let key = changes.key(next);
             versions.clear();
             let (mut rows, mut results) = prior.both(key);
-            for slice in changes.time_slices(next) {
+            gatherer.forget();
+            let mut slices = changes.time_slices(next).peekable();
+            while let Some(slice) = slices.next() {
                 let time = changes.change(slice.start).time;
                 versions.advance(changes, slice);
-                let partition = Partition { number: next, key, time, changes };
+                let remembers = slices.peek().is_some();
+                let partition = Partition { number: next, key, time, changes, remembers };
                 let held = Held { rows: rows.as_deref_mut(), results: results.as_deref_mut() };
                 gatherer.gather(&partition, versions, held, &mut |slices| {
                     evaluator.evaluate(slices, changes, output);

@@ -92,6 +92,11 @@ impl Versions {
         Some(changes.value(next.row))
     }
 
+    /// The first row that has changed since the beginning of the interval.
+    pub(super) fn first<'a>(&self, changes: &'a Changes) -> Option<&'a [u8]> {
+        self.items.first().map(|item| changes.value(item.row))
+    }
+
     /// By how much the number of rows before `entry` has changed since the beginning of the interval.
     pub(super) fn rows_before(&mut self, changes: &Changes, entry: &[u8]) -> (i64, i64) {
         if self.sums.is_empty() {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Spine};
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow::compute::{SortOptions, cast, concat};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::compute::{cast, concat};
+use arrow::datatypes::DataType;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_physical_expr::window::WindowExpr;
 
-use super::{WindowFunction, Windowed, full_order};
+use super::{Definition, Windowed};
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
@@ -36,15 +36,8 @@ pub struct Whole {
 
 impl Whole {
     /// As [`super::Spec::compile`].
-    pub(super) fn compile(
-        input: &SchemaRef,
-        keys: &[usize],
-        order: &[(usize, SortOptions)],
-        ties: &[usize],
-        functions: &[WindowFunction],
-        output: &SchemaRef,
-    ) -> Result<Self, CodecError> {
-        let layout = Layout::keyed(input.clone(), keys)?;
+    pub(super) fn compile(definition: &Definition<'_>) -> Result<Self, CodecError> {
+        let &Definition { input, keys, order, functions, output, .. } = definition;
         let expressions = functions
             .iter()
             .map(|function| function.expression(input, order))
@@ -53,7 +46,7 @@ impl Whole {
         let results = functions.iter().map(|function| function.result.data_type().clone());
         Ok(Self {
             key: KeyColumns::new(input, keys)?,
-            entries: EntryEncoder::compile(layout, &full_order(order, ties), Vec::new())?,
+            entries: definition.entries()?,
             expressions,
             results: results.collect(),
             output: Layout::keyed(output.clone(), keys)?,

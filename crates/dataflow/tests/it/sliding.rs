@@ -1,11 +1,11 @@
 //! Window functions that read the rows around each row, over random partitions, compared with a model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::window::{self, Argument, WindowFunction, is_sliding, window};
+use alluvium_dataflow::window::{self, Argument, Definition, WindowFunction, is_sliding, window};
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema};
@@ -16,7 +16,8 @@ use datafusion_functions_aggregate::count::count_udaf;
 use datafusion_functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion_functions_aggregate::sum::sum_udaf;
 use datafusion_functions_window::lead_lag::{lag_udwf, lead_udwf};
-use datafusion_functions_window::rank::rank_udwf;
+use datafusion_functions_window::nth_value::{first_value_udwf, last_value_udwf, nth_value_udwf};
+use datafusion_functions_window::rank::{dense_rank_udwf, rank_udwf};
 use datafusion_functions_window::row_number::row_number_udwf;
 
 use crate::harness::{Random, Row, Rows, Run, assert_caught, compare_single, every_seed, numbers};
@@ -29,26 +30,44 @@ const DESCENDING: SortOptions = SortOptions { descending: true, nulls_first: fal
 /// A function and its frame; offsets before a row are negative.
 #[derive(Clone, Copy, Debug)]
 enum Call {
-    Total { name: &'static str, is_range: bool, start: i64, end: i64 },
-    Shift { offset: i64, default: Option<i64> },
+    /// Without a start the frame begins with the partition.
+    Over {
+        name: &'static str,
+        is_range: bool,
+        start: Option<i64>,
+        end: i64,
+    },
+    Shift {
+        offset: i64,
+        default: Option<i64>,
+    },
     RowNumber,
     Rank,
+    DenseRank,
 }
+
+const NAMES: [&str; 8] =
+    ["sum", "count", "avg", "min", "max", "first_value", "last_value", "nth_value"];
 
 impl Call {
     fn draw(random: &mut Random) -> Self {
-        let name = ["sum", "count", "avg", "min", "max"][random.below(5) as usize];
+        let name = NAMES[random.below(8) as usize];
         let start = random.below(7) as i64 - 4;
         let end = start + random.below(6) as i64 - 1;
-        match random.below(8) {
+        match random.below(13) {
             0 | 1 => Self::Shift {
                 offset: random.below(7) as i64 - 3,
                 default: random.once_in(2).then_some(-9),
             },
             2 => Self::RowNumber,
             3 => Self::Rank,
-            4 | 5 => Self::Total { name, is_range: true, start, end: end.max(start) },
-            _ => Self::Total { name, is_range: false, start, end },
+            4 => Self::DenseRank,
+            5 | 6 => Self::Over { name, is_range: true, start: Some(start), end: end.max(start) },
+            7 | 8 => Self::Over { name, is_range: false, start: Some(start), end },
+            9 | 10 => Self::Over { name, is_range: false, start: None, end: end.min(3) },
+            // What is last of such a range may be any number of rows before.
+            11 if name != "last_value" => Self::Over { name, is_range: true, start: None, end },
+            _ => Self::Over { name, is_range: true, start: None, end: end.max(0) },
         }
     }
 
@@ -59,10 +78,11 @@ impl Call {
         let mut result = DataType::Int64;
         let mut arguments = vec![Argument::Column(2)];
         let function = match self {
-            Self::Total { name, is_range, start, end } => {
+            Self::Over { name, is_range, start, end } => {
                 let units = if is_range { WindowFrameUnits::Range } else { WindowFrameUnits::Rows };
                 let bound = |offset| bound(is_range, offset);
-                frame = WindowFrame::new_bounds(units, bound(start), bound(end));
+                let first = WindowFrameBound::Preceding(ScalarValue::UInt64(None));
+                frame = WindowFrame::new_bounds(units, start.map_or(first, bound), bound(end));
                 match name {
                     "sum" => aggregate(sum_udaf()),
                     "count" => aggregate(count_udaf()),
@@ -71,7 +91,13 @@ impl Call {
                         aggregate(avg_udaf())
                     }
                     "min" => aggregate(min_udaf()),
-                    _ => aggregate(max_udaf()),
+                    "max" => aggregate(max_udaf()),
+                    "first_value" => WindowFunctionDefinition::WindowUDF(first_value_udwf()),
+                    "last_value" => WindowFunctionDefinition::WindowUDF(last_value_udwf()),
+                    _ => {
+                        arguments.push(number(2));
+                        WindowFunctionDefinition::WindowUDF(nth_value_udwf())
+                    }
                 }
             }
             Self::Shift { offset, default } => {
@@ -80,11 +106,12 @@ impl Call {
                 arguments.extend(default.map(number));
                 WindowFunctionDefinition::WindowUDF(if is_lag { lag_udwf() } else { lead_udwf() })
             }
-            Self::RowNumber | Self::Rank => {
+            Self::RowNumber | Self::Rank | Self::DenseRank => {
                 arguments.clear();
                 result = DataType::UInt64;
                 WindowFunctionDefinition::WindowUDF(match self {
                     Self::Rank => rank_udwf(),
+                    Self::DenseRank => dense_rank_udwf(),
                     _ => row_number_udwf(),
                 })
             }
@@ -108,22 +135,33 @@ impl Call {
                 let first = rows.iter().position(|row| row[1] == rows[place][1]).unwrap();
                 Some(first as i64 + 1)
             }
+            Self::DenseRank => {
+                let groups: BTreeSet<_> = rows[..=place].iter().map(|row| row[1]).collect();
+                Some(groups.len() as i64)
+            }
             Self::Shift { offset, default } => {
                 let other = usize::try_from(place as i64 + offset).ok();
                 other.and_then(|other| rows.get(other)).map_or(default, |row| row[2])
             }
-            Self::Total { name, is_range, start, end } => {
-                let frame = match is_range {
-                    true => range(rows, place, start, end),
+            Self::Over { name, is_range, start, end } => {
+                let mut frame = match is_range {
+                    true => range(rows, place, start.unwrap_or(end), end),
                     false => {
                         let clamp = |at: i64| at.clamp(0, rows.len() as i64) as usize;
+                        let start = start.unwrap_or(-1000);
                         clamp(place as i64 + start)..clamp(place as i64 + end + 1)
                     }
                 };
+                if start.is_none() {
+                    frame.start = 0;
+                }
                 let rows = rows.get(frame).unwrap_or_default();
                 let values: Vec<i64> = rows.iter().filter_map(|row| row[2]).collect();
                 let sum = || values.iter().sum::<i64>();
                 match name {
+                    "first_value" => rows.first()?[2],
+                    "last_value" => rows.last()?[2],
+                    "nth_value" => rows.get(1)?[2],
                     "count" => Some(values.len() as i64),
                     _ if values.is_empty() => None,
                     "sum" => Some(sum()),
@@ -201,9 +239,15 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
             let fields = schema.fields().iter().cloned();
             let results = functions.iter().map(|function| function.result.clone());
             let output = Arc::new(Schema::new(fields.chain(results).collect::<Vec<_>>()));
-            let spec =
-                window::Spec::compile(schema, keys, &order, &[2, 0], &functions, &output).unwrap();
-            let window = window(&spec, rows, &context::current());
+            let spec = window::Spec::compile(&Definition {
+                input: schema,
+                keys,
+                order: &order,
+                ties: &[2, 0],
+                functions: &functions,
+                output: &output,
+            });
+            let window = window(&spec.unwrap(), rows, &context::current());
             window.rows
         },
         |rows| model(rows, partitioned, &calls),
@@ -226,6 +270,7 @@ fn faults_in_reading_the_rows_around_each_row_are_caught() {
         Fault::ForgetOldResults,
         Fault::IgnoreCopies,
         Fault::ShortFrames,
+        Fault::KeepTotals,
     ];
     assert_caught(80, &faults, check);
 }
@@ -234,7 +279,7 @@ fn faults_in_reading_the_rows_around_each_row_are_caught() {
 fn whole_partitions_are_read_only_for_functions_that_see_them() {
     let schema = numbers(&COLUMNS);
     let order = [(1, DESCENDING)];
-    let call = Call::Total { name: "sum", is_range: true, start: -3, end: 0 };
+    let call = Call::Over { name: "sum", is_range: true, start: Some(-3), end: 0 };
     let slides = |change: &dyn Fn(&mut WindowFunction)| {
         let mut function = call.function();
         change(&mut function);
@@ -252,7 +297,8 @@ fn whole_partitions_are_read_only_for_functions_that_see_them() {
     assert!(slides(&|_| {}));
     assert!(slides(&|function| function.filter = Some(0)));
     assert!(!slides(&|function| function.distinct = true));
-    assert!(!slides(&|function| function.frame = frame(first.clone(), here.clone())));
+    assert!(slides(&|function| function.frame = frame(first.clone(), here.clone())));
+    assert!(!slides(&|function| function.frame = frame(first.clone(), last.clone())));
     assert!(!slides(&|function| function.frame = frame(here.clone(), last.clone())));
     assert!(!slides(&|function| function.ignore_nulls = true));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::window::{self, Argument, WindowFunction, window};
+use alluvium_dataflow::window::{self, Argument, Definition, WindowFunction, window};
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field};
@@ -57,9 +57,15 @@ fn check(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         move |rows, schema| {
             let functions = [digest_of(2, true), digest_of(1, false)];
             let output = numbers(&["group", "value", "other", "running", "whole"]);
-            let spec =
-                window::Spec::compile(schema, keys, &order, &ties, &functions, &output).unwrap();
-            window(&spec, rows, &context::current()).rows
+            let spec = window::Spec::compile(&Definition {
+                input: schema,
+                keys,
+                order: &order,
+                ties: &ties,
+                functions: &functions,
+                output: &output,
+            });
+            window(&spec.unwrap(), rows, &context::current()).rows
         },
         |rows| model(rows, partitioned, all_ordered),
     )

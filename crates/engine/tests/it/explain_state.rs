@@ -250,9 +250,35 @@ fn a_top_and_a_window_are_pruned_by_a_time_in_their_key() {
     assert_explained(
         "CREATE VIEW v AS\nSELECT bidder, SUM(price) OVER (PARTITION BY DATE_BIN(INTERVAL '10' SECOND, date_time)\n\
          \x20 ORDER BY price) AS s\nFROM bid",
-        "window sum(input6) in order of price by key5 (re-evaluated) (PARTITION BY at line 2, column 46)\n\
+        "window sum(input6) in order of price by key5 (PARTITION BY at line 2, column 46)\n\
          \x20 rows in window.1 #: # rows, # bytes in memory\n\
          \x20   pruned: date_bin('10.000000000 secs', date_time) >= 2024-01-01T00:01:00, from the waterline of bid.date_time",
+    );
+}
+
+#[test]
+fn a_window_is_pruned_by_the_time_of_its_order_as_far_as_its_ranges_reach() {
+    assert_explained(
+        "CREATE VIEW v AS\nSELECT bidder, COUNT(*) OVER (PARTITION BY auction ORDER BY date_time\n\
+         \x20 RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND INTERVAL '3' SECOND FOLLOWING) AS c\nFROM bid",
+        "window count(1) in order of date_time by auction (PARTITION BY at line 2, column 44)\n\
+         \x20 rows in window.1 #: # rows, # bytes in memory\n\
+         \x20   pruned: date_time >= 2024-01-01T00:00:50, from the waterline of bid.date_time",
+    );
+    assert_explained(
+        "CREATE VIEW v AS\nSELECT bidder, LAG(price) OVER (PARTITION BY auction ORDER BY date_time) AS p\nFROM bid",
+        "window lag(price) in order of date_time by auction (PARTITION BY at line 2, column 46)\n\
+         \x20 rows in window.1 #: # rows, # bytes in memory\n\
+         \x20   never pruned: a function of the window sees rows however old they are\n\
+         \x20   what helps: use RANGE frames of fixed length, or partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
+    );
+    assert_explained(
+        "CREATE VIEW v AS\nSELECT id, COUNT(*) OVER (PARTITION BY name ORDER BY date_time\n\
+         \x20 RANGE INTERVAL '10' SECOND PRECEDING) AS c\nFROM person",
+        "window count(1) in order of date_time by name (PARTITION BY at line 2, column 40)\n\
+         \x20 rows in window.1 #: # rows, # bytes in memory\n\
+         \x20   never pruned: person.date_time has no LATENESS (at line 2, column 54)\n\
+         \x20   what helps: add LATENESS to person.date_time in CREATE TABLE",
     );
 }
 

@@ -77,6 +77,18 @@ fn views() -> Vec<(&'static str, String)> {
             "SELECT n, ts, SUM(n) OVER (PARTITION BY DATE_BIN(INTERVAL '2' MINUTE, ts) ORDER BY ts) AS s FROM t",
         ),
         (
+            "ranges",
+            "SELECT n, ts, SUM(n) OVER (PARTITION BY n % 2 ORDER BY ts RANGE BETWEEN
+            INTERVAL '40' SECOND PRECEDING AND INTERVAL '10' SECOND FOLLOWING) AS s,
+            MAX(n) OVER (PARTITION BY n % 2 ORDER BY ts RANGE BETWEEN
+            INTERVAL '1' MINUTE PRECEDING AND INTERVAL '5' SECOND PRECEDING) AS m FROM t",
+        ),
+        (
+            "falling",
+            "SELECT n, ts, COUNT(*) OVER (ORDER BY ts DESC RANGE BETWEEN
+            INTERVAL '30' SECOND PRECEDING AND INTERVAL '20' SECOND FOLLOWING) AS c FROM t",
+        ),
+        (
             "outer",
             "SELECT a.n, a.ts, b.n AS other FROM t AS a LEFT JOIN t AS b ON a.ts = b.ts AND a.n < b.n",
         ),

@@ -38,3 +38,4 @@ mod time_windows;
 mod transactions;
 mod unchecked;
 mod values;
+mod windows;

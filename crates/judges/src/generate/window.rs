@@ -196,7 +196,9 @@ impl Maker {
             let start = self.one_of(&[Bound::Start, Bound::Preceding(2), Bound::Current]);
             let end = self.one_of(&[Bound::Current, Bound::Following(1), Bound::End]);
             window.order = vec![self.order(number)];
+            let end = self.earlier(start, end);
             window.frame = Some(Frame { units: Units::Range, start, end });
+            window.filter = self.once_in(5).then(|| self.condition(sight, 0));
             return;
         }
         if is_aggregate && self.once_in(3) {
@@ -210,9 +212,19 @@ impl Maker {
         let framed = is_aggregate || matches!(function, "first_value" | "last_value" | "nth_value");
         if framed && self.once_in(2) {
             let start = self.one_of(&[Bound::Start, Bound::Preceding(1), Bound::Current]);
-            let end = self.one_of(&[Bound::Current, Bound::Following(2), Bound::End]);
+            let mut end = self.one_of(&[Bound::Current, Bound::Following(2), Bound::End]);
+            if is_aggregate {
+                end = self.earlier(start, end);
+                window.filter = self.once_in(5).then(|| self.condition(sight, 0));
+            }
             window.frame = Some(Frame { units: Units::Rows, start, end });
         }
+    }
+
+    /// An end of a frame, or sometimes one before the row.
+    fn earlier(&mut self, start: Bound, end: Bound) -> Bound {
+        let may = start != Bound::Current && self.once_in(4);
+        if may { Bound::Preceding(1) } else { end }
     }
 
     /// Top-k: the first rows overall or per group.

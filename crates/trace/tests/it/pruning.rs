@@ -50,6 +50,10 @@ enum Place {
     FirstInKey,
     BehindInKey,
     Value,
+    /// The order of values.
+    Order {
+        descending: bool,
+    },
 }
 
 impl Place {
@@ -58,6 +62,7 @@ impl Place {
             Place::FirstInKey => BoundColumn::Key { at: 0, width: 8 },
             Place::BehindInKey => BoundColumn::Key { at: 1, width: 8 },
             Place::Value => BoundColumn::Value { at: 1, width: 8, null: 0 },
+            Place::Order { descending } => BoundColumn::Order { width: 8, descending },
         }
     }
 
@@ -71,6 +76,12 @@ impl Place {
             Place::FirstInKey => ([sorted, vec![other]].concat(), vec![other % 2]),
             Place::BehindInKey => ([vec![other], sorted].concat(), Vec::new()),
             Place::Value => (vec![other], plain),
+            Place::Order { descending } => {
+                if descending && number.is_some() {
+                    sorted[1..].iter_mut().for_each(|byte| *byte = !*byte);
+                }
+                (vec![other], sorted)
+            }
         }
     }
 }
@@ -298,7 +309,13 @@ impl Moved {
     }
 }
 
-const PLACES: [Place; 3] = [Place::FirstInKey, Place::BehindInKey, Place::Value];
+const PLACES: [Place; 5] = [
+    Place::FirstInKey,
+    Place::BehindInKey,
+    Place::Value,
+    Place::Order { descending: false },
+    Place::Order { descending: true },
+];
 
 /// Batches of which nothing is needed go as a whole: nothing is read or written, and files are deleted.
 #[test]

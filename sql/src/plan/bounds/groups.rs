@@ -14,16 +14,28 @@ pub(crate) fn of_groups(
     schema: &SchemaRef,
 ) -> (LowerBounds, Retention) {
     let below = input.bound(&[]);
+    let retention = retention(&below, &input.schema, keys);
+    let bounds = bounds(&below, keys, schema);
+    (bounds, retention)
+}
+
+/// Which rows are needed of groups by `keys`. The key by which they are pruned becomes the first.
+pub(super) fn retention(below: &LowerBounds, input: &SchemaRef, keys: &mut [usize]) -> Retention {
     let retention = match keys {
         [] => Retention::All(one_group()),
         _ if fault::armed(Fault::BoundOfMembers) => {
-            Retention::by_first(&below, 0..below.len(), &input.schema, no_time_in_key)
+            Retention::by_first(below, 0..below.len(), input, no_time_in_key)
         }
-        _ => Retention::by_first(&below, keys.iter().copied(), &input.schema, no_time_in_key),
+        _ => Retention::by_first(below, keys.iter().copied(), input, no_time_in_key),
     };
     if let Some(place) = keys.iter().position(|key| Some(*key) == retention.column()) {
         keys[..=place].rotate_right(1);
     }
+    retention
+}
+
+/// The lower bounds of rows, with columns `schema`, that change with others of their group.
+pub(super) fn bounds(below: &LowerBounds, keys: &[usize], schema: &SchemaRef) -> LowerBounds {
     let bound = |(column, field): (usize, &arrow::datatypes::FieldRef)| match below.get(column) {
         Some(bound) if keys.contains(&column) => bound.clone(),
         _ => {
@@ -35,7 +47,7 @@ pub(crate) fn of_groups(
             ))
         }
     };
-    (schema.fields().iter().enumerate().map(bound).collect(), retention)
+    schema.fields().iter().enumerate().map(bound).collect()
 }
 
 /// Why all rows of one group are kept.

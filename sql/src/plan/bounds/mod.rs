@@ -14,6 +14,7 @@ mod groups;
 mod monotone;
 mod pairs;
 mod reason;
+mod windows;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub(crate) use self::monotone::lower_bound;
 pub(crate) use self::pairs::PairBounds;
 pub use self::reason::Reason;
 pub(crate) use self::reason::{Parts, Subject};
+pub(crate) use self::windows::of_windows;
 use super::expression::{self, Expression};
 use super::fingerprint::Canonical;
 use crate::fault::{self, Fault};

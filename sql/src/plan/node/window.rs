@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::window::{WindowFunction, is_sliding, keeps_results};
+use alluvium_dataflow::window::{Definition, Extent, WindowFunction, is_sliding, keeps_results};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{Node, PlanNode, session};
-use crate::plan::bounds::of_groups;
+use crate::plan::bounds::of_windows;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -121,7 +121,10 @@ impl PlanNode for Window {
     }
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
-        let (bounds, retention) = of_groups(&mut self.input, &mut self.keys, schema);
+        let extent = Extent::of(&self.functions, &self.input.schema, &self.order);
+        let order = self.order.first().map(|&(column, _)| column);
+        let (bounds, retention) =
+            of_windows(&mut self.input, &mut self.keys, order, &extent, schema);
         self.retention = retention;
         bounds
     }
@@ -156,14 +159,24 @@ impl PlanNode for Window {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let ties = self.ties.as_deref().unwrap_or_default();
-        let (input, functions) = (&self.input.schema, &self.functions);
-        let (keys, order) = (&self.keys, &self.order);
-        let spec = window::Spec::compile(input, keys, order, ties, functions, &plan.schema)?;
+        let spec = window::Spec::compile(&Definition {
+            input: &self.input.schema,
+            keys: &self.keys,
+            order: &self.order,
+            ties: self.ties.as_deref().unwrap_or_default(),
+            functions: &self.functions,
+            output: &plan.schema,
+        })?;
+        let bound = match self.retention.column() {
+            Some(column) if self.keys.contains(&column) => {
+                Layout::keyed(self.input.schema.clone(), &self.keys)?.bound_column(column)
+            }
+            _ => spec.bound_of_order(),
+        };
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("window");
         let rows = compiler.add_stateful(plan, WindowRows { input, spec }, Vec::new(), Some(id));
-        compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), keys)?);
+        compiler.prune_by(&self.retention, bound);
         Ok(rows)
     }
 

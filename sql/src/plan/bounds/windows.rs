@@ -1,0 +1,65 @@
+//! Lower bounds of rows of windows, which change with rows that are near them in the order.
+
+use alluvium_dataflow::window::{Distance, Extent};
+use arrow::datatypes::SchemaRef;
+
+use super::groups;
+use super::{LowerBound, LowerBounds, Reason, Retention, is_time};
+use crate::plan::IncrementalPlan;
+use crate::plan::expression;
+
+/// The lower bounds of the rows, with columns `schema`, of a window over partitions by `keys`, the first column of whose order
+/// is `order`, and which rows of `input` are needed. The key by which they are pruned becomes the first.
+pub(crate) fn of_windows(
+    input: &mut IncrementalPlan,
+    keys: &mut [usize],
+    order: Option<usize>,
+    extent: &Extent,
+    schema: &SchemaRef,
+) -> (LowerBounds, Retention) {
+    let below = input.bound(&[]);
+    let mut retention = groups::retention(&below, &input.schema, keys);
+    let mut bounds = groups::bounds(&below, keys, schema);
+    let Some(order) = order else { return (bounds, retention) };
+    if bounds[order].is_err()
+        && let Ok(bound) = &below[order]
+        && let Some(results) = less(bound, &extent.results)
+    {
+        bounds[order] = Ok(results);
+    }
+    if retention.column().is_none() {
+        retention = match (&below[order], &extent.rows) {
+            (Ok(bound), Distance::Any) if !bound.terms().is_empty() => Retention::All(far_away()),
+            (Ok(bound), rows) => match less(bound, rows) {
+                Some(bound) => {
+                    let mut by = below.clone();
+                    by[order] = Ok(bound);
+                    Retention::by_first(&by, [order], &input.schema, groups::no_time_in_key)
+                }
+                None => retention,
+            },
+            // A bound of the order would do as well.
+            (Err(lost), Distance::Zero | Distance::By(_)) if is_time(&input.schema, order) => {
+                Retention::All(lost.clone())
+            }
+            _ => retention,
+        };
+    }
+    (bounds, retention)
+}
+
+/// The bound less a distance; `None` if there is none.
+fn less(bound: &LowerBound, distance: &Distance) -> Option<LowerBound> {
+    match distance {
+        Distance::Any => None,
+        Distance::Zero => Some(bound.clone()),
+        Distance::By(by) => bound.map(|value| Some(expression::less(value, by.clone()))),
+    }
+}
+
+/// Why rows of a window are kept whose order has a bound.
+fn far_away() -> Reason {
+    Reason::new("a function of the window sees rows however old they are").with_remedy(
+        "use RANGE frames of fixed length, or partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
+    )
+}
