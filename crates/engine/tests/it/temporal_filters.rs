@@ -45,8 +45,7 @@ fn create(engine: &Engine, conditions: &[&str], first: usize) {
 }
 
 fn assert_equal(engine: &Engine, views: usize, when: &str) {
-    for number in 0..views {
-        let condition = CONDITIONS[number];
+    for (number, condition) in CONDITIONS.iter().enumerate().take(views) {
         let expected = query(engine, &format!("SELECT k, n, ts FROM t WHERE {condition}"));
         let found = query(engine, &format!("SELECT * FROM v{number}"));
         assert_eq!(found, expected, "{condition}, {when}");
