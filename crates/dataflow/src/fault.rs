@@ -55,6 +55,8 @@ pub enum Fault {
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
+    /// The waterline of a view counts the rows of one worker only.
+    OwnWaterline,
     /// The last row whose frame sees a changed row keeps its result.
     ShortFrames,
     /// Final rows are emitted twice.

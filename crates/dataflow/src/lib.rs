@@ -10,7 +10,7 @@
 //! [`outer_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
-//! [`final_rows`] waits with the rows of a view until they cannot.
+//! [`in_time`] drops the changes of a view that come too late, and [`final_rows`] waits with the rows of a view until they cannot.
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!
@@ -33,6 +33,7 @@ pub mod fault;
 pub mod final_rows;
 mod fuel;
 pub mod import;
+pub mod in_time;
 pub mod input;
 pub mod join;
 mod key_columns;
