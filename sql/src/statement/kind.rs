@@ -146,11 +146,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
             return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
         }
-        "LATENESS" => {
-            let message = "LATENESS of a view's column is not supported yet: declare it in CREATE TABLE, as in \
-                           ts TIMESTAMP LATENESS INTERVAL '1' HOUR";
-            return Err(Error::new(message, start));
-        }
+        "LATENESS" => StatementKind::Lateness(lateness::read_statement(&mut parser, text)?),
         first if REFUSED.contains(&first) => return Err(Error::not_supported(first, start)),
         _ => {
             let found = parser.next_token();

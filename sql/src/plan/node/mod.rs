@@ -10,6 +10,7 @@ mod aggregate;
 mod constant;
 mod distinct;
 mod final_rows;
+mod in_time;
 mod index;
 mod join;
 mod map;
@@ -37,6 +38,7 @@ pub use self::aggregate::Aggregate;
 pub use self::constant::Constant;
 pub use self::distinct::Distinct;
 pub use self::final_rows::FinalRows;
+pub use self::in_time::{InTime, LateColumn};
 pub use self::index::IndexScan;
 pub use self::join::Join;
 pub use self::map::Map;
@@ -207,6 +209,8 @@ nodes! {
     Distinct,
     /// Each row once, when it can no longer change.
     FinalRows,
+    /// The rows of a view without the changes that come too late.
+    InTime,
     /// INTERSECT and EXCEPT.
     SetOperation,
     /// UNION ALL.
