@@ -37,3 +37,4 @@ mod time_windows;
 mod transactions;
 mod unchecked;
 mod values;
+mod view_lateness;
