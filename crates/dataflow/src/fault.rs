@@ -55,8 +55,6 @@ pub enum Fault {
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
-    /// The waterline of a view counts the rows of one worker only.
-    OwnWaterline,
     /// The last row whose frame sees a changed row keeps its result.
     ShortFrames,
     /// Final rows are emitted twice.
@@ -65,6 +63,8 @@ pub enum Fault {
     FinalEarly,
     /// When rows are dealt out anew, some go to all workers and others to none.
     DealUnevenly,
+    /// The waterline of a view counts the rows of one worker only.
+    OwnWaterline,
 }
 
 impl Fault {

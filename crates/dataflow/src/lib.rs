@@ -10,7 +10,8 @@
 //! [`outer_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
-//! [`in_time`] drops the changes of a view that come too late, and [`final_rows`] waits with the rows of a view until they cannot.
+//! [`in_time`] drops the changes of a view that come too late, and [`final_rows`] waits with the rows of a view until they
+//! cannot change.
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!

@@ -188,7 +188,7 @@ fn state_that_can_no_longer_matter_is_forgotten() {
 /// The same where the table has no lateness, and a view of it has.
 #[test]
 fn state_of_views_of_a_view_with_lateness_is_forgotten() {
-    for (workers, kind) in [(1, ""), (2, ""), (2, "LOCAL"), (2, "MATERIALIZED")] {
+    for (workers, kind) in [(1, ""), (2, "LOCAL"), (3, "MATERIALIZED")] {
         let engine = Engine::builder().workers(workers).open().unwrap();
         create_of_view(&engine, kind);
         minutes_of(&engine, "raw", 0, 100);
