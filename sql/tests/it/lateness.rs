@@ -132,7 +132,7 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
             "LATENESS ts INTERVAL '1' HOUR",
             "1:10: LATENESS names a view and a column: write LATENESS view.column INTERVAL '1' HOUR; that of a table's column stands in CREATE TABLE",
         ),
-        ("LATENESS v.ts", "expected an expression, found the end of the statement"),
+        ("LATENESS v.ts", "1:14: expected an expression, found the end of the statement"),
         ("LATENESS v.ts 1 2", "1:17: expected the end of the statement, found 2"),
         (
             "CREATE TABLE t (a INT) WITH ('idle_after' = '1 minute')",

@@ -63,6 +63,10 @@ impl Definitions {
     fn announce(&self, declared: &ViewLateness, base: &Path, writer: &Writer) -> Result<()> {
         let mut announced = self.announced.lock();
         let mut waiting = announced.get(&declared.view).cloned().unwrap_or_default();
+        if waiting.iter().any(|said| said.text == declared.text) {
+            // A program that ended behind this is run again.
+            return Ok(());
+        }
         waiting.push(declared.clone());
         let record = self.recorded(RelationKind::View, &declared.view, || {
             let now = writer.now()?;
@@ -86,6 +90,11 @@ impl Definitions {
                 Cow::Owned(ViewDefinition { lateness, ..definition.clone() })
             }
         }
+    }
+
+    /// Whether something waits for a relation of this name.
+    pub(super) fn is_announced(&self, name: &str) -> bool {
+        self.announced.lock().contains_key(name)
     }
 
     /// What waited for a relation of this name waits no more.

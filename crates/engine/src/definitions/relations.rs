@@ -127,7 +127,12 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<bool> {
-        let created = self.add_view(definition, base, writer, connectors)?;
+        let create = || self.add_view(definition, base, writer, connectors);
+        // What has been said of the view goes when its record is written: the two are not interrupted.
+        let created = match self.is_announced(&definition.name) {
+            true => interrupt::deferred(create)?,
+            false => create()?,
+        };
         self.sequencer.durable().sync_all().map(|()| created)
     }
 
