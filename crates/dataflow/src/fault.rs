@@ -69,7 +69,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 24] = [
+    pub const WRONG: [Fault; 25] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -94,6 +94,7 @@ impl Fault {
         Fault::ShortFrames,
         Fault::FinalTwice,
         Fault::FinalEarly,
+        Fault::OwnWaterline,
     ];
 }
 
