@@ -146,7 +146,9 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
             return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
         }
-        "LATENESS" => StatementKind::Lateness(lateness::read_statement(&mut parser, text)?),
+        "LATENESS" => {
+            StatementKind::Lateness(Box::new(lateness::read_statement(&mut parser, text)?))
+        }
         first if REFUSED.contains(&first) => return Err(Error::not_supported(first, start)),
         _ => {
             let found = parser.next_token();

@@ -79,7 +79,7 @@ pub enum StatementKind {
     /// `CREATE [LOCAL | MATERIALIZED] VIEW`
     CreateView(ViewDefinition),
     /// `LATENESS view.column expression`
-    Lateness(ViewLateness),
+    Lateness(Box<ViewLateness>),
     /// `DROP TABLE`
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`

@@ -66,7 +66,7 @@ impl Definitions {
                     };
                     self.relations.insert(table.name, relation);
                 }
-                StatementKind::Lateness(declared) => self.lateness.push(declared),
+                StatementKind::Lateness(declared) => self.lateness.push(*declared),
                 StatementKind::CreateView(mut view) => {
                     let said = self.lateness.extract_if(.., |said| said.view == view.name);
                     view.lateness = said.collect();

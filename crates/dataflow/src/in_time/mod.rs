@@ -14,9 +14,9 @@
 //! ```
 //!
 //! - Within an epoch, changes that cancel each other must not count. So equal rows meet, and are sorted and added up.
-//! - `greatest` finds the greatest value that is inserted in each epoch, and tells all workers ([`greatest`]).
+//! - `greatest` finds the greatest value that is inserted in each epoch, and tells all workers (`greatest.rs`).
 //! - `waterline` keeps the greatest value so far, which is the only state: all workers keep the same.
-//! - The filter ([`filter`]) holds a batch until it knows the greatest values of all epochs before its last one. It says how
+//! - The filter (`filter.rs`) holds a batch until it knows the greatest values of all epochs before its last one. It says how
 //!   far it has come once it knows those of the epoch itself, and has told the [`Waterlines`] of the dataflow. So whoever has
 //!   all changes of an epoch finds the waterline behind it.
 

@@ -162,7 +162,9 @@ fn run(
             let next = (epoch + step).min(end);
             if index > 0 {
                 // The others are ahead.
-                (0..20).for_each(|_| drop(worker.step()));
+                for _ in 0..20 {
+                    worker.step();
+                }
             }
             for (number, (at, row, weight)) in changes.iter().enumerate() {
                 if (epoch..next).contains(at) && number % workers == index {
