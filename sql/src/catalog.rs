@@ -7,6 +7,7 @@ use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::plan::{Fingerprint, LowerBounds};
 use crate::planner::extent::Extent;
+use crate::statement::Lateness;
 
 /// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
@@ -62,6 +63,8 @@ pub enum Relation {
         local: bool,
         /// The column by which its rows are final, if it has no others.
         emit_final: Option<usize>,
+        /// How late its changes may come, by columns that differ.
+        lateness: Vec<Lateness>,
     },
     /// The one row with the time of the epoch: [`CLOCK`](crate::planner::CLOCK). It cannot be named.
     Clock,

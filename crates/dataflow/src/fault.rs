@@ -71,11 +71,13 @@ pub enum Fault {
     LeaveViewLate,
     /// When rows are dealt out anew, some go to all workers and others to none.
     DealUnevenly,
+    /// The waterline of a view counts the rows of one worker only.
+    OwnWaterline,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 28] = [
+    pub const WRONG: [Fault; 29] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -104,6 +106,7 @@ impl Fault {
         Fault::KeepMatch,
         Fault::TiesByArrival,
         Fault::LeaveViewLate,
+        Fault::OwnWaterline,
     ];
 }
 

@@ -10,8 +10,9 @@
 //! [`outer_join`], [`asof_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
-//! [`final_rows`] waits with the rows of a view until they cannot. A [`temporal_filter`] compares rows with the time. Both keep
-//! rows until a rising bound passes them (`passing`).
+//! [`in_time`] drops the changes of a view that come too late. [`final_rows`] waits with the rows of a view until they cannot
+//! change. A [`temporal_filter`] compares rows with the time. Both of these keep rows until a rising bound passes them
+//! (`passing`).
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!
@@ -35,6 +36,7 @@ pub mod fault;
 pub mod final_rows;
 mod fuel;
 pub mod import;
+pub mod in_time;
 pub mod input;
 pub mod join;
 mod key_columns;

@@ -62,7 +62,7 @@ pub enum BoundColumn {
 impl BoundColumn {
     /// The number of a row; `None` if it is NULL.
     #[inline]
-    pub(crate) fn number(self, key: &[u8], value: &[u8]) -> Option<i64> {
+    pub fn number(self, key: &[u8], value: &[u8]) -> Option<i64> {
         match self {
             BoundColumn::Key { at, width } => {
                 (key[at] == 1).then(|| sorted(&key[at + 1..at + 1 + width]))

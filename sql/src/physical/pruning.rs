@@ -6,7 +6,8 @@ use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::{Bound, BoundColumn, Epoch, Pruning};
 use parking_lot::Mutex;
 
-use crate::plan::{LowerBound, Retention};
+use super::render::Relations;
+use crate::plan::{LowerBound, Retention, Source};
 
 /// Below what a state is pruned.
 #[derive(Clone, Debug)]
@@ -30,8 +31,15 @@ impl PrunedBy {
     }
 
     /// The pruning on a worker, of a dataflow that was built as of `as_of`: rows from before may be anything.
-    pub(super) fn on_worker(&self, waterlines: &Waterlines, as_of: Epoch) -> Arc<dyn Pruning> {
-        let (by, waterlines) = (self.clone(), waterlines.clone());
+    pub(super) fn on_worker(&self, relations: &dyn Relations, as_of: Epoch) -> Arc<dyn Pruning> {
+        let waterlines = self.bound.terms().iter().map(|term| match &term.source {
+            Source::Table => relations.waterlines().clone(),
+            Source::Own => relations.own_waterlines().clone(),
+            Source::View(view) => relations
+                .waterlines_of(view)
+                .expect("a relation cannot be dropped while a view of it is built"),
+        });
+        let (by, waterlines) = (self.clone(), waterlines.collect());
         Arc::new(OnWorker { by, waterlines, as_of, last: Mutex::default() })
     }
 }
@@ -40,7 +48,8 @@ impl PrunedBy {
 #[derive(Debug)]
 struct OnWorker {
     by: PrunedBy,
-    waterlines: Waterlines,
+    /// Where that of each term is found.
+    waterlines: Vec<Waterlines>,
     as_of: Epoch,
     /// The waterlines for which the bound was computed last, and its value.
     last: Mutex<(Vec<i64>, Option<i64>)>,
@@ -56,7 +65,8 @@ impl Pruning for OnWorker {
             return None;
         }
         let terms = self.by.bound.terms();
-        let waterlines = terms.iter().map(|term| self.waterlines.at(&term.column, epoch));
+        let waterlines = terms.iter().zip(&self.waterlines);
+        let waterlines = waterlines.map(|(term, known)| known.at(&term.column, epoch));
         let waterlines: Vec<i64> = waterlines.collect::<Option<_>>()?;
         let mut last = self.last.lock();
         if last.0 != waterlines {

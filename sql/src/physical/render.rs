@@ -1,6 +1,8 @@
 //! The dataflow of a physical plan, on one worker.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::contents::Contents;
@@ -38,6 +40,8 @@ pub struct ViewDataflow {
     pub streams: Vec<StreamInput>,
     /// Where the rows of other dataflows enter. Ends the dataflow when dropped.
     pub imports: Imports,
+    /// How many of its changes came too late and were dropped, if it has lateness.
+    pub late: Option<Arc<AtomicU64>>,
 }
 
 /// Where the rows of a table that does not keep them enter a view.
@@ -80,11 +84,19 @@ pub trait Relations {
 
     /// The waterlines of the tables.
     fn waterlines(&self) -> &Waterlines;
+
+    /// The waterlines of views that the dataflow itself raises.
+    fn own_waterlines(&self) -> &Waterlines;
+
+    /// Those that the dataflow of a materialized view raises, if there is one of this name.
+    fn waterlines_of(&self, view: &str) -> Option<Waterlines>;
 }
 
 /// A dataflow in the making.
 pub(crate) struct Rendering<'scope, 'a> {
     scope: Scope<'scope, Epoch>,
+    /// The name of the relation that is built.
+    name: &'a str,
     as_of: Epoch,
     relations: &'a dyn Relations,
     imports: Imports,
@@ -93,6 +105,8 @@ pub(crate) struct Rendering<'scope, 'a> {
     rows: Vec<DeltaStream<'scope, Epoch>>,
     streams: Vec<StreamInput>,
     errors: Vec<DeltaStream<'scope, Epoch>>,
+    /// How many changes of the relation came too late.
+    late: Option<Arc<AtomicU64>>,
     /// Whether the present operator reports its errors.
     reports: bool,
     /// The context of the dataflow, and that of the present operator.
@@ -115,6 +129,7 @@ impl PhysicalPlan {
         worker.dataflow_named::<Epoch, _, _>(name, |scope| {
             let mut rendering = Rendering {
                 scope,
+                name,
                 as_of,
                 relations,
                 imports: Imports::default(),
@@ -122,6 +137,7 @@ impl PhysicalPlan {
                 rows: Vec::with_capacity(self.steps.len()),
                 streams: Vec::new(),
                 errors: Vec::new(),
+                late: None,
                 reports: true,
                 contexts: (context.clone(), context),
             };
@@ -170,7 +186,8 @@ impl<'scope> Rendering<'scope, '_> {
             kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept, &context)
         });
-        ViewDataflow { contents, errors, probe, streams: self.streams, imports: self.imports }
+        let Self { streams, imports, late, .. } = self;
+        ViewDataflow { contents, errors, probe, streams, imports, late }
     }
 
     /// The scope of the dataflow.
@@ -196,8 +213,21 @@ impl<'scope> Rendering<'scope, '_> {
     /// A context of state that is pruned.
     pub(crate) fn pruned(&self, context: StateContext, by: Option<&PrunedBy>) -> StateContext {
         match by {
-            Some(by) => context.with_pruning(by.on_worker(self.relations.waterlines(), self.as_of)),
+            Some(by) => context.with_pruning(by.on_worker(self.relations, self.as_of)),
             None => context,
+        }
+    }
+
+    /// The waterlines of views that the dataflow raises.
+    pub(crate) fn own_waterlines(&self) -> &Waterlines {
+        self.relations.own_waterlines()
+    }
+
+    /// What counts the changes of a view that come too late: those of a view that is expanded in another count for nobody.
+    pub(crate) fn late_rows(&mut self, view: &str) -> Arc<AtomicU64> {
+        match view == self.name {
+            true => self.late.get_or_insert_default().clone(),
+            false => Arc::default(),
         }
     }
 

@@ -30,8 +30,8 @@ use std::sync::OnceLock;
 
 use arrow::datatypes::SchemaRef;
 
-pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention};
-pub(crate) use self::build::{build, build_final};
+pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention, Source};
+pub(crate) use self::build::{build, build_final, build_in_time};
 pub(crate) use self::explain::explain;
 pub(crate) use self::explain_state::explain_state;
 pub use self::explain_state::{Keeping, KeptBy, KeptState};

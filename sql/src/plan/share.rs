@@ -2,7 +2,7 @@
 //!
 //! An *index* keeps the rows of a sub-plan sorted by some of their columns, in a dataflow of its own. Sharing turns
 //! the sides of a plan's joins into indexes, and so it does with plain views that the plan has expanded in place and
-//! that take state. It only lists the indexes: the engine installs those that are missing, which it finds by their
+//! that take state. Rows of which a dataflow decides itself whether they come in time are not shared. It only lists the indexes: the engine installs those that are missing, which it finds by their
 //! fingerprints.
 
 use std::collections::HashMap;
@@ -90,7 +90,7 @@ impl Sharing {
         }
         for (input, keys) in plan.node.as_node_mut().indexed() {
             let is_index = input.node.as_node().index().is_some_and(|index| index.keys == keys);
-            if !is_index && !input.is_stored_by(&keys) {
+            if !is_index && !input.is_stored_by(&keys) && !input.has_own_waterlines() {
                 let index = self.find(Index { rows: input.clone(), keys }, !in_view);
                 input.node = Node::IndexScan(IndexScan { index });
             }

@@ -10,7 +10,7 @@
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
-//! - `final_rows` finds the column by which rows of a view are final.
+//! - `final_rows` finds the column by which rows of a view are final, `lateness` those by which they may come late.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
@@ -37,6 +37,7 @@ mod growth;
 mod hopeless;
 mod in_lists;
 mod intervals;
+mod lateness;
 mod lateral;
 mod literal_rows;
 mod merged;

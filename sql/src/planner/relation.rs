@@ -7,8 +7,8 @@ use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
 
-use super::final_rows;
 use super::now::CLOCK_SCHEMA;
+use super::{final_rows, lateness};
 use crate::catalog::{KEEPING, Relation};
 use crate::error::{self, Error};
 
@@ -103,11 +103,14 @@ pub(crate) fn inline_views(plan: LogicalPlan) -> Result<LogicalPlan> {
         let Some(source) = source_of(scan.source.as_ref()) else {
             return Ok(Transformed::no(node));
         };
-        let Relation::View { plan, emit_final, .. } = source.relation() else {
+        let Relation::View { plan, emit_final, lateness: late, .. } = source.relation() else {
             return Ok(Transformed::no(node));
         };
         if emit_final.is_some() {
             return final_rows::refuse(source.name());
+        }
+        if !late.is_empty() {
+            return lateness::refuse(source.name());
         }
         let mut view = LogicalPlanBuilder::from(inline_views(plan.as_ref().clone())?);
         if let Some(projection) = &scan.projection {

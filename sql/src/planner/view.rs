@@ -13,13 +13,13 @@ use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    final_rows, hopeless, now, refusal, repeated_names, selected_names, set_operation, subquery,
-    validate,
+    final_rows, hopeless, lateness, now, refusal, repeated_names, selected_names, set_operation,
+    subquery, validate,
 };
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan, LowerBounds};
-use crate::statement::ViewDefinition;
+use crate::statement::{Lateness, ViewDefinition};
 
 /// A planned view.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct PlannedView {
     pub schema: SchemaRef,
     /// The column by which its rows are final, if these are all that it has.
     pub emit_final: Option<usize>,
+    /// How late its changes may come, by columns that differ.
+    pub lateness: Vec<Lateness>,
     /// How it is maintained.
     pub plan: IncrementalPlan,
     /// The lower bounds of its columns.
@@ -76,6 +78,10 @@ pub(super) fn plan(
     if let Some(column) = emit_final {
         plan = plan::build_final(plan, column)?;
     }
+    let lateness = lateness::columns(view, &plan.schema)?;
+    if !lateness.is_empty() {
+        plan = plan::build_in_time(plan, &view.name, &lateness);
+    }
     let mut reads = BTreeSet::new();
     plan.visit_relations(&mut |relation| {
         reads.insert(relation.to_string());
@@ -85,6 +91,7 @@ pub(super) fn plan(
         extent,
         schema: Arc::clone(&plan.schema),
         emit_final,
+        lateness,
         bounds: Arc::new(plan.clone().bound(&[])),
         plan,
         reads: reads.into_iter().collect(),

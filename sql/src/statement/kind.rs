@@ -147,9 +147,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
         }
         "LATENESS" => {
-            let message = "LATENESS of a view's column is not supported yet: declare it in CREATE TABLE, as in \
-                           ts TIMESTAMP LATENESS INTERVAL '1' HOUR";
-            return Err(Error::new(message, start));
+            StatementKind::Lateness(Box::new(lateness::read_statement(&mut parser, text)?))
         }
         first if REFUSED.contains(&first) => return Err(Error::not_supported(first, start)),
         _ => {

@@ -1,14 +1,15 @@
-//! How late the rows of a table may come: `LATENESS` of a column, and `WATERMARK FOR` it.
+//! How late the rows of a table or view may come: `LATENESS` of a column, and `WATERMARK FOR` it.
 //!
 //! ```sql
 //! CREATE TABLE t (ts TIMESTAMP LATENESS INTERVAL '1' HOUR, n BIGINT LATENESS 10)
 //! CREATE TABLE t (ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1' HOUR)
+//! LATENESS v.ts INTERVAL '1' HOUR
 //! ```
 //!
 //! sqlparser knows neither. The dialect [parses](parse) them where the options of a column stand, as options with names that
 //! no text can spell; a `WATERMARK FOR` is there as a column of this name and type. [`take`] takes both out again.
 
-use arrow::datatypes::{DataType, Field, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use sqlparser::ast::{
     self, BinaryOperator, ColumnOption, Expr, Ident, SqlOption, UnaryOperator, Value,
 };
@@ -18,12 +19,13 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::kind::fold;
+use super::statements::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::context::interval;
 use crate::planner::type_name;
 use crate::syntax;
 
-/// How late the rows of a table may come, by one of its columns.
+/// How late the rows of a table or view may come, by one of its columns.
 ///
 /// The waterline of the column is the largest value that was inserted, less this much. Rows below it as it stood before
 /// their epoch come too late. Rows with NULL never do.
@@ -73,7 +75,46 @@ fn is_word(token: &TokenWithSpan, word: &str) -> bool {
         if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
 }
 
+/// `LATENESS view.column expression`
+#[derive(Clone, Debug)]
+pub struct ViewLateness {
+    /// The view.
+    pub view: String,
+    /// Where it is named.
+    pub position: Position,
+    /// The statement's source.
+    pub text: String,
+    declared: Declared,
+}
+
+/// Reads a statement that begins with LATENESS, whose source is `text`.
+pub(super) fn read_statement(parser: &mut Parser<'_>, text: &str) -> Result<ViewLateness> {
+    let start = Position::of_span(parser.next_token().span);
+    let name = parser.parse_object_name(false).map_err(syntax_error)?;
+    let position = Position::of(&name).or(start).unwrap_or(Position { line: 1, column: 1 });
+    let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
+    let Some([view, column]) = parts.as_deref() else {
+        let message = "LATENESS names a view and a column: write LATENESS view.column INTERVAL '1' HOUR; \
+                       that of a table's column stands in CREATE TABLE";
+        return Err(Error::new(message, position));
+    };
+    let mut by = amount(parser).map_err(syntax_error)?;
+    syntax::normalize(&mut by)?;
+    syntax::check(&by)?;
+    let (clause, column) = ("LATENESS", (*column).clone());
+    let declared = Declared { clause, position: start, column, by: Some(by) };
+    Ok(ViewLateness { view: fold(view), position, text: text.to_owned(), declared })
+}
+
+impl ViewLateness {
+    /// What it says of one of these columns.
+    pub(crate) fn read(&self, schema: &Schema) -> Result<Lateness> {
+        self.declared.read(schema.fields())
+    }
+}
+
 /// A lateness as it was written.
+#[derive(Clone, Debug)]
 pub(super) struct Declared {
     /// What it was written as.
     clause: &'static str,
@@ -158,7 +199,8 @@ impl Declared {
     }
 
     /// What it says of one of these columns.
-    pub(super) fn read(&self, fields: &[Field]) -> Result<Lateness> {
+    pub(super) fn read(&self, fields: &[impl AsRef<Field>]) -> Result<Lateness> {
+        let fields: Vec<&Field> = fields.iter().map(AsRef::as_ref).collect();
         let name = fold(&self.column);
         let position = Position::of_span(self.column.span).or(self.position);
         let Some(column) = fields.iter().position(|field| *field.name() == name) else {

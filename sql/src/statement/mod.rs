@@ -29,7 +29,7 @@ pub use self::connector::{ConnectorDefinition, Setting};
 pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
-pub use self::lateness::Lateness;
+pub use self::lateness::{Lateness, ViewLateness};
 pub use self::statements::{Statements, parse};
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
@@ -80,6 +80,8 @@ pub enum StatementKind {
     CreateTable(TableDefinition),
     /// `CREATE [LOCAL | MATERIALIZED] VIEW`
     CreateView(ViewDefinition),
+    /// `LATENESS view.column expression`
+    Lateness(Box<ViewLateness>),
     /// `DROP TABLE`
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`

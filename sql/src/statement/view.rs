@@ -3,6 +3,7 @@
 use sqlparser::ast::{self, CreateTableOptions};
 
 use super::IfTaken;
+use super::ViewLateness;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
@@ -52,6 +53,8 @@ pub struct ViewDefinition {
     pub query: Box<ast::Query>,
     /// Whether only its final rows are emitted, and by which column they are.
     pub emit_final: Option<EmitFinal>,
+    /// How late its changes may come, as other statements say.
+    pub lateness: Vec<ViewLateness>,
     /// The connectors that its rows go to.
     pub connectors: Vec<ConnectorDefinition>,
     /// The statement's source.
@@ -94,6 +97,7 @@ impl ViewDefinition {
             columns,
             query: create.query,
             emit_final: first,
+            lateness: Vec::new(),
             connectors,
             text: text.to_string(),
         })

@@ -382,3 +382,52 @@ fn clauses_of_all_kinds_have_places() {
         assert!(said.iter().any(|said| said == place), "{query}: {said:?}");
     }
 }
+
+const EVENTS: &str = "
+    CREATE TABLE raw (id BIGINT, at TEXT, n BIGINT) WITH ('materialized' = 'false');
+    LATENESS event.ts INTERVAL '1' HOUR;
+    CREATE VIEW event AS SELECT id, CAST(at AS TIMESTAMP) AS ts, n FROM raw;
+    LATENESS stored.ts INTERVAL '1' HOUR;
+    CREATE MATERIALIZED VIEW stored AS SELECT id, CAST(at AS TIMESTAMP) AS ts, n FROM raw";
+
+#[test]
+fn waterlines_of_views_bound_what_reads_them() {
+    let mut definitions = Definitions::flights();
+    definitions.define(EVENTS);
+    definitions.define(
+        "CREATE MATERIALIZED VIEW hours AS SELECT DATE_TRUNC('hour', ts) AS h, id FROM event",
+    );
+    for (query, expected) in [
+        (
+            "SELECT ts, COUNT(*) FROM event GROUP BY ts",
+            "pruned by ts, from the waterline of event.ts",
+        ),
+        (
+            "SELECT ts, COUNT(*) FROM stored GROUP BY ts",
+            "pruned by ts, from the waterline of stored.ts",
+        ),
+        ("SELECT h, COUNT(*) FROM hours GROUP BY h", "pruned by h, from the waterline of event.ts"),
+        (
+            "SELECT e.id FROM event AS e LEFT JOIN stored AS s ON e.ts = s.ts",
+            "pruned by ts, from the least of the waterline of event.ts and the waterline of stored.ts",
+        ),
+    ] {
+        let said = lines(&kept_in(&mut definitions, query));
+        assert!(said.iter().any(|line| line.ends_with(expected)), "{query}: {said:?}");
+    }
+}
+
+#[test]
+fn a_row_and_the_one_that_replaces_it_can_both_be_there_where_one_is_late() {
+    let mut definitions = Definitions::flights();
+    definitions.define(EVENTS);
+    definitions.define(
+        "LATENESS latest.ts INTERVAL '1' HOUR;
+         CREATE VIEW latest AS SELECT id, MAX(ts) AS ts FROM event GROUP BY id;
+         LATENESS counts.ts INTERVAL '1' HOUR;
+         CREATE VIEW counts AS SELECT id, ts, COUNT(*) AS c FROM event GROUP BY id, ts",
+    );
+    let unique = |query: &str| definitions.view(query).unwrap().plan.properties.unique;
+    assert_eq!(unique("SELECT * FROM latest"), Vec::<Vec<usize>>::new());
+    assert_eq!(unique("SELECT * FROM counts"), [[0, 1]]);
+}

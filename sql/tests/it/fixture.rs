@@ -7,7 +7,9 @@ use alluvium_sql::catalog::{Catalog, Relation};
 use alluvium_sql::error::Error;
 use alluvium_sql::planner::{PlannedView, Planner};
 use alluvium_sql::stack::with_room;
-use alluvium_sql::statement::{Statement, StatementKind, ViewDefinition, ViewKind, parse};
+use alluvium_sql::statement::{
+    Statement, StatementKind, ViewDefinition, ViewKind, ViewLateness, parse,
+};
 use arrow::datatypes::{DataType, Field, Schema};
 
 const FLIGHTS: &str = "
@@ -24,6 +26,8 @@ const FLIGHTS: &str = "
 pub struct Definitions {
     pub planner: Planner,
     relations: BTreeMap<String, Relation>,
+    /// What was said of views before they are there.
+    lateness: Vec<ViewLateness>,
 }
 
 impl Catalog for Definitions {
@@ -39,7 +43,8 @@ impl Catalog for Definitions {
 impl Definitions {
     /// Flights and related tables, a table of numbers, and `alluvium.errors`.
     pub fn flights() -> Definitions {
-        let mut definitions = Definitions { planner: Planner::new(), relations: BTreeMap::new() };
+        let (planner, relations, lateness) = (Planner::new(), BTreeMap::new(), Vec::new());
+        let mut definitions = Definitions { planner, relations, lateness };
         let schema = Arc::new(Schema::new(vec![Field::new("view", DataType::Utf8, false)]));
         definitions.relations.insert("alluvium.errors".to_string(), Relation::System { schema });
         definitions.define(FLIGHTS);
@@ -61,7 +66,10 @@ impl Definitions {
                     };
                     self.relations.insert(table.name, relation);
                 }
-                StatementKind::CreateView(view) => {
+                StatementKind::Lateness(declared) => self.lateness.push(*declared),
+                StatementKind::CreateView(mut view) => {
+                    let said = self.lateness.extract_if(.., |said| said.view == view.name);
+                    view.lateness = said.collect();
                     let planned = self.planner.view(&view, self).unwrap();
                     let relation = match view.kind {
                         ViewKind::Materialized => {
@@ -76,6 +84,7 @@ impl Definitions {
                             extent: planned.extent,
                             local: kind == ViewKind::Local,
                             emit_final: planned.emit_final,
+                            lateness: planned.lateness,
                         },
                     };
                     self.relations.insert(view.name, relation);

@@ -129,9 +129,11 @@ fn what_a_lateness_cannot_be_is_refused_where_it_stands() {
     }
     for (text, expected) in [
         (
-            "LATENESS v.ts INTERVAL 1 HOUR",
-            "1:1: LATENESS of a view's column is not supported yet: declare it in CREATE TABLE, as in ts TIMESTAMP LATENESS INTERVAL '1' HOUR",
+            "LATENESS ts INTERVAL '1' HOUR",
+            "1:10: LATENESS names a view and a column: write LATENESS view.column INTERVAL '1' HOUR; that of a table's column stands in CREATE TABLE",
         ),
+        ("LATENESS v.ts", "1:14: expected an expression, found the end of the statement"),
+        ("LATENESS v.ts 1 2", "1:17: expected the end of the statement, found 2"),
         (
             "CREATE TABLE t (a INT) WITH ('idle_after' = '1 minute')",
             "1:45: 'idle_after' is for a table with a column that has LATENESS: without it there is no waterline that could hold others back",
@@ -185,5 +187,18 @@ fn late_rows_are_counted_or_shown() {
     ] {
         let table = table(&format!("CREATE TABLE t (a INT LATENESS 1){options}")).unwrap();
         assert_eq!(table.shows_late_rows(), shows, "{options}");
+    }
+}
+
+#[test]
+fn a_statement_says_how_late_changes_of_a_view_may_come() {
+    for (text, view) in [
+        ("LATENESS v.ts INTERVAL '1' HOUR", "v"),
+        ("lateness V.ts INTERVAL 1 HOUR", "v"),
+        ("LATENESS \"V w\".\"ts\" 10", "V w"),
+    ] {
+        let StatementKind::Lateness(said) = statement(text).unwrap().kind else { panic!("{text}") };
+        assert_eq!((said.view.as_str(), said.text.as_str()), (view, text));
+        assert_eq!((said.position.line, said.position.column), (1, 10));
     }
 }

@@ -124,9 +124,17 @@ fn run_statements<W: Write>(
     outputs: Option<&Outputs>,
 ) -> Result<bool, Stop> {
     let engine = shell.engine().clone();
-    let mut running =
-        Running { engine, reconciled, outputs, number: 0, is_skipping: false, shown: false };
+    let mut running = Running {
+        engine,
+        reconciled,
+        outputs,
+        number: 0,
+        unwritten: None,
+        is_skipping: false,
+        shown: false,
+    };
     shell.run_program_with(program, &mut running)?;
+    running.add_output().map_err(|error| shell.report_program(&program.name, &error))?;
     Ok(running.shown)
 }
 
@@ -137,6 +145,8 @@ struct Running<'a> {
     outputs: Option<&'a Outputs>,
     /// How many statements have come.
     number: usize,
+    /// A view that was created, or is there, and that is not written yet: LATENESS may follow, of a view that nobody reads.
+    unwritten: Option<String>,
     /// Whether the statements of a transaction are left out.
     is_skipping: bool,
     /// Whether one of them has printed rows.
@@ -144,12 +154,17 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Writes the changes of a view that was created, or is there.
-    fn add_output(&self, statement: &Statement) -> alluvium::Result<()> {
-        match (&statement.kind, self.outputs) {
-            (StatementKind::CreateView(view), Some(outputs)) => {
-                outputs.add_changes(&self.engine, &view.name)
-            }
+    /// Notes that a view was created, or is there.
+    fn expect_output(&mut self, statement: &Statement) {
+        if let StatementKind::CreateView(view) = &statement.kind {
+            self.unwritten = Some(view.name.clone());
+        }
+    }
+
+    /// Writes the changes of such a view.
+    fn add_output(&mut self) -> alluvium::Result<()> {
+        match (self.unwritten.take(), self.outputs) {
+            (Some(view), Some(outputs)) => outputs.add_changes(&self.engine, &view),
             _ => Ok(()),
         }
     }
@@ -157,12 +172,18 @@ impl Running<'_> {
 
 impl Around for Running<'_> {
     fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
+        if !matches!(statement.kind, StatementKind::Lateness(_)) {
+            self.add_output()?;
+        }
         let number = self.number;
         self.number += 1;
         let step = self.reconciled.as_ref().map_or(Step::Run, |found| found.step(number));
         match step {
             Step::Run => Ok(true),
-            Step::Keep => self.add_output(statement).map(|()| false),
+            Step::Keep => {
+                self.expect_output(statement);
+                Ok(false)
+            }
             Step::Inside => Ok(!self.is_skipping),
             Step::Once(key) => {
                 self.is_skipping = self.engine.committed(&key)?.is_some();
@@ -176,7 +197,8 @@ impl Around for Running<'_> {
 
     fn after(&mut self, statement: &Statement, outcome: &Outcome) -> alluvium::Result<()> {
         self.shown |= matches!(outcome, Outcome::Rows { .. } | Outcome::Subscribed(_));
-        self.add_output(statement)
+        self.expect_output(statement);
+        Ok(())
     }
 }
 

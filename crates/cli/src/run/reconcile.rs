@@ -58,12 +58,16 @@ impl Reconciled {
         let mut steps = once(program)?;
         let mut differences = Differences::default();
         let mut defined = BTreeSet::new();
+        let lateness = lateness(program);
         for (number, (statement, step)) in program.iter().zip(&mut steps).enumerate() {
             let Some((name, is_table)) = created(&statement.kind) else { continue };
             defined.insert(name);
             let Some(info) = before.get(name) else { continue };
             let is_same = match (&info.definition, &*step) {
-                (Some(text), _) => normalized(text) == normalized(&statement.text),
+                (Some(text), _) => {
+                    let said = lateness.get(name).map_or("", String::as_str);
+                    normalized(text) == normalized(&format!("{said}{}", statement.text))
+                }
                 // Of a table that has the columns of a file or a query no text is known.
                 (None, Step::Once(key)) => engine.committed(key)?.is_some(),
                 (None, _) => false,
@@ -103,6 +107,7 @@ impl Reconciled {
                 *step = Step::Run;
             }
         }
+        keep_lateness(program, &mut steps);
         Ok(Self { steps, differences })
     }
 
@@ -149,6 +154,33 @@ fn created(statement: &StatementKind) -> Option<(&str, bool)> {
         StatementKind::CreateView(view) => Some((&view.name, false)),
         _ => None,
     }
+}
+
+/// What is said of a view that stays has been said.
+fn keep_lateness(program: &[Statement], steps: &mut [Step]) {
+    let kept = program.iter().zip(&*steps).filter(|(_, step)| **step == Step::Keep);
+    let kept: BTreeSet<&str> =
+        kept.filter_map(|(statement, _)| created(&statement.kind)).map(|(name, _)| name).collect();
+    for (statement, step) in program.iter().zip(steps) {
+        if let StatementKind::Lateness(said) = &statement.kind
+            && kept.contains(&*said.view)
+        {
+            *step = Step::Keep;
+        }
+    }
+}
+
+/// What a program says of the lateness of views, as their definitions begin with it.
+fn lateness(program: &[Statement]) -> HashMap<&str, String> {
+    let mut lateness: HashMap<&str, String> = HashMap::new();
+    for statement in program {
+        if let StatementKind::Lateness(said) = &statement.kind {
+            let text = lateness.entry(&said.view).or_default();
+            text.push_str(&said.text);
+            text.push_str(";\n");
+        }
+    }
+    lateness
 }
 
 /// Whether a table has no rows.

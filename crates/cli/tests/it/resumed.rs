@@ -202,3 +202,42 @@ fn files_that_grow_are_read_on() {
         }
     }
 }
+
+/// The views have lateness, said before one and behind the other, which is written as it changes.
+const LATE: &str = "
+    CREATE TABLE raw (id BIGINT, at TEXT);
+    LATENESS hours.hour INTERVAL '1' HOUR;
+    CREATE MATERIALIZED VIEW hours AS
+        SELECT DATE_TRUNC('hour', CAST(at AS TIMESTAMP)) AS hour, COUNT(*) AS c FROM raw GROUP BY 1;
+    CREATE VIEW event AS SELECT id, CAST(at AS TIMESTAMP) AS ts FROM raw;
+    LATENESS event.ts INTERVAL '1' HOUR;
+    CREATE MATERIALIZED VIEW days AS SELECT CAST(ts AS DATE) AS d, COUNT(*) AS c FROM event GROUP BY 1;
+    INSERT INTO raw VALUES (1, '2024-01-01 05:00:00');
+    INSERT INTO raw VALUES (2, '2024-01-01 03:59:59'), (3, '2024-01-01 04:00:00');
+";
+
+#[test]
+fn lateness_of_views_is_part_of_their_definitions() {
+    let folder = TempDir::new().unwrap();
+    let run = |program: &str| {
+        fs::write(folder.path().join("p.sql"), program).unwrap();
+        run(folder.path())
+    };
+    let read = |name: &str| {
+        let text = fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    for _ in 0..2 {
+        assert_eq!(run(LATE), (true, String::new()));
+        assert_eq!(read("days.csv"), ["2024-01-01,2"]);
+        assert_eq!(read("hours.csv"), ["2024-01-01 04:00:00,1", "2024-01-01 05:00:00,1"]);
+        assert_eq!(read("event.changes.csv").len(), 2);
+    }
+    // What is said otherwise builds the view anew, with the rows that are there.
+    let (done, said) = run(&LATE.replace("hours.hour INTERVAL '1'", "hours.hour INTERVAL '2'"));
+    assert!(done && said.contains("\"hours\" is built anew: its definition has changed"), "{said}");
+    assert_eq!(read("hours.csv").len(), 3);
+    assert_eq!(read("days.csv"), ["2024-01-01,2"]);
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use alluvium_sql::catalog::{KEEPING, Relation};
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
 use alluvium_sql::planner::Extent;
-use alluvium_sql::statement::{Lateness, ViewKind};
+use alluvium_sql::statement::{Lateness, ViewKind, ViewLateness};
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
@@ -85,6 +85,10 @@ pub(crate) struct View {
     pub(crate) extent: Extent,
     /// The column by which its rows are final, if it has no others.
     pub(crate) emit_final: Option<usize>,
+    /// How late its changes may come, by columns that differ.
+    pub(crate) lateness: Vec<Lateness>,
+    /// The statements that say so.
+    pub(crate) late_by: Vec<ViewLateness>,
     pub(crate) plan: Arc<IncrementalPlan>,
     /// The lower bounds of its columns.
     pub(crate) bounds: Arc<LowerBounds>,
@@ -115,7 +119,7 @@ pub struct RelationInfo {
     pub primary_key: Vec<usize>,
     /// How many deletions were refused because the row was not there; only of a table without a primary key.
     pub refused: u64,
-    /// How many rows came too late and were dropped; only of a table with LATENESS.
+    /// How many rows came too late and were dropped; only of a table or view with LATENESS.
     pub late: u64,
 }
 
@@ -252,6 +256,7 @@ impl Entry {
                 extent: view.extent,
                 local: view.kind == ViewKind::Local,
                 emit_final: view.emit_final,
+                lateness: view.lateness.clone(),
             },
         }
     }

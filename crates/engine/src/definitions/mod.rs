@@ -1,11 +1,12 @@
 //! Definitions: the relations that exist, and the dataflows that keep them.
 //!
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
-//! [`relations`] creates and drops tables and views, [`install`] builds a plan over shared indexes, and
+//! [`relations`] creates and drops tables and views, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared indexes, and
 //! [`subscriptions`] gives each subscription a dataflow. A definition takes effect at once and for everybody; it is not
 //! part of a transaction. A relation enters the catalog when its dataflow has caught up.
 
 mod install;
+mod lateness;
 mod relations;
 mod subscriptions;
 
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::planner::Planner;
+use alluvium_sql::statement::ViewLateness;
 use alluvium_storage::{ClaimedStorage, Journal, Manifests};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
@@ -41,6 +43,8 @@ pub(crate) struct Definitions {
     pub(crate) planner: Arc<Planner>,
     indexes: Indexes,
     subscriptions: Mutex<BTreeMap<DataflowId, Subscribed>>,
+    /// What is said of views that are not there yet.
+    announced: Mutex<BTreeMap<String, Vec<ViewLateness>>>,
     sequencer: Arc<Sequencer>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
@@ -64,6 +68,7 @@ impl Definitions {
             planner,
             indexes: Indexes::default(),
             subscriptions: Mutex::default(),
+            announced: Mutex::default(),
             sequencer,
             progress,
             poison,

@@ -7,7 +7,7 @@ use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::CLOCK;
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 
-use super::Definitions;
+use super::{Definitions, lateness};
 use crate::catalog::{Definition, Entry, RelationKind, Scope, Table, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
@@ -39,11 +39,12 @@ impl Definitions {
     ) -> Result<()> {
         let name = &definition.name;
         let record = self.recorded(RelationKind::Table, name, || {
-            match &*definition.text {
+            let record = match &*definition.text {
                 // The columns of a file.
                 "" => Record::table(name, &definition.schema),
                 sql => Record::definition(sql, base, writer.now()?),
-            }
+            };
+            record.map(|record| (record.clone(), record))
         })?;
         // Transactions that write to the replaced table finish first.
         let _writing = match definition.if_taken {
@@ -54,18 +55,19 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// The record of a relation that is created; `None` without a journal.
-    fn recorded(
+    /// The record of a statement about a relation, and of all that has been said of it; `None` without a journal.
+    pub(super) fn recorded(
         &self,
         kind: RelationKind,
         name: &str,
-        record: impl FnOnce() -> Result<Record>,
+        record: impl FnOnce() -> Result<(Record, Record)>,
     ) -> Result<Option<Recorded>> {
         if !self.is_durable() {
             return Ok(None);
         }
         let undo = Record::dropped(kind, name, false);
-        Ok(Some(Recorded { name: name.to_owned(), definition: record()?, undo }))
+        let (definition, whole) = record()?;
+        Ok(Some(Recorded { name: name.to_owned(), definition, whole, undo }))
     }
 
     fn add_table(
@@ -111,6 +113,7 @@ impl Definitions {
         });
         let entry = Entry { name, schema, depends: Vec::new(), definition };
         self.sequencer.declare(&entry);
+        self.forget_announced(&entry.name);
         self.catalog.insert(entry);
         connectors.inputs.add(inputs);
         removed
@@ -124,7 +127,12 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<bool> {
-        let created = self.add_view(definition, base, writer, connectors)?;
+        let create = || self.add_view(definition, base, writer, connectors);
+        // What has been said of the view goes when its record is written: the two are not interrupted.
+        let created = match self.is_announced(&definition.name) {
+            true => interrupt::deferred(create)?,
+            false => create()?,
+        };
         self.sequencer.durable().sync_all().map(|()| created)
     }
 
@@ -135,12 +143,14 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<bool> {
+        let _lock = self.lock();
+        let definition = &self.with_announced(definition);
         let (name, kind) = (&definition.name, definition.kind);
         let record = self.recorded(kind.into(), name, || {
-            Record::definition(&definition.text, base, writer.now()?)
+            let now = writer.now()?;
+            let created = Record::definition(&definition.text, base, now)?;
+            Ok((created, Record::definition(&lateness::whole(definition), base, now)?))
         })?;
-        let record = record.as_ref();
-        let _lock = self.lock();
         let taken = self
             .taken(name, definition.if_taken, |entry| !entry.is_table())
             .map_err(|error| error.at(definition.position))?;
@@ -149,6 +159,21 @@ impl Definitions {
             Taken::Keep => return Ok(false),
             Taken::Replace(before) => Some(before),
         };
+        self.build_view(definition, before, record.as_ref(), writer, connectors)?;
+        self.forget_announced(&definition.name);
+        Ok(true)
+    }
+
+    /// Installs a view, which replaces another. The caller holds the definitions' lock.
+    pub(super) fn build_view(
+        &self,
+        definition: &ViewDefinition,
+        before: Option<Arc<Entry>>,
+        record: Option<&Recorded>,
+        writer: &Writer,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        let (name, kind) = (&definition.name, definition.kind);
         let mut entries = self.catalog.entries();
         if before.is_some() {
             // A view cannot read the one it replaces.
@@ -195,6 +220,8 @@ impl Definitions {
                 logical: planned.logical,
                 extent: planned.extent,
                 emit_final: planned.emit_final,
+                lateness: planned.lateness,
+                late_by: definition.lateness.clone(),
                 plan,
                 bounds: planned.bounds,
                 uses,
@@ -202,7 +229,7 @@ impl Definitions {
                 kept: OnceLock::new(),
             }),
         });
-        removed.map(|()| true)
+        removed
     }
 
     /// Drops a table once no transaction writes.

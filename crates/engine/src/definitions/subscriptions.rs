@@ -73,6 +73,11 @@ impl Definitions {
         }
     }
 
+    /// Whether there is a subscription to a relation.
+    pub(super) fn is_subscribed(&self, relation: &str) -> bool {
+        self.subscriptions.lock().values().any(|subscribed| subscribed.relation == relation)
+    }
+
     /// Cuts the subscriptions to a relation.
     pub(super) fn cut_all(&self, relation: &str) {
         let mut subscriptions = self.subscriptions.lock();

@@ -130,7 +130,7 @@ pub(crate) struct SavedShard {
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: u64,
     pub(crate) states: Vec<SavedState>,
-    /// How many writes to rows behind a waterline were dropped, if it is a table.
+    /// How many writes to rows behind a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
     pub(crate) late: u64,
 }
 

@@ -113,7 +113,10 @@ pub(crate) struct ChangedTable {
 pub(crate) struct Recorded {
     /// The name of the relation.
     pub(crate) name: String,
+    /// The statement.
     pub(crate) definition: Record,
+    /// All that has been said of the relation, which checkpoints have.
+    pub(crate) whole: Record,
     pub(crate) undo: Record,
 }
 

@@ -11,7 +11,6 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
-use super::tables::Counts;
 use super::{Files, Held, Plan, Plans, QueryEngine, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
@@ -115,12 +114,11 @@ impl Reader {
     }
 
     fn relation_info(&self, entry: &Entry) -> Result<RelationInfo> {
-        let mut counts = Counts::default();
         let mut primary_key = Vec::new();
         if let Ok(table) = entry.as_table() {
             primary_key.clone_from(&table.primary_key);
-            counts = self.counts(table)?;
         }
+        let counts = self.counts(entry)?;
         let (name, kind, schema) = (entry.name.clone(), entry.kind(), entry.schema.clone());
         let definition = self.sequencer.definition(&name);
         let has_passed = match &entry.definition {

@@ -1,31 +1,32 @@
-//! `alluvium.tables`: what each table has not taken, and its waterline.
+//! `alluvium.tables`: what each table, and each view with lateness, has not taken, and its waterline.
 
 use std::sync::Arc;
 
+use alluvium_dataflow::waterlines::TimeColumn;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::Schema;
 use datafusion::datasource::{MemTable, TableProvider};
 
 use super::Reader;
-use crate::catalog::{Entries, Entry, TABLES_SCHEMA, Table};
+use crate::catalog::{Definition, Entries, Entry, TABLES_SCHEMA};
 use crate::error::Result;
-use crate::sequencer::TableWaterlines;
 use crate::transaction::late::written;
 
-/// The tables of a catalog.
+/// The tables of a catalog, and the views with lateness that have a dataflow.
 pub(super) fn table(reader: &Reader, entries: &Entries) -> Result<Arc<dyn TableProvider>> {
-    let is_table = |entry: &&Entry| entry.is_table();
-    let tables: Vec<&Entry> = entries.values().map(|entry| &**entry).filter(is_table).collect();
+    let is_shown = |entry: &&Entry| match &entry.definition {
+        Definition::Table(_) => true,
+        Definition::View(view) => view.id.is_some() && !view.lateness.is_empty(),
+    };
+    let tables: Vec<&Entry> = entries.values().map(|entry| &**entry).filter(is_shown).collect();
     let mut kept = Vec::with_capacity(tables.len());
     let (mut refused, mut late, mut waterlines) = (Vec::new(), Vec::new(), Vec::new());
     for entry in &tables {
-        let table = entry.as_table()?;
-        kept.push(table.kept);
-        let counts = reader.counts(table)?;
+        kept.push(entry.keeps_rows());
+        let counts = reader.counts(entry)?;
         refused.push(counts.refused);
         late.push(counts.late);
-        let waterline = reader.sequencer.waterlines(table.id);
-        waterlines.push(waterline.and_then(|waterline| text(&waterline, &entry.schema)));
+        waterlines.push(text(&reader.waterlines(entry)?, &entry.schema));
     }
     let names = tables.iter().map(|entry| &entry.name);
     let columns: Vec<ArrayRef> = vec![
@@ -40,16 +41,16 @@ pub(super) fn table(reader: &Reader, entries: &Entries) -> Result<Arc<dyn TableP
 }
 
 /// What rows must have to be in time; `None` if all are.
-fn text(waterlines: &TableWaterlines, schema: &Schema) -> Option<String> {
-    let texts = waterlines.columns().filter_map(|(column, value)| {
-        let field = schema.field(column);
-        Some(format!("{} >= {}", field.name(), written(value?, field.data_type())))
+fn text(waterlines: &[(usize, Option<i64>)], schema: &Schema) -> Option<String> {
+    let texts = waterlines.iter().filter_map(|(column, value)| {
+        let field = schema.field(*column);
+        Some(format!("{} >= {}", field.name(), written((*value)?, field.data_type())))
     });
     let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| texts.join(" AND "))
 }
 
-/// How many changes a table has not taken.
+/// How many changes a table or view has not taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     /// Deletions of absent rows.
@@ -59,16 +60,38 @@ pub(super) struct Counts {
 }
 
 impl Reader {
-    /// How many changes a table has not taken so far.
-    pub(super) fn counts(&self, table: &Table) -> Result<Counts> {
+    /// How many changes a table or view has not taken so far.
+    pub(super) fn counts(&self, entry: &Entry) -> Result<Counts> {
         let mut counts = Counts::default();
-        let pinned = self.progress.pin(&[table.id])?;
+        let Some(id) = entry.dataflow() else { return Ok(counts) };
+        let pinned = self.progress.pin(&[id])?;
         for part in pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten() {
             counts.refused += part.refused();
             counts.late += part.late();
         }
-        let waterlines = self.sequencer.waterlines(table.id);
+        let waterlines = self.sequencer.waterlines(id);
         counts.late += waterlines.map_or(0, |waterlines| waterlines.late());
         Ok(counts)
+    }
+
+    /// The columns of a table or view with lateness and their waterlines, which are `None` before the first value.
+    fn waterlines(&self, entry: &Entry) -> Result<Vec<(usize, Option<i64>)>> {
+        let Definition::View(view) = &entry.definition else {
+            let waterlines = entry.dataflow().and_then(|id| self.sequencer.waterlines(id));
+            return Ok(waterlines.map_or_else(Vec::new, |known| known.columns().collect()));
+        };
+        let ids: Vec<_> = view.id.into_iter().collect();
+        let Some(pinned) = self.progress.pin(&ids)? else { return Ok(Vec::new()) };
+        let parts: Vec<_> = pinned.dataflows.into_iter().flatten().collect();
+        let waterline = |column: usize| {
+            let column = TimeColumn { table: entry.name.clone(), column };
+            // All workers have the same.
+            let known = parts.iter().map(|part| {
+                part.waterlines.as_ref().and_then(|known| known.at(&column, pinned.epoch + 1))
+            });
+            known.min().flatten()
+        };
+        let columns = view.lateness.iter().map(|lateness| lateness.column);
+        Ok(columns.map(|column| (column, waterline(column))).collect())
     }
 }

@@ -420,10 +420,11 @@ impl Sequencer {
     }
 
     /// Records the definition of a relation that has no dataflow.
-    pub(crate) fn record(&self, Recorded { name, definition, .. }: &Recorded) -> Result<()> {
+    pub(crate) fn record(&self, recorded: &Recorded) -> Result<()> {
+        let Recorded { name, definition, whole, .. } = recorded;
         let mut state = self.state.lock();
         self.durable.append(definition)?;
-        state.define(name, definition.clone());
+        state.define(name, whole.clone());
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use alluvium_dataflow::waterlines::TimeColumn;
-use alluvium_sql::plan::LowerBound;
+use alluvium_sql::plan::{LowerBound, Source};
 use alluvium_sql::statement::Lateness;
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
@@ -119,12 +119,13 @@ impl Waterlines {
         time: Moment,
         leasts: impl Iterator<Item = &'a LowerBound> + Clone,
     ) -> (Raised, Vec<DataflowId>) {
-        for (id, table) in &mut self.tables {
+        let (mut raised, mut risen) = (Vec::new(), Vec::new());
+        let can_be_idle = self.tables.iter_mut().filter(|(_, table)| table.idle_after.is_some());
+        for (id, table) in can_be_idle {
             if changed.contains(id) || table.active.is_none() {
                 table.active = Some(time);
             }
         }
-        let (mut raised, mut risen) = (Vec::new(), Vec::new());
         let idle = self.tables.iter().filter(|(_, table)| table.is_idle(time)).map(|(id, _)| *id);
         for id in idle.collect::<Vec<_>>() {
             let wanted = self.wanted(id, time, leasts.clone());
@@ -149,6 +150,10 @@ impl Waterlines {
         let Some(table) = self.tables.get(&id) else { return Vec::new() };
         let mut wanted = Vec::new();
         for least in leasts {
+            // How far views hold it back is known to workers only.
+            if least.terms().iter().any(|term| term.source != Source::Table) {
+                continue;
+            }
             let own = least.terms().iter().filter(|term| term.column.table == table.name);
             let others = least.terms().iter().filter(|term| {
                 let table = self.tables.values().find(|table| table.name == term.column.table);

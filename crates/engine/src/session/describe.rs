@@ -24,7 +24,7 @@ pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
         Definition::Table(table) => {
             (&table.primary_key[..], &table.defaults[..], &table.lateness[..])
         }
-        Definition::View(_) => (&[][..], &[][..], &[][..]),
+        Definition::View(view) => (&[][..], &[][..], &view.lateness[..]),
     };
     let yes_or_no = |yes: bool| Some(if yes { "YES" } else { "NO" }.to_owned());
     let key = |column: usize| keys.contains(&column).then(|| "PRI".to_owned());

@@ -170,6 +170,12 @@ impl Session {
                 self.create_view(view)?;
                 Ok(Outcome::Done)
             }
+            StatementKind::Lateness(declared) => {
+                self.outside("LATENESS")?;
+                let base = self.instance().recorded_path(&self.base)?;
+                let said = definitions.declare_lateness(declared, &base, writer, connectors);
+                said.map(|()| Outcome::Done).map_err(|error| error.at(declared.position))
+            }
             StatementKind::DropTable(table) => {
                 self.outside("DROP TABLE")?;
                 let dropped = definitions.drop_table(table, writer, connectors);

@@ -82,6 +82,12 @@ impl Outputs {
             || self.changes.lock().iter().any(|running| is_same(&running.relation, &running.path))
     }
 
+    /// Whether there is an output of a relation.
+    pub(crate) fn read(&self, relation: &str) -> bool {
+        self.contents.lock().iter().any(|(name, _)| name == relation)
+            || self.changes.lock().iter().any(|running| running.relation == relation)
+    }
+
     /// Outputs go on where they were at the end of an epoch.
     pub(crate) fn restore(&self, epoch: Epoch, lengths: Vec<(OutputName, u64)>) {
         let restored = lengths.into_iter().map(|(output, length)| (output, (epoch, length)));

@@ -29,7 +29,7 @@ impl DataflowId {
 pub(crate) struct Shard {
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: u64,
-    /// How many writes to rows behind a waterline were dropped, if it is a table.
+    /// How many writes to rows behind a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
     pub(crate) late: u64,
     /// The batches of each trace, in the order of their times.
     pub(crate) states: Vec<(StateName, Vec<Batch<Epoch>>)>,

@@ -73,7 +73,10 @@ impl Installed {
         };
         let (refused, late) = match &self.kind {
             Kind::Table(table) => counts(table),
-            Kind::Stream(_) | Kind::View(_) => (0, 0),
+            Kind::Stream(_) => (0, 0),
+            Kind::View(view) => {
+                (0, view.late.as_ref().map_or(0, |late| late.load(Ordering::Relaxed)))
+            }
         };
         Shard { refused, late, states: self.states.pin() }
     }
@@ -181,8 +184,8 @@ impl Installed {
         }
     }
 
-    /// Its snapshots for other threads.
-    pub(super) fn publish(&self) -> Published {
+    /// Its snapshots for other threads; `waterlines` are those of tables.
+    pub(super) fn publish(&self, waterlines: &Waterlines) -> Published {
         let (contents, errors) = match &self.kind {
             Kind::Table(table) => (Some(&table.contents), None),
             Kind::Stream(_) => (None, None),
@@ -190,13 +193,17 @@ impl Installed {
         };
         let (refused, late) = match &self.kind {
             Kind::Table(table) => (Some(table.refused.clone()), Some(table.late.clone())),
-            Kind::Stream(_) | Kind::View(_) => (None, None),
+            Kind::Stream(_) => (None, None),
+            Kind::View(view) => (None, view.late.clone()),
         };
+        let is_view = matches!(self.kind, Kind::View(_));
+        let waterlines = (is_view && late.is_some()).then(|| waterlines.of_dataflow(self.id.0));
         Published {
             contents: contents.map(Contents::snapshot),
             errors: errors.map(Contents::snapshot),
             refused,
             late,
+            waterlines,
         }
     }
 }
@@ -271,6 +278,8 @@ pub(super) struct Readable<'a> {
     /// Which of them are its indexes.
     pub(super) indexes: &'a BTreeMap<Fingerprint, DataflowId>,
     pub(super) waterlines: &'a Waterlines,
+    /// Those of the new one.
+    pub(super) own_waterlines: Waterlines,
 }
 
 impl Relations for Readable<'_> {
@@ -286,5 +295,14 @@ impl Relations for Readable<'_> {
 
     fn waterlines(&self) -> &Waterlines {
         self.waterlines
+    }
+
+    fn own_waterlines(&self) -> &Waterlines {
+        &self.own_waterlines
+    }
+
+    fn waterlines_of(&self, view: &str) -> Option<Waterlines> {
+        let id = self.dataflows.names.get(view)?;
+        Some(self.waterlines.of_dataflow(id.0))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -23,8 +24,10 @@ pub(crate) struct Published {
     pub(crate) errors: Option<Snapshot>,
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: Option<Arc<AtomicU64>>,
-    /// How many writes to rows behind a waterline were dropped, if it is a table.
+    /// How many writes to rows behind a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
     pub(crate) late: Option<Arc<AtomicU64>>,
+    /// The waterlines of such a view.
+    pub(crate) waterlines: Option<Waterlines>,
 }
 
 impl Published {
@@ -33,7 +36,7 @@ impl Published {
         self.refused.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// How many writes were dropped.
+    /// How many writes or changes were dropped.
     pub(crate) fn late(&self) -> u64 {
         self.late.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
     }

@@ -84,7 +84,7 @@ struct Worker {
     history: u64,
     installed: Dataflows,
     readers: Readers,
-    /// The waterlines of the tables.
+    /// The waterlines of the tables, and those of dataflows.
     waterlines: Waterlines,
     /// The first epoch that is not committed here.
     next_epoch: Epoch,
@@ -170,7 +170,8 @@ impl Worker {
     fn settle(&mut self) {
         self.shown_merges = self.context.installed();
         let ready = self.installed.after(self.refreshed).filter(|installed| installed.is_ready());
-        let all = ready.map(|installed| (installed.id, installed.publish())).collect();
+        let waterlines = &self.waterlines;
+        let all = ready.map(|installed| (installed.id, installed.publish(waterlines))).collect();
         self.show(all);
     }
 
@@ -203,13 +204,16 @@ impl Worker {
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
             Dataflow::Index { plan, indexes } => {
                 let name = id.of_index();
-                let render = || self.render(&plan, &name, as_of, &indexes, None);
+                let render = || self.render(id, &plan, &name, as_of, &indexes, None);
                 Installed::view(id, as_of, None, states::build(saved, render))
             }
             Dataflow::View { name, plan, indexes, sink } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let render = || self.render(&plan, &name, as_of, &indexes, sink);
+                let render = || self.render(id, &plan, &name, as_of, &indexes, sink);
                 let (view, states) = states::build(saved, render);
+                if let Some(count) = &view.late {
+                    count.store(late, Ordering::Relaxed);
+                }
                 let name = view.contents.is_some().then_some(name);
                 Installed::view(id, as_of, name, (view, states))
             }
@@ -234,6 +238,7 @@ impl Worker {
 
     fn render(
         &mut self,
+        id: DataflowId,
         plan: &PhysicalPlan,
         name: &str,
         as_of: Epoch,
@@ -241,7 +246,9 @@ impl Worker {
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
         let waterlines = &self.waterlines;
-        let relations = Readable { dataflows: &self.installed, indexes, waterlines };
+        let own_waterlines = waterlines.of_dataflow(id.0);
+        let dataflows = &self.installed;
+        let relations = Readable { dataflows, indexes, waterlines, own_waterlines };
         plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 
@@ -249,6 +256,7 @@ impl Worker {
         if let Some(table) = self.installed.remove(id).as_ref().and_then(Installed::table_name) {
             self.waterlines.remove(table);
         }
+        self.waterlines.remove_dataflow(id.0);
         self.readers.remove(id);
         self.pending.remove(&id);
         self.uncompacted.remove(&id);
@@ -318,13 +326,14 @@ impl Worker {
         let mut changed = Vec::with_capacity(self.pending.len());
         let (installed, readers, uncompacted) =
             (&mut self.installed, &self.readers, &mut self.uncompacted);
+        let waterlines = &self.waterlines;
         self.pending.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let frontier = installed.frontier().unwrap_or(Epoch::MAX);
             if installed.is_ready() && frontier > installed.shown {
                 installed.shown = frontier;
                 uncompacted.insert(*id);
-                changed.push((*id, installed.publish()));
+                changed.push((*id, installed.publish(waterlines)));
             }
             !installed.is_ready() || readers.advanced(*id).is_some_and(|end| frontier < end)
         });
@@ -347,7 +356,7 @@ impl Worker {
         for installed in self.installed.after(self.refreshed).take(REFRESH) {
             self.refreshed = installed.id;
             if installed.is_ready() && !self.pending.contains(&installed.id) {
-                changed.push((installed.id, installed.publish()));
+                changed.push((installed.id, installed.publish(&self.waterlines)));
             }
         }
     }

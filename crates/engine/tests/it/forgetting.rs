@@ -30,6 +30,10 @@ fn explained(engine: &Engine, view: &str) -> String {
 
 /// Inserts twenty rows for each of these minutes, in disorder within the lateness.
 fn minutes(engine: &Engine, from: u32, to: u32) {
+    minutes_of(engine, "t", from, to);
+}
+
+fn minutes_of(engine: &Engine, table: &str, from: u32, to: u32) {
     for minute in from..to {
         let rows: Vec<String> = (0..20)
             .map(|row| {
@@ -38,7 +42,7 @@ fn minutes(engine: &Engine, from: u32, to: u32) {
                 format!("({}, '2024-01-{:02} {at}')", row % 5, 1 + minute / 1440)
             })
             .collect();
-        engine.execute(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+        engine.execute(&format!("INSERT INTO {table} VALUES {}", rows.join(", "))).unwrap();
         // What is in flight is held back.
         if minute % 8 == 0 {
             engine.wait(engine.progress().committed).unwrap();
@@ -179,6 +183,21 @@ fn create(engine: &Engine) {
     let table = "CREATE TABLE t (n BIGINT, ts TIMESTAMP LATENESS INTERVAL '2' MINUTES)
                  WITH ('materialized' = 'false', 'append_only' = 'false')";
     engine.execute(table).unwrap();
+    create_views(engine);
+}
+
+/// The same views of a view with lateness: its table has texts for times, and so no lateness.
+fn create_of_view(engine: &Engine, kind: &str) {
+    let definitions = format!(
+        "CREATE TABLE raw (n BIGINT, at TEXT) WITH ('materialized' = 'false', 'append_only' = 'false');
+         CREATE {kind} VIEW t AS SELECT n, CAST(at AS TIMESTAMP) AS ts FROM raw;
+         LATENESS t.ts INTERVAL '2' MINUTES"
+    );
+    engine.execute(&definitions).unwrap();
+    create_views(engine);
+}
+
+fn create_views(engine: &Engine) {
     for (name, query) in views() {
         engine.execute(&format!("CREATE VIEW {name} AS {query}")).unwrap();
     }
@@ -233,6 +252,19 @@ fn left_rows_whose_match_is_final_are_forgotten() {
         let (left, right) = (rows("ArrangeLeft"), rows("ArrangeRight"));
         assert!(left < 1_000, "{name}: {left} rows\n{}", explained(&engine, name));
         assert!(right >= 8_000, "{name}: {right} rows");
+    }
+}
+
+/// The same where the table has no lateness, and a view of it has.
+#[test]
+fn state_of_views_of_a_view_with_lateness_is_forgotten() {
+    for (workers, kind) in [(1, ""), (2, "LOCAL"), (3, "MATERIALIZED")] {
+        let engine = Engine::builder().workers(workers).open().unwrap();
+        create_of_view(&engine, kind);
+        minutes_of(&engine, "raw", 0, 100);
+        assert_small(&engine, &format!("{workers} workers, {kind}, early"));
+        minutes_of(&engine, "raw", 100, 400);
+        assert_small(&engine, &format!("{workers} workers, {kind}, late"));
     }
 }
 

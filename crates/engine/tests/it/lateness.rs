@@ -299,6 +299,11 @@ fn lateness_is_described() {
     let expected =
         ["LATENESS INTERVAL '1.500000 seconds'", "LATENESS INTERVAL '1 days'", "LATENESS 7"];
     assert_eq!(extra, expected);
+    execute(&engine, "CREATE VIEW v AS SELECT c + 1 AS d FROM t; LATENESS v.d 3");
+    let outcome = engine.execute("DESCRIBE v").unwrap().remove(0);
+    let alluvium::Outcome::Rows { batches, .. } = outcome else { panic!("rows") };
+    let line = crate::support::batch_lines(&batches[0]).remove(0);
+    assert!(line.ends_with(" LATENESS 3"), "{line}");
 }
 
 const DURABLE: &str = "

@@ -38,4 +38,5 @@ mod time_windows;
 mod transactions;
 mod unchecked;
 mod values;
+mod view_lateness;
 mod windows;

@@ -3,9 +3,9 @@
 use alluvium_trace::Merging;
 
 use super::{Maker, Source};
-use crate::program::{Keeping, Merges, Program, Step, View};
+use crate::program::{Keeping, Merges, Program, Step, View, ViewLateness};
 use crate::query::visit::{self, Visitor};
-use crate::query::{From, Query};
+use crate::query::{From, Kind, Query};
 
 /// The number of views of a program.
 const VIEWS: usize = 12;
@@ -39,6 +39,8 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
             }),
         });
     }
+    // Other programs stay what they were.
+    let mut lots = fastrand::Rng::with_seed(mixed ^ 0x5DEE_CE66);
     let mut views = Vec::new();
     for place in 0..VIEWS {
         let (query, size) = maker.query();
@@ -49,18 +51,34 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
             Keeping::Local,
         ]);
         let name = format!("v{place}");
+        let can_be_late = number % 5 == 2 && keeping == Keeping::Materialized;
+        let lateness = can_be_late.then(|| late_column(&query, &mut lots)).flatten();
         // No views over queries that can fail, because databases differ in whether they evaluate unused
         // expressions, or over queries of the time, which advances.
         if !may_fail(&query) && !names_now(&query) {
             let columns = query.columns();
-            maker.sources.push(Source { name: name.clone(), columns, size, time: None });
+            let time = lateness.map(|lateness: ViewLateness| columns[lateness.column].clone());
+            maker.sources.push(Source { name: name.clone(), columns, size, time });
         }
-        views.push(View { name, keeping, query });
+        views.push(View { name, keeping, query, lateness });
     }
     let steps = maker.script(&tables, &views);
     let (merging, merges) = (Merging::default(), Merges::of(number));
     let (memory, reopen) = (None, None);
     Program { number, workers, memory, merging, merges, reopen, tables, views, steps }
+}
+
+/// How late changes of every other view may come: by the first column that can have lateness. Queries that fail, or name the time,
+/// are left out.
+fn late_column(query: &Query, lots: &mut fastrand::Rng) -> Option<ViewLateness> {
+    if lots.bool() || may_fail(query) || names_now(query) {
+        return None;
+    }
+    let kinds = [Kind::Integer, Kind::Big, Kind::Moment];
+    let columns = query.columns();
+    let column = columns.iter().position(|(_, kind)| kinds.contains(kind))?;
+    let most = if columns[column].1 == Kind::Moment { 60 } else { 4 };
+    Some(ViewLateness { column, by: lots.i64(0..most) })
 }
 
 impl Maker {

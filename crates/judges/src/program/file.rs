@@ -40,7 +40,9 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
     let without_sqlite = used
         .iter()
         .any(|table| program.tables[*table].columns.iter().any(|column| nested(column.kind)))
-        || made.iter().any(|view| construct::of(&view.query).contains("error"));
+        || made
+            .iter()
+            .any(|view| view.lateness.is_some() || construct::of(&view.query).contains("error"));
     if without_sqlite {
         text += "# sqlite: none, it has no lists, structs and maps, and no errors in rows.\n";
     }
@@ -48,17 +50,21 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
         let _ = writeln!(text, "\nstatement ok\n{}", program.tables[table].sql());
     }
     for step in &program.steps {
-        let Some(statement) = program.statement(step) else { continue };
+        let Some(mut statement) = program.statement(step) else { continue };
         text += "\n";
         if let Step::Create(view) = step {
-            let query = &program.views[*view].query;
+            let View { query, lateness, .. } = &program.views[*view];
+            if let Some(lateness) = program.views[*view].lateness_sql() {
+                let _ = writeln!(text, "statement ok\n{lateness}\n");
+                statement = program.views[*view].sql();
+            }
             if !without_sqlite
                 && sql(query, Dialect::Sqlite, 0).as_deref()
                     != sql(query, Dialect::Alluvium, 0).as_deref()
             {
                 text += "skipif sqlite\n";
             }
-            if sql(query, Dialect::DataFusion, 0).is_none() {
+            if lateness.is_some() || sql(query, Dialect::DataFusion, 0).is_none() {
                 text += "skipif datafusion\n";
             }
         }

@@ -49,6 +49,16 @@ pub(crate) struct View {
     pub(crate) name: String,
     pub(crate) keeping: Keeping,
     pub(crate) query: Query,
+    pub(crate) lateness: Option<ViewLateness>,
+}
+
+/// How late changes of a view may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ViewLateness {
+    /// A column, of type INT, BIGINT or TIMESTAMP.
+    pub(crate) column: usize,
+    /// A number, or seconds.
+    pub(crate) by: i64,
 }
 
 /// A change of a table.
@@ -139,21 +149,16 @@ impl Table {
     /// The lateness of a column, if it has one.
     fn late(&self, column: &Column) -> String {
         match self.lateness {
-            Some((place, by)) if self.columns[place] == *column => match column.kind {
-                Kind::Moment => format!(" LATENESS INTERVAL '{by}' SECONDS"),
-                _ => format!(" LATENESS {by}"),
-            },
+            Some((place, by)) if self.columns[place] == *column => {
+                format!(" LATENESS {}", amount(column.kind, by))
+            }
             _ => String::new(),
         }
     }
 
     /// The value of a row by which it may come late, as a number or in seconds.
     pub(crate) fn time(&self, row: &[Value]) -> Option<i64> {
-        match row[self.lateness?.0] {
-            Value::Whole(number) => i64::try_from(number).ok(),
-            Value::Moment(seconds) => Some(seconds),
-            _ => None,
-        }
+        row[self.lateness?.0].as_time()
     }
 
     /// A row in VALUES.
@@ -163,7 +168,22 @@ impl Table {
     }
 }
 
+/// A lateness in SQL.
+fn amount(kind: Kind, by: i64) -> String {
+    match kind {
+        Kind::Moment => format!("INTERVAL '{by}' SECONDS"),
+        _ => by.to_string(),
+    }
+}
+
 impl View {
+    /// What is said of it before it is there.
+    pub(crate) fn lateness_sql(&self) -> Option<String> {
+        let ViewLateness { column, by } = self.lateness?;
+        let (column, kind) = &self.query.columns()[column];
+        Some(format!("LATENESS {}.{column} {}", self.name, amount(*kind, by)))
+    }
+
     /// Its definition.
     pub(crate) fn sql(&self) -> String {
         let keeping = match self.keeping {
@@ -234,7 +254,11 @@ impl Program {
             Step::Commit => "COMMIT".to_owned(),
             Step::Rollback => "ROLLBACK".to_owned(),
             Step::Write(write) => self.write(write),
-            Step::Create(view) => self.views[*view].sql(),
+            Step::Create(view) => {
+                let view = &self.views[*view];
+                let lateness = view.lateness_sql().map(|lateness| format!("{lateness};\n"));
+                format!("{}{}", lateness.unwrap_or_default(), view.sql())
+            }
             Step::Drop(view) => {
                 let view = &self.views[*view];
                 let word = if view.keeping == Keeping::Materialized { "MATERIALIZED " } else { "" };

@@ -49,10 +49,15 @@ pub(crate) enum Variation {
 }
 
 impl Variation {
-    /// The variation for a program, if one is due. Which rows come too late depends on the transactions.
+    /// The variation for a program, if one is due. Which rows come too late depends on the transactions, and which of a view
+    /// also on when it is created.
     pub(crate) fn of(program: &Program) -> Option<Self> {
-        let has_lateness = program.tables.iter().any(|table| table.lateness.is_some());
-        Self::due(program.number).filter(|due| due.keeps_transactions() || !has_lateness)
+        let has_late_views = program.views.iter().any(|view| view.lateness.is_some());
+        let has_lateness =
+            has_late_views || program.tables.iter().any(|table| table.lateness.is_some());
+        let due = Self::due(program.number)?;
+        let keeps_views = due != Variation::Replay || !has_late_views;
+        (keeps_views && (due.keeps_transactions() || !has_lateness)).then_some(due)
     }
 
     /// The variation for the program of this number.

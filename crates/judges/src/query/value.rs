@@ -57,6 +57,15 @@ impl Value {
         }
     }
 
+    /// As a time by which rows may come late: a number, or seconds.
+    pub(crate) fn as_time(&self) -> Option<i64> {
+        match self {
+            Value::Whole(number) => i64::try_from(*number).ok(),
+            Value::Moment(seconds) => Some(*seconds),
+            _ => None,
+        }
+    }
+
     /// As a value of a row.
     pub(crate) fn cell(&self) -> Cell {
         match self {

@@ -37,6 +37,7 @@ impl<T: PageTime> Spine<T> {
         let mut has_changed = self.install_done();
         loop {
             while self.version.open_next(&self.physical) {
+                self.has_new_layers = true;
                 self.merge_by_size();
                 has_changed = false;
             }
@@ -132,8 +133,12 @@ impl<T: PageTime> Spine<T> {
     /// Drops the layers of which no row is needed, and writes those again of which a good part is not. What is left of these
     /// is needed, so it is not written again before the bound has passed a good part of it, too.
     fn merge_by_bound(&mut self) {
-        self.pruned = self.bound();
-        let Some(bound) = self.pruned else { return };
+        let bound = self.bound();
+        if bound == self.pruned && !self.has_new_layers {
+            return;
+        }
+        (self.pruned, self.has_new_layers) = (bound, false);
+        let Some(bound) = bound else { return };
         for part in running::free(&self.jobs, self.version.open().len()) {
             for layer in part {
                 let batch = &self.version.open()[layer].batch;
@@ -234,6 +239,7 @@ impl<T: PageTime> Spine<T> {
         while let Some(done) = self.jobs.iter().position(Running::is_done) {
             has_changed = true;
             let mut job = self.jobs.remove(done);
+            self.has_new_layers = true;
             match job.take() {
                 Some(Ok(batch)) => {
                     let layers = mem::take(&mut job.layers);
@@ -267,6 +273,7 @@ impl<T: PageTime> Spine<T> {
             job.layers = job.layers.start - fewer..job.layers.end - fewer;
         }
         self.version.install(layers, layer);
+        self.has_new_layers = true;
     }
 
     /// Moves layers to files, the largest first, while more memory is in use than should be.

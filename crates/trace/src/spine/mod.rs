@@ -80,6 +80,8 @@ pub struct Spine<T: PageTime> {
     is_churn_due: bool,
     /// The bound for which layers were last looked through.
     pruned: Option<Bound>,
+    /// Whether there are layers since then that were not looked at, or that a job had.
+    has_new_layers: bool,
     /// How many bytes are done at the next tick.
     tick: u64,
     waker: Waker,
@@ -99,6 +101,7 @@ impl<T: PageTime> StateTrace for Spine<T> {
             jobs: Vec::new(),
             is_churn_due: false,
             pruned: None,
+            has_new_layers: false,
             tick: maintenance::FIRST_TICK,
             waker: Waker::default(),
             counters: Open::new(context),

@@ -1,6 +1,6 @@
 //! What can be forgotten: lower bounds of the changes that are still to come, and what follows for state.
 //!
-//! A table with lateness has *waterlines*: from an epoch on, no change has a smaller value in a column. From these follow
+//! A table or view with lateness has *waterlines*: from an epoch on, no change has a smaller value in a column. From these follow
 //! lower bounds of the columns of plan nodes:
 //!
 //! - through expressions that never fall where their column rises, `DATE_TRUNC('hour', ts)`: [`monotone`];
@@ -49,12 +49,25 @@ pub struct LowerBound {
 pub struct Term {
     /// The column that has the waterline.
     pub column: TimeColumn,
+    /// Who knows the waterline.
+    pub source: Source,
     /// Its name.
     name: String,
     /// Its type.
     data_type: DataType,
     /// Over rows whose only column is the waterline.
     value: Expression,
+}
+
+/// Who knows a waterline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Everybody: it is that of a table.
+    Table,
+    /// The dataflow itself, which drops what comes too late for a view.
+    Own,
+    /// The dataflow of this materialized view.
+    View(String),
 }
 
 /// The lower bounds of the columns of a plan.
@@ -150,6 +163,14 @@ impl Retention {
         canonical.number(*column);
         canonical.number(bound.terms.len());
         for term in &bound.terms {
+            match &term.source {
+                Source::Table => {}
+                Source::Own => canonical.text("own"),
+                Source::View(view) => {
+                    canonical.text("view");
+                    canonical.text(view);
+                }
+            }
             canonical.text(&term.column.table);
             canonical.number(term.column.column);
             canonical.expression(&term.value, &term.schema());
@@ -222,10 +243,28 @@ impl LowerBound {
 
     /// The waterline of a column of a table.
     pub(crate) fn waterline(table: &str, column: usize, field: &Field) -> Self {
+        Self::of_column(Source::Table, table, column, field)
+    }
+
+    /// The waterline of a column of a view, in the dataflow that drops what is below it.
+    pub(crate) fn own_waterline(view: &str, column: usize, field: &Field) -> Self {
+        Self::of_column(Source::Own, view, column, field)
+    }
+
+    fn of_column(source: Source, relation: &str, column: usize, field: &Field) -> Self {
         let data_type = field.data_type().clone();
-        let column = TimeColumn { table: table.to_owned(), column };
+        let column = TimeColumn { table: relation.to_owned(), column };
         let value = expression::column(&waterline_schema(&data_type), 0);
-        Self { terms: vec![Term { column, name: field.name().clone(), data_type, value }] }
+        let name = field.name().clone();
+        Self { terms: vec![Term { column, source, name, data_type, value }] }
+    }
+
+    /// The same, for those who read the materialized view `view` whose dataflow has this bound.
+    pub(crate) fn read_from(&self, view: &str) -> Self {
+        let mut terms = self.terms.clone();
+        let own = terms.iter_mut().filter(|term| term.source == Source::Own);
+        own.for_each(|term| term.source = Source::View(view.to_owned()));
+        Self { terms }
     }
 
     /// The bound of a function of the column, which never falls where the column rises; `function` gives it over the
@@ -283,7 +322,9 @@ impl LowerBound {
 
 impl PartialEq for Term {
     fn eq(&self, other: &Self) -> bool {
-        self.column == other.column && self.value.as_ref() == other.value.as_ref()
+        self.column == other.column
+            && self.source == other.source
+            && self.value.as_ref() == other.value.as_ref()
     }
 }
 

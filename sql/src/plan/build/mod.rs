@@ -35,7 +35,7 @@ use crate::planner::refusal::Landmarks;
 use crate::planner::relation::source_of;
 use crate::planner::series::SeriesSource;
 use crate::planner::set_operation::{SetOperationNode, as_set_operation};
-use crate::statement::is_column_type;
+use crate::statement::{Lateness, is_column_type};
 
 /// The incremental plan of a view's optimized plan.
 pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
@@ -58,6 +58,17 @@ pub(crate) fn build_final(plan: IncrementalPlan, column: usize) -> Result<Increm
     let mut plan = IncrementalPlan::final_rows(plan, column)?;
     plan.bound(&[]);
     Ok(plan)
+}
+
+/// The plan of the rows of a view that come in time.
+pub(crate) fn build_in_time(
+    plan: IncrementalPlan,
+    view: &str,
+    lateness: &[Lateness],
+) -> IncrementalPlan {
+    let mut plan = IncrementalPlan::in_time(plan, view.to_owned(), lateness);
+    plan.bound(&[]);
+    plan
 }
 
 /// Makes incremental plans of logical ones.
@@ -198,13 +209,16 @@ impl Builder<'_> {
                 let view = (*fingerprint, Arc::clone(bounds));
                 Ok(IncrementalPlan::view_scan(name, schema, columns, view, *append_only)?)
             }
-            Relation::View { plan, local, emit_final, .. } => {
-                let mut view = self.build(plan)?;
+            Relation::View { plan, local, emit_final, lateness, .. } => {
+                let (name, mut view) = (source.name(), self.build(plan)?);
                 if let Some(column) = emit_final {
                     view = IncrementalPlan::final_rows(view, *column)?;
                 }
+                if !lateness.is_empty() {
+                    view = IncrementalPlan::in_time(view, name.to_owned(), lateness);
+                }
                 if !local {
-                    view = IncrementalPlan::view(source.name().to_string(), view);
+                    view = IncrementalPlan::view(name.to_owned(), view);
                 }
                 Ok(IncrementalPlan::columns(view, &columns)?)
             }

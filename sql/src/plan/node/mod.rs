@@ -11,6 +11,7 @@ mod asof_join;
 mod constant;
 mod distinct;
 mod final_rows;
+mod in_time;
 mod index;
 mod join;
 mod map;
@@ -41,6 +42,7 @@ pub use self::asof_join::AsofJoin;
 pub use self::constant::Constant;
 pub use self::distinct::Distinct;
 pub use self::final_rows::FinalRows;
+pub use self::in_time::{InTime, LateColumn};
 pub use self::index::IndexScan;
 pub use self::join::Join;
 pub use self::map::Map;
@@ -219,6 +221,8 @@ nodes! {
     FinalRows,
     /// A comparison of rows with the time.
     TemporalFilter,
+    /// The rows of a view without the changes that come too late.
+    InTime,
     /// INTERSECT and EXCEPT.
     SetOperation,
     /// UNION ALL.

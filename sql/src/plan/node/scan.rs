@@ -133,7 +133,11 @@ impl PlanNode for Scan {
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         match &self.view {
             Some((_, bounds)) => {
-                self.columns.iter().map(|column| bounds[*column].clone()).collect()
+                let bound = |column: &usize| {
+                    bounds[*column].as_ref().map(|bound| bound.read_from(&self.relation))
+                };
+                let bounds = self.columns.iter().map(|column| bound(column).map_err(Clone::clone));
+                bounds.collect()
             }
             None => table_bounds(&self.relation, &self.columns, &self.waterlines, schema),
         }

@@ -12,6 +12,7 @@ use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
 
 use super::final_rows::FinalRows;
+use super::late_view::LateView;
 use super::{Judges, Mode, Report, text};
 use crate::answers::batch::Batch;
 use crate::answers::deltas::Watch;
@@ -35,6 +36,8 @@ pub(super) struct Watched {
     pub(super) late: Option<Watch>,
     /// The view of its final rows, if there is one.
     pub(super) sibling: Option<FinalRows>,
+    /// What it should hold, if it has lateness.
+    pub(super) late_view: Option<LateView>,
 }
 
 /// A program in progress.
@@ -293,7 +296,7 @@ impl<'a> Bench<'a> {
 
     fn create(&mut self, view: usize) -> Result<(), String> {
         let definition = &self.program.views[view];
-        let sql = definition.sql();
+        let sql = self.program.statement(&Step::Create(view)).unwrap_or_default();
         if let Err(error) = self.session.execute(&sql) {
             if matches!(error, alluvium::Error::Poisoned { .. }) {
                 return Err(text(error));
@@ -325,7 +328,8 @@ impl<'a> Bench<'a> {
             _ => None,
         };
         let early = subscription.map(Watch::new);
-        self.views.insert(view, Watched { early, late: None, sibling });
+        let late_view = definition.lateness.map(LateView::new);
+        self.views.insert(view, Watched { early, late: None, sibling, late_view });
         if self.before.is_none() { self.judge() } else { Ok(()) }
     }
 

@@ -23,8 +23,10 @@ impl Bench<'_> {
     /// Creates the sibling of a view, by the first column that the engine takes.
     pub(super) fn create_sibling(&self, view: usize) -> Result<Option<FinalRows>, String> {
         let definition = &self.program.views[view];
-        let has_lateness = self.program.tables.iter().any(|table| table.lateness.is_some());
-        if !has_lateness || definition.keeping == Keeping::Local {
+        let has_lateness = self.program.tables.iter().any(|table| table.lateness.is_some())
+            || self.program.views.iter().any(|view| view.lateness.is_some());
+        // Its sibling would have what comes too late.
+        if !has_lateness || definition.lateness.is_some() || definition.keeping == Keeping::Local {
             return Ok(None);
         }
         let name = format!("{}_final", definition.name);

@@ -39,6 +39,11 @@ impl Case<'_> {
         self.definition.keeping == Keeping::Materialized
     }
 
+    /// Whether the answer of its query is what it holds.
+    fn is_its_query(&self) -> bool {
+        self.definition.lateness.is_none()
+    }
+
     /// Whether rows of the view fail now.
     fn fails(&self) -> bool {
         self.reports_errors || self.failures > 0
@@ -118,6 +123,11 @@ impl Bench<'_> {
             may_fail: may_fail(&definition.query),
             reports_errors: failing.contains(&definition.name),
             failures: world.failures.get(),
+        };
+        let naive = match self.views.get_mut(&view).and_then(|watched| watched.late_view.as_mut()) {
+            Some(late) if matches!(self.mode, Mode::Stepwise) => late.step(naive),
+            Some(_) => None,
+            None => naive,
         };
         self.report.fates[view].failed |= case.reports_errors;
         let is_local = definition.keeping == Keeping::Local;
@@ -210,7 +220,7 @@ impl Bench<'_> {
     fn ask_datafusion(&mut self, case: Case<'_>) -> Option<Answer> {
         let batch = self.batch.as_ref()?;
         let has_inputs = || self.reads_only(case.definition, |name| self.batched.contains(name));
-        if !case.thorough || case.fails() || !has_inputs() {
+        if !case.thorough || case.fails() || !case.is_its_query() || !has_inputs() {
             return None;
         }
         let query = case.query(Dialect::DataFusion, self.now)?;
@@ -228,7 +238,8 @@ impl Bench<'_> {
         let relations = &self.model.relations;
         let is_known =
             |name: &str| relations.get(name).is_some_and(|relation| relation.rows.is_some());
-        if case.fails() || case.may_fail || !self.reads_only(case.definition, is_known) {
+        let can_fail = case.fails() || case.may_fail;
+        if can_fail || !case.is_its_query() || !self.reads_only(case.definition, is_known) {
             return None;
         }
         let query = case.query(Dialect::Sqlite, self.now)?;
@@ -237,7 +248,8 @@ impl Bench<'_> {
     }
 
     fn ask_duckdb(&mut self, case: Case<'_>) -> Option<Answer> {
-        if !self.judges.duckdb || !case.thorough || case.fails() || case.may_fail {
+        let can_fail = case.fails() || case.may_fail;
+        if !self.judges.duckdb || !case.thorough || can_fail || !case.is_its_query() {
             return None;
         }
         let query = case.query(Dialect::DuckDb, self.now)?;

@@ -5,12 +5,15 @@
 //! and with DataFusion, which is slower, at the end and in every third program once midway. The contents of a view after a transaction are the sum of the
 //! changes that its subscription delivered.
 //!
+//! What a [view with lateness](late_view) holds depends on the past of its query as well.
+//!
 //! A view is judged over the actual contents of the relations it reads, so that an error in one view is not reported
 //! again for each view that reads it.
 
 mod bench;
 mod final_rows;
 mod judge;
+mod late_view;
 
 use std::collections::BTreeMap;
 

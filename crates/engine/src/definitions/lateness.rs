@@ -1,0 +1,148 @@
+//! LATENESS of columns of views.
+//!
+//! The dataflow of a view drops what comes too late before anybody reads it. So lateness is part of how the view is built: a
+//! view that is there already, and that nobody reads yet, is built again. What is said of a view that is not there yet waits
+//! for it. It goes with the view.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use alluvium_sql::statement::{self, StatementKind, ViewDefinition, ViewLateness};
+
+use super::Definitions;
+use crate::catalog::{Definition, Entry, RelationKind, View};
+use crate::connectors::Connectors;
+use crate::durable::record::Record;
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::writer::Writer;
+
+impl Definitions {
+    /// Says how late changes of a view may come, durably.
+    pub(crate) fn declare_lateness(
+        &self,
+        declared: &ViewLateness,
+        base: &Path,
+        writer: &Writer,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        interrupt::deferred(|| self.add_lateness(declared, base, writer, connectors))?;
+        self.sequencer.durable().sync_all()
+    }
+
+    fn add_lateness(
+        &self,
+        declared: &ViewLateness,
+        base: &Path,
+        writer: &Writer,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        let _lock = self.lock();
+        let Ok(entry) = self.catalog.get(&declared.view) else {
+            return self.announce(declared, base, writer);
+        };
+        let Definition::View(view) = &entry.definition else {
+            return Err(Error::sql(format!(
+                "\"{}\" is a table: LATENESS of its columns stands in CREATE TABLE",
+                entry.name
+            )));
+        };
+        self.check_unread(&entry, connectors)?;
+        let mut definition = defined(view)?;
+        definition.lateness = view.late_by.clone();
+        definition.lateness.push(declared.clone());
+        let record = self.recorded(entry.kind(), &entry.name, || {
+            let now = writer.now()?;
+            let said = Record::definition(&declared.text, base, now)?;
+            Ok((said, Record::definition(&whole(&definition), base, now)?))
+        })?;
+        self.build_view(&definition, Some(entry.clone()), record.as_ref(), writer, connectors)
+    }
+
+    /// Waits for a view.
+    fn announce(&self, declared: &ViewLateness, base: &Path, writer: &Writer) -> Result<()> {
+        let mut announced = self.announced.lock();
+        let mut waiting = announced.get(&declared.view).cloned().unwrap_or_default();
+        if waiting.iter().any(|said| said.text == declared.text) {
+            // A program that ended behind this is run again.
+            return Ok(());
+        }
+        waiting.push(declared.clone());
+        let record = self.recorded(RelationKind::View, &declared.view, || {
+            let now = writer.now()?;
+            let said = Record::definition(&declared.text, base, now)?;
+            Ok((said, Record::definition(&texts(&waiting), base, now)?))
+        })?;
+        record.map(|record| self.sequencer.record(&record)).transpose()?;
+        announced.insert(declared.view.clone(), waiting);
+        Ok(())
+    }
+
+    /// The definition of a view that is created, with what has been said of it before.
+    pub(super) fn with_announced<'a>(
+        &self,
+        definition: &'a ViewDefinition,
+    ) -> Cow<'a, ViewDefinition> {
+        match self.announced.lock().get(&definition.name) {
+            None => Cow::Borrowed(definition),
+            Some(lateness) => {
+                let lateness = lateness.clone();
+                Cow::Owned(ViewDefinition { lateness, ..definition.clone() })
+            }
+        }
+    }
+
+    /// Whether something waits for a relation of this name.
+    pub(super) fn is_announced(&self, name: &str) -> bool {
+        self.announced.lock().contains_key(name)
+    }
+
+    /// What waited for a relation of this name waits no more.
+    pub(super) fn forget_announced(&self, name: &str) {
+        self.announced.lock().remove(name);
+    }
+
+    /// Refuses to change what a view's readers see.
+    fn check_unread(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
+        let name = &entry.name;
+        let views = self.catalog.dependents(name);
+        let mut readers: Vec<String> =
+            views.iter().map(|view| format!("\"{}\"", view.name)).collect();
+        if connectors.outputs.read(name) {
+            readers.push("an output".to_owned());
+        } else if self.is_subscribed(name) {
+            readers.push("a subscription".to_owned());
+        }
+        match readers.is_empty() {
+            true => Ok(()),
+            false => Err(Error::sql(format!(
+                "\"{name}\" is read already, by {}: write LATENESS before its readers are created, or before CREATE VIEW",
+                readers.join(", ")
+            ))),
+        }
+    }
+}
+
+/// The statements that define a view: how late its changes may come, and itself.
+pub(super) fn whole(definition: &ViewDefinition) -> String {
+    let ViewDefinition { lateness, text, .. } = definition;
+    match lateness.is_empty() {
+        true => text.clone(),
+        false => format!("{};\n{text}", texts(lateness)),
+    }
+}
+
+fn texts(lateness: &[ViewLateness]) -> String {
+    let texts: Vec<&str> = lateness.iter().map(|lateness| &*lateness.text).collect();
+    texts.join(";\n")
+}
+
+/// The definition of a view, as it was written.
+fn defined(view: &View) -> Result<ViewDefinition> {
+    for statement in statement::parse(&view.text) {
+        if let StatementKind::CreateView(definition) = statement?.kind {
+            return Ok(definition);
+        }
+    }
+    Err(Error::sql("the view was not defined by CREATE VIEW"))
+}
