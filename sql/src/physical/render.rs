@@ -210,11 +210,11 @@ impl<'scope> Rendering<'scope, '_> {
         self.contexts.0.for_state(&state.id, &state.fingerprint.to_string())
     }
 
-    /// A context of state that is pruned.
+    /// The context for state that is pruned by `by`, or not at all, however other state of this context is.
     pub(crate) fn pruned(&self, context: StateContext, by: Option<&PrunedBy>) -> StateContext {
         match by {
             Some(by) => context.with_pruning(by.on_worker(self.relations, self.as_of)),
-            None => context,
+            None => context.without_pruning(),
         }
     }
 

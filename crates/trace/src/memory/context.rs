@@ -105,6 +105,11 @@ impl StateContext {
         self.with(|shared| shared.pruning = Some(pruning))
     }
 
+    /// The same context, whose spines keep all rows.
+    pub fn without_pruning(&self) -> Self {
+        self.with(|shared| shared.pruning = None)
+    }
+
     /// The context of one worker: its spines report to `metrics`, and it is [closed](Self::close) on its own.
     pub fn for_worker(&self, metrics: Arc<Metrics>) -> Self {
         self.with(|shared| {

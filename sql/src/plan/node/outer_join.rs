@@ -150,6 +150,18 @@ impl OuterJoin {
     }
 }
 
+impl OuterJoin {
+    /// The side whose rows with partners are kept, its keys, and which of its rows are needed; of a full join, which keeps
+    /// those of both, the left one.
+    fn with_partners(&self) -> (&IncrementalPlan, Vec<usize>, &Retention) {
+        let (left, right) = &self.retention;
+        match self.kind == OuterJoinKind::Right {
+            true => (&self.right, self.on.iter().map(|pair| pair.1).collect(), right),
+            false => (&self.left, self.on.iter().map(|pair| pair.0).collect(), left),
+        }
+    }
+}
+
 /// Why a column of an outer join has no bound.
 fn with_others() -> Reason {
     Reason::new("a row can change with a later row of the other side, whatever its time")
@@ -328,9 +340,8 @@ impl PlanNode for OuterJoin {
         let rows =
             compiler.add_stateful(plan, operator, places, self.residual.is_some().then_some(id));
         if self.residual.is_some() {
-            // Rows with partners lie under the keys of their sides, which have the same types.
-            let keys: Vec<usize> = self.on.iter().map(|pair| pair.0).collect();
-            compiler.prune(&self.retention.0, &Layout::keyed(self.left.schema.clone(), &keys)?);
+            let (side, keys, retention) = self.with_partners();
+            compiler.prune(retention, &Layout::keyed(side.schema.clone(), &keys)?);
         }
         Ok(rows)
     }
@@ -360,7 +371,8 @@ impl PlanNode for OuterJoin {
         let mut retained =
             vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)];
         if self.residual.is_some() {
-            retained.push(("rows with partners", &self.left.schema, left));
+            let (side, _, retention) = self.with_partners();
+            retained.push(("rows with partners", &side.schema, retention));
         }
         retained
     }
