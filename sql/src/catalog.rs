@@ -50,6 +50,8 @@ pub enum Relation {
         append_only: bool,
         /// The lower bounds of its columns.
         bounds: Arc<LowerBounds>,
+        /// [`IncrementalPlan::has_constant_rows`](crate::plan::IncrementalPlan::has_constant_rows) of its plan.
+        has_constant_rows: bool,
     },
     /// A view that is not materialized; it is expanded where it is named.
     View {

@@ -38,7 +38,8 @@ pub(super) fn into_temporal_filters(
     project: &[(Expression, String)],
 ) -> Result<Option<Mapped>> {
     let (Node::Join(join), Some(condition)) = (&input.node, filter) else { return Ok(None) };
-    let Some(clock) = Clock::of(join).filter(|clock| !has_constant_rows(clock.rows)) else {
+    // The first transaction may have any time, and temporal filters cannot go back.
+    let Some(clock) = Clock::of(join).filter(|clock| !clock.rows.has_constant_rows()) else {
         return Ok(None);
     };
     let (mut conditions, mut rest) = (Vec::new(), None);
@@ -71,13 +72,16 @@ pub(super) fn into_temporal_filters(
     Ok(Some((rows, rest, project)))
 }
 
-/// Whether there may be rows before there is a first transaction, which may have any time: temporal filters cannot go back.
-fn has_constant_rows(plan: &IncrementalPlan) -> bool {
-    match &plan.node {
-        Node::Constant(_) | Node::Series(_) => true,
-        Node::Aggregate(aggregate) if aggregate.keys.is_empty() => true,
-        Node::Join(join) => has_constant_rows(&join.left) && has_constant_rows(&join.right),
-        _ => plan.inputs().into_iter().any(has_constant_rows),
+impl IncrementalPlan {
+    /// Whether there may be rows before there is a first transaction.
+    pub fn has_constant_rows(&self) -> bool {
+        match &self.node {
+            Node::Constant(_) | Node::Series(_) => true,
+            Node::Scan(scan) => scan.view.as_ref().is_some_and(|view| view.are_constant),
+            Node::Aggregate(aggregate) if aggregate.keys.is_empty() => true,
+            Node::Join(join) => join.left.has_constant_rows() && join.right.has_constant_rows(),
+            _ => self.inputs().into_iter().any(IncrementalPlan::has_constant_rows),
+        }
     }
 }
 

@@ -75,8 +75,15 @@ impl Definitions {
                         ViewKind::Materialized => {
                             let fingerprint = planned.plan.fingerprint();
                             let append_only = planned.plan.properties.append_only;
+                            let has_constant_rows = planned.plan.has_constant_rows();
                             let (schema, bounds) = (planned.schema, planned.bounds);
-                            Relation::MaterializedView { schema, fingerprint, append_only, bounds }
+                            Relation::MaterializedView {
+                                schema,
+                                fingerprint,
+                                append_only,
+                                bounds,
+                                has_constant_rows,
+                            }
                         }
                         kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
                             schema: planned.schema,

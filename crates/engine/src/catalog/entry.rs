@@ -248,6 +248,7 @@ impl Entry {
                     fingerprint: plan.fingerprint(),
                     append_only: plan.properties.append_only,
                     bounds: bounds.clone(),
+                    has_constant_rows: plan.has_constant_rows(),
                 }
             }
             Definition::View(view) => Relation::View {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alluvium::{Engine, Outcome};
 
-use crate::support::query;
+use crate::support::{engine_with, query};
 
 /// So many seconds after the start of 2024.
 fn second(second: u64) -> SystemTime {
@@ -214,4 +214,20 @@ fn explanations_tell_temporal_filters() {
     assert!(state.contains(bound), "{state}");
     let view = text("EXPLAIN VIEW v");
     assert!(view.contains("temporal filter ts >= CAST(now() - '1 hours'"), "{view}");
+}
+
+/// Rows of a view of constants are there before there is a transaction, whose time may be any.
+#[test]
+fn constant_rows_are_in_view_before_the_first_transaction() {
+    let engine = engine_with(
+        2,
+        "CREATE MATERIALIZED VIEW past AS SELECT TIMESTAMP '2020-01-01 00:00:00' AS ts;
+         CREATE MATERIALIZED VIEW same AS SELECT ts FROM past WHERE ts IS NOT NULL;
+         CREATE MATERIALIZED VIEW seen AS SELECT ts FROM same WHERE ts < NOW();
+         CREATE TABLE t (ts TIMESTAMP)",
+    );
+    let rows = || query(&engine, "SELECT COUNT(*) FROM seen");
+    assert_eq!(rows(), ["1"]);
+    engine.execute("INSERT INTO t VALUES (NOW())").unwrap();
+    assert_eq!(rows(), ["1"]);
 }

@@ -28,6 +28,7 @@ use super::expression::{self, Expression};
 use super::prune::prune_nothing;
 use crate::catalog::Relation;
 use crate::error::{Error, Result};
+use crate::plan::node::ViewRows;
 use crate::planner::LiteralRows;
 use crate::planner::asof::as_asof_join;
 use crate::planner::context::OPTIONS;
@@ -204,9 +205,19 @@ impl Builder<'_> {
                 let keys = primary_key;
                 Ok(IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?)
             }
-            Relation::MaterializedView { schema, fingerprint, append_only, bounds } => {
+            Relation::MaterializedView {
+                schema,
+                fingerprint,
+                append_only,
+                bounds,
+                has_constant_rows,
+            } => {
                 let name = source.name().to_string();
-                let view = (*fingerprint, Arc::clone(bounds));
+                let view = ViewRows {
+                    fingerprint: *fingerprint,
+                    bounds: Arc::clone(bounds),
+                    are_constant: *has_constant_rows,
+                };
                 Ok(IncrementalPlan::view_scan(name, schema, columns, view, *append_only)?)
             }
             Relation::View { plan, local, emit_final, lateness, .. } => {

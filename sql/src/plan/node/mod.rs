@@ -49,7 +49,7 @@ pub use self::map::Map;
 pub(crate) use self::map::RowMap;
 pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
-pub use self::scan::Scan;
+pub use self::scan::{Scan, ViewRows};
 pub use self::series::Series;
 pub use self::session::Session;
 pub use self::set_operation::SetOperation;

@@ -26,11 +26,21 @@ pub struct Scan {
     pub stored: SchemaRef,
     /// Which of them, in output order.
     pub columns: Vec<usize>,
-    /// What its rows are, and the lower bounds of its columns, if it is a materialized view; the rows of a table are what was
-    /// written to it.
-    pub view: Option<(Fingerprint, Arc<LowerBounds>)>,
+    /// What its rows are, if it is a materialized view; the rows of a table are what was written to it.
+    pub view: Option<ViewRows>,
     /// Which of its columns have a waterline.
     pub waterlines: Vec<usize>,
+}
+
+/// The rows of a materialized view.
+#[derive(Clone, Debug)]
+pub struct ViewRows {
+    /// What they are.
+    pub fingerprint: Fingerprint,
+    /// The lower bounds of its columns.
+    pub bounds: Arc<LowerBounds>,
+    /// Whether [some are constant](IncrementalPlan::has_constant_rows).
+    pub are_constant: bool,
 }
 
 impl IncrementalPlan {
@@ -56,13 +66,12 @@ impl IncrementalPlan {
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 
-    /// Some columns of a materialized view whose columns are `stored`, with the fingerprint of its rows and the lower bounds of
-    /// all columns. Its rows are only ever inserted if it is `append_only`.
+    /// Some columns of a materialized view whose columns are `stored`. Its rows are only ever inserted if it is `append_only`.
     pub(crate) fn view_scan(
         relation: String,
         stored: &SchemaRef,
         columns: Vec<usize>,
-        view: (Fingerprint, Arc<LowerBounds>),
+        view: ViewRows,
         append_only: bool,
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(stored.project(&columns)?);
@@ -132,9 +141,9 @@ impl PlanNode for Scan {
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         match &self.view {
-            Some((_, bounds)) => {
+            Some(view) => {
                 let bound = |column: &usize| {
-                    bounds[*column].as_ref().map(|bound| bound.read_from(&self.relation))
+                    view.bounds[*column].as_ref().map(|bound| bound.read_from(&self.relation))
                 };
                 let bounds = self.columns.iter().map(|column| bound(column).map_err(Clone::clone));
                 bounds.collect()
@@ -148,7 +157,7 @@ impl PlanNode for Scan {
         canonical.text(&self.relation);
         canonical.columns(&self.columns);
         canonical.flag(self.view.is_some());
-        self.view.iter().for_each(|(rows, _)| canonical.fingerprint(*rows));
+        self.view.iter().for_each(|view| canonical.fingerprint(view.fingerprint));
     }
 
     fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
