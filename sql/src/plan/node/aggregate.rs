@@ -243,7 +243,8 @@ impl PlanNode for Aggregate {
         let groups = Groups { input, spec, default };
         let groups = compiler.add_stateful(plan, groups, Vec::new(), Some(id));
         compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), &keys)?);
-        if sorted == plan.schema {
+        // Columns that change places can have one name and type.
+        if columns.is_sorted() {
             return Ok(groups);
         }
         let places = (0..plan.width()).map(|column| place(&columns, column)).collect::<Vec<_>>();
