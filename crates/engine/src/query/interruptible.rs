@@ -12,21 +12,20 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, FieldRef, Schema};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::execution::TaskContext;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
 };
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
-use futures::stream::BoxStream;
 
 use super::combined::combined;
+use super::wrapped::{Around, Rows, wrapped};
 use crate::interrupt;
 
 /// The plan with scans, joins and conditions of joins that fail once they are interrupted.
@@ -45,7 +44,7 @@ pub(super) fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exec
             } else {
                 node
             };
-        Ok(Transformed::yes(Arc::new(Interruptible { input: node })))
+        Ok(Transformed::yes(wrapped(Interruptible, node)))
     })?;
     Ok(interruptible.data)
 }
@@ -55,57 +54,24 @@ fn check() -> Result<()> {
 }
 
 /// A scan or join that fails once the query is interrupted.
-#[derive(Debug)]
-struct Interruptible {
-    input: Arc<dyn ExecutionPlan>,
-}
+#[derive(Clone, Debug)]
+struct Interruptible;
 
-impl DisplayAs for Interruptible {
-    fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Interruptible")
-    }
-}
-
-impl ExecutionPlan for Interruptible {
-    fn name(&self) -> &str {
-        "Interruptible"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
-        Ok(Arc::new(Interruptible { input }))
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+impl Around for Interruptible {
+    const NAME: &'static str = "Interruptible";
 
     fn execute(
         &self,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let rows = self.input.execute(partition, context)?;
-        let rows: BoxStream<'static, Result<RecordBatch>> = match self.input.is::<CrossJoinExec>() {
+    ) -> Result<Rows> {
+        let rows = input.execute(partition, context)?;
+        let rows: Rows = match input.is::<CrossJoinExec>() {
             true => Box::pin(combined(rows)),
             false => rows,
         };
-        let rows = rows.map(|rows| check().and(rows));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(rows.map(|rows| check().and(rows)).boxed())
     }
 }
 

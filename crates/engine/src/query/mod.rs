@@ -36,6 +36,7 @@ mod table;
 mod tables;
 mod values;
 mod windows;
+mod wrapped;
 
 pub(crate) use engine::{Held, QueryEngine};
 pub(crate) use file::{File, Files};

@@ -6,23 +6,22 @@
 //! optional side of an outer join, it takes that value in rows without a match too, and does not sort by it. A plan here
 //! runs on one thread, so partitions would gain nothing.
 
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
-    PlanProperties,
+    ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
 use futures::{StreamExt, TryStreamExt};
+
+use super::wrapped::{Around, Rows, wrapped};
 
 /// Puts each union and each outer join under a [`Sequence`]. It is to be the first rule: the others look at partitions and
 /// orders.
@@ -45,7 +44,7 @@ impl PhysicalOptimizerRule for Sequences {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let in_sequence = plan.transform_up(|plan| {
             if plan.is::<UnionExec>() || is_outer_join(plan.as_ref()) {
-                return Ok(Transformed::yes(Arc::new(Sequence::new(plan)) as _));
+                return Ok(Transformed::yes(wrapped(Sequence, plan)));
             }
             Ok(Transformed::no(plan))
         })?;
@@ -60,65 +59,33 @@ fn is_outer_join(plan: &dyn ExecutionPlan) -> bool {
 }
 
 /// The partitions of its input, one after the other.
-#[derive(Debug)]
-struct Sequence {
-    input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
-}
+#[derive(Clone, Debug)]
+struct Sequence;
 
-impl Sequence {
-    fn new(input: Arc<dyn ExecutionPlan>) -> Self {
-        // Nothing is said of orders and constants.
-        let properties = PlanProperties::new(
+impl Around for Sequence {
+    const NAME: &'static str = "Sequence";
+
+    // Nothing is said of orders and constants.
+    fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
+        Arc::new(PlanProperties::new(
             EquivalenceProperties::new(input.schema()),
             Partitioning::UnknownPartitioning(1),
             input.pipeline_behavior(),
             input.boundedness(),
-        );
-        Sequence { input, properties: Arc::new(properties) }
-    }
-}
-
-impl DisplayAs for Sequence {
-    fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Sequence")
-    }
-}
-
-impl ExecutionPlan for Sequence {
-    fn name(&self) -> &str {
-        "Sequence"
+        ))
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
-        Ok(Arc::new(Sequence::new(input)))
-    }
-
-    fn apply_expressions(
+    fn execute(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let input = self.input.clone();
+        input: &Arc<dyn ExecutionPlan>,
+        _: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<Rows> {
+        let input = input.clone();
         let partitions = 0..input.output_partitioning().partition_count();
         let rows = futures::stream::iter(partitions)
             .map(move |partition| input.execute(partition, context.clone()))
             .try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(rows.boxed())
     }
 }

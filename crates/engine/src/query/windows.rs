@@ -4,22 +4,20 @@
 //! together in one batch, the other those that it has not passed on, and those before them in a frame. Here what an operator
 //! has read and not passed on counts among the rows that queries hold.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
+use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
 
+use super::wrapped::{Around, Rows, wrapped};
 use crate::transaction::bytes_of;
 
 /// The bytes of a value whose type does not say how many it has.
@@ -29,7 +27,7 @@ const VALUE: usize = 16;
 pub(super) fn counted(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let counted = plan.transform_up(|node| {
         Ok(match node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>() {
-            true => Transformed::yes(Arc::new(Window { window: node }) as _),
+            true => Transformed::yes(wrapped(Window, node)),
             false => Transformed::no(node),
         })
     })?;
@@ -67,115 +65,46 @@ fn added(schema: &Schema, columns: usize) -> usize {
 }
 
 /// An operator for windows, counted.
-#[derive(Debug)]
-struct Window {
-    window: Arc<dyn ExecutionPlan>,
-}
+#[derive(Clone, Debug)]
+struct Window;
 
-impl DisplayAs for Window {
-    fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Window")
-    }
-}
-
-impl ExecutionPlan for Window {
-    fn name(&self) -> &str {
-        "Window"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.window.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.window]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let window = children.into_iter().next().unwrap_or_else(|| self.window.clone());
-        Ok(Arc::new(Window { window }))
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+impl Around for Window {
+    const NAME: &'static str = "Window";
 
     fn execute(
         &self,
+        window: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
+    ) -> Result<Rows> {
         let reservation = MemoryConsumer::new("window").register(context.memory_pool());
-        let inputs = self.window.children();
+        let inputs = window.children();
         let columns = inputs.iter().map(|input| input.schema().fields().len()).sum();
-        let reads_all = self.window.is::<WindowAggExec>();
-        let beside = reads_all.then(|| added(&self.schema(), columns));
+        let reads_all = window.is::<WindowAggExec>();
+        let beside = reads_all.then(|| added(&window.schema(), columns));
         let held = Arc::new(Held { reservation, beside });
-        let reads = inputs.into_iter().map(|input| {
-            Arc::new(Read { input: input.clone(), held: held.clone() }) as Arc<dyn ExecutionPlan>
-        });
-        let window = replace_children_if_necessary(self.window.clone(), reads.collect())?;
+        let reads = inputs.into_iter().map(|input| wrapped(Read(held.clone()), input.clone()));
+        let window = replace_children_if_necessary(window.clone(), reads.collect())?;
         let rows = window.execute(partition, context)?;
-        let rows = rows.inspect(move |rows| rows.iter().for_each(|rows| held.pass(rows)));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(rows.inspect(move |rows| rows.iter().for_each(|rows| held.pass(rows))).boxed())
     }
 }
 
 /// The input of an operator for windows, counted as it is read.
-#[derive(Debug)]
-struct Read {
-    input: Arc<dyn ExecutionPlan>,
-    held: Arc<Held>,
-}
+#[derive(Clone, Debug)]
+struct Read(Arc<Held>);
 
-impl DisplayAs for Read {
-    fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Read")
-    }
-}
-
-impl ExecutionPlan for Read {
-    fn name(&self) -> &str {
-        "Read"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
-        Ok(Arc::new(Read { input, held: self.held.clone() }))
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+impl Around for Read {
+    const NAME: &'static str = "Read";
 
     fn execute(
         &self,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let held = self.held.clone();
-        let rows = self.input.execute(partition, context)?;
-        let rows = rows.map(move |rows| rows.and_then(|rows| held.add(&rows).map(|()| rows)));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    ) -> Result<Rows> {
+        let held = self.0.clone();
+        let rows = input.execute(partition, context)?;
+        Ok(rows.map(move |rows| rows.and_then(|rows| held.add(&rows).map(|()| rows))).boxed())
     }
 }
