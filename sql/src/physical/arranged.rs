@@ -127,10 +127,7 @@ impl Arranged {
         };
         let state = State::of(id.to_owned(), kind, plan.fingerprint(), keys, retention);
         let column = retention.column().and_then(|column| layout.bound_column(column));
-        let pruning = compiler.pruning(retention, column);
-        if pruning.is_some() {
-            compiler.add_pruned(id);
-        }
+        let pruning = compiler.pruning(id, retention, column);
         Ok(Self {
             source: Source::Own(Box::new(Own { rows, movement, layout, pruning, state })),
             schema: plan.schema.clone(),

@@ -320,11 +320,6 @@ impl Compiler {
         }
     }
 
-    /// Notes that the state with this id is pruned.
-    pub(crate) fn add_pruned(&mut self, id: &str) {
-        self.pruned.insert(id.to_owned());
-    }
-
     /// Adds an operator without state of its own.
     pub(crate) fn add(&mut self, operator: impl Operator + 'static) -> OperatorId {
         self.push(Box::new(operator), None)
@@ -354,21 +349,23 @@ impl Compiler {
 
     /// As [`Compiler::prune`], of state whose rows have the column of `retention` in this place.
     pub(crate) fn prune_by(&mut self, retention: &Retention, column: Option<BoundColumn>) {
-        let pruning = self.pruning(retention, column);
-        let Some(step) = self.steps.last_mut() else { return };
-        step.pruning = pruning;
-        if let (Some(state), Some(_)) = (&step.state, &step.pruning) {
-            self.pruned.insert(state.id.clone());
+        let state = self.steps.last().and_then(|step| step.state.as_ref());
+        let Some(id) = state.map(|state| state.id.clone()) else { return };
+        let pruning = self.pruning(&id, retention, column);
+        if let Some(step) = self.steps.last_mut() {
+            step.pruning = pruning;
         }
     }
 
-    /// How a state is pruned whose rows have the column of `retention` in this place.
+    /// How the state with this id is pruned, whose rows have the column of `retention` in this place.
     pub(crate) fn pruning(
         &mut self,
+        id: &str,
         retention: &Retention,
         column: Option<BoundColumn>,
     ) -> Option<PrunedBy> {
         let pruning = PrunedBy::new(retention, column?)?;
+        self.pruned.insert(id.to_owned());
         let bound = pruning.bound();
         if bound.terms().len() > 1 && !self.leasts.contains(bound) {
             self.leasts.push(bound.clone());

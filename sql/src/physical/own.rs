@@ -25,10 +25,7 @@ impl OwnRows {
         find: impl Fn(usize) -> Option<BoundColumn>,
         compiler: &mut Compiler,
     ) -> Self {
-        let pruning = compiler.pruning(retention, retention.column().and_then(find));
-        if pruning.is_some() {
-            compiler.add_pruned(&id);
-        }
+        let pruning = compiler.pruning(&id, retention, retention.column().and_then(find));
         let state = State::of(id, kind, plan.fingerprint(), &[], retention);
         Self { state, pruning }
     }

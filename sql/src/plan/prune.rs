@@ -36,6 +36,27 @@ pub(super) fn prune_to(
     Ok((prune(plan, &used)?, used))
 }
 
+/// Prunes below a node that passes the columns of its input on, to those that are required and those that it reads itself. Also
+/// returns the columns that are left, and which of them are the required ones.
+pub(super) fn prune_with(
+    plan: IncrementalPlan,
+    required: &[usize],
+    read: impl IntoIterator<Item = usize>,
+) -> Result<(IncrementalPlan, Vec<usize>, Vec<usize>)> {
+    let (plan, used) = prune_to(plan, required.iter().copied().chain(read).collect())?;
+    let columns = required.iter().map(|&column| place(&used, column)).collect();
+    Ok((plan, used, columns))
+}
+
+/// The new number of a column where there are two lists of them, one behind the other, and the first had `width`; `kept` are
+/// those that were kept of both.
+pub(super) fn place_in_two(kept: (&[usize], &[usize]), width: usize, column: usize) -> usize {
+    match column < width {
+        true => place(kept.0, column),
+        false => kept.0.len() + place(kept.1, column - width),
+    }
+}
+
 /// The new number of a column that was kept.
 pub(super) fn place(used: &[usize], column: usize) -> usize {
     used.iter().position(|used| *used == column).expect("a column that is used is kept")

@@ -16,7 +16,7 @@ use crate::plan::bounds::least;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
-use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 use crate::planner::Clause;
 
@@ -147,13 +147,8 @@ impl PlanNode for AsofJoin {
         let moved = |(l, r): (usize, usize)| (place(&used_left, l), place(&used_right, r));
         let on = on.into_iter().map(moved).collect();
         let ties = ties.into_iter().map(|column| place(&used_right, column)).collect();
-        let columns: Vec<usize> = required
-            .iter()
-            .map(|&column| match column < width {
-                true => place(&used_left, column),
-                false => used_left.len() + place(&used_right, column - width),
-            })
-            .collect();
+        let place = |&column: &usize| place_in_two((&used_left, &used_right), width, column);
+        let columns: Vec<usize> = required.iter().map(place).collect();
         let kind = (nearest, keeps_left);
         let joined = IncrementalPlan::asof_join(left, right, (on, moved(time)), ties, kind)?;
         IncrementalPlan::columns(joined, &columns)
@@ -276,8 +271,7 @@ impl PlanNode for AsofJoin {
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
-        let (left, right) = &self.retention;
-        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+        sides::retained(&self.left, &self.right, &self.retention)
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

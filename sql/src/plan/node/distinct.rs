@@ -5,7 +5,6 @@ use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::distinct::{self, distinct};
-use alluvium_dataflow::layout::project;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +12,10 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
-use super::{Node, PlanNode, RowMap};
+use super::{Node, PlanNode, sorted};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
-use crate::plan::prune::{place, prune_nothing};
+use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
 use crate::planner::Clause;
 
@@ -69,10 +68,7 @@ impl PlanNode for Distinct {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("distinct");
-        self.retention.encode(canonical);
-        if let Some(order) = self.retention.sorted_first(self.input.width()) {
-            canonical.columns(&order);
-        }
+        sorted::encode(&self.retention, self.input.width(), canonical);
     }
 
     fn is_shared(&self) -> bool {
@@ -84,24 +80,12 @@ impl PlanNode for Distinct {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let mut input = compiler.rows(&self.input)?;
-        let order = self.retention.sorted_first(plan.width());
-        let mut sorted = plan.schema.clone();
-        if let Some(order) = &order {
-            sorted = project(&plan.schema, order);
-            input = compiler.add(RowMap::columns(input, &plan.schema, order));
-        }
-        let spec = distinct::Spec::compile(sorted.clone())?;
-        let id = compiler.next_id("distinct");
-        let layout = spec.layout().clone();
-        let rows = compiler.add_stateful(plan, DistinctRows { input, spec }, Vec::new(), Some(id));
-        let Some(order) = order else {
-            compiler.prune(&self.retention, &layout);
-            return Ok(rows);
-        };
-        compiler.prune(&self.retention.clone().behind(order[0]), &layout);
-        let places = (0..plan.width()).map(|column| place(&order, column)).collect::<Vec<_>>();
-        Ok(compiler.add(RowMap::columns(rows, &sorted, &places)))
+        let input = compiler.rows(&self.input)?;
+        sorted::compile("distinct", plan, [input], &self.retention, compiler, |[input], schema| {
+            let spec = distinct::Spec::compile(schema)?;
+            let layout = spec.layout().clone();
+            Ok((DistinctRows { input, spec }, layout))
+        })
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

@@ -7,7 +7,6 @@ use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::final_rows::{self, final_rows};
 use alluvium_trace::Epoch;
-use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use super::{Node, PlanNode};
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::prune::{place, prune_to};
+use crate::plan::prune::{place, prune_with};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 
 /// Each row once, when it can no longer change: when a column of it is below the column's lower bound.
@@ -75,11 +74,8 @@ impl PlanNode for FinalRows {
     }
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let mut used: BTreeSet<usize> = required.iter().copied().collect();
-        used.insert(self.column);
-        let (input, used) = prune_to(*self.input, used)?;
+        let (input, used, columns) = prune_with(*self.input, required, [self.column])?;
         let rows = IncrementalPlan::waiting(input, place(&used, self.column));
-        let columns: Vec<usize> = required.iter().map(|column| place(&used, *column)).collect();
         IncrementalPlan::columns(rows, &columns)
     }
 

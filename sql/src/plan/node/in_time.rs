@@ -6,7 +6,6 @@ use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::in_time::{self, in_time};
 use alluvium_trace::Epoch;
-use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use super::{Node, PlanNode};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::prune::{place, prune_to};
+use crate::plan::prune::{place, prune_with};
 use crate::plan::{IncrementalPlan, LowerBound, LowerBounds, Properties, Reason, Retention};
 use crate::statement::Lateness;
 
@@ -85,15 +84,13 @@ impl PlanNode for InTime {
     /// Which rows come too late, and the waterlines, do not depend on the other columns: what is deleted in one of them was
     /// inserted with the same times.
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let Self { input, view, columns, .. } = self;
-        let mut used: BTreeSet<usize> = required.iter().copied().collect();
-        used.extend(columns.iter().map(|column| column.number));
-        let (input, used) = prune_to(*input, used)?;
-        let renumbered = columns
+        let Self { input, view, columns: late, .. } = self;
+        let read = late.iter().map(|column| column.number);
+        let (input, used, columns) = prune_with(*input, required, read)?;
+        let renumbered = late
             .into_iter()
             .map(|column| LateColumn { number: place(&used, column.number), ..column });
         let rows = IncrementalPlan::sifted(input, view, renumbered.collect());
-        let columns: Vec<usize> = required.iter().map(|column| place(&used, *column)).collect();
         IncrementalPlan::columns(rows, &columns)
     }
 

@@ -19,7 +19,7 @@ use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
-use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
 use crate::planner::Clause;
 
@@ -117,13 +117,8 @@ impl PlanNode for Join {
         let (right, used_right) = prune_to(*right, from_right.chain(keys_right).collect())?;
         let on = on.iter().map(|&(l, r)| (place(&used_left, l), place(&used_right, r))).collect();
         let joined = IncrementalPlan::join(left, right, on)?;
-        let columns: Vec<usize> = required
-            .iter()
-            .map(|&column| match column < width {
-                true => place(&used_left, column),
-                false => used_left.len() + place(&used_right, column - width),
-            })
-            .collect();
+        let place = |&column: &usize| place_in_two((&used_left, &used_right), width, column);
+        let columns: Vec<usize> = required.iter().map(place).collect();
         IncrementalPlan::columns(joined, &columns)
     }
 
@@ -191,8 +186,7 @@ impl PlanNode for Join {
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
-        let (left, right) = &self.retention;
-        vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)]
+        sides::retained(&self.left, &self.right, &self.retention)
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {

@@ -21,6 +21,7 @@ mod series;
 mod session;
 mod set_operation;
 mod sides;
+mod sorted;
 mod stream;
 mod temporal_filter;
 mod top;

@@ -24,7 +24,7 @@ use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
-use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 use crate::planner::Clause;
 
@@ -266,10 +266,7 @@ impl PlanNode for OuterJoin {
         }
         let (left, used_left) = prune_to(*left, of_left)?;
         let (right, used_right) = prune_to(*right, of_right)?;
-        let moved = |column: usize| match column < width {
-            true => place(&used_left, column),
-            false => used_left.len() + place(&used_right, column - width),
-        };
+        let moved = |column: usize| place_in_two((&used_left, &used_right), width, column);
         let names = joined_schema(&left, &right);
         let residual = residual.map(|residual| {
             expression::replace_columns(residual, |column| {
@@ -367,9 +364,7 @@ impl PlanNode for OuterJoin {
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
-        let (left, right) = &self.retention;
-        let mut retained =
-            vec![("left rows", &self.left.schema, left), ("right rows", &self.right.schema, right)];
+        let mut retained = sides::retained(&self.left, &self.right, &self.retention);
         if self.residual.is_some() {
             let (side, _, retention) = self.with_partners();
             retained.push(("rows with partners", &side.schema, retention));

@@ -18,7 +18,7 @@ use super::{Node, PlanNode};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 use crate::planner::Clause;
 
@@ -123,13 +123,8 @@ impl PlanNode for Session {
         let keys = keys.into_iter().map(|key| place(&used, key)).collect();
         let bounds = kept.iter().map(|&number| bounds[number].clone()).collect();
         let plan = IncrementalPlan::sessions(input, keys, (place(&used, time), gap), bounds);
-        let columns: Vec<usize> = required
-            .iter()
-            .map(|&column| match column < width {
-                true => place(&used, column),
-                false => used.len() + place(&kept, column - width),
-            })
-            .collect();
+        let place = |&column: &usize| place_in_two((&used, &kept), width, column);
+        let columns: Vec<usize> = required.iter().map(place).collect();
         IncrementalPlan::columns(plan, &columns)
     }
 
@@ -183,10 +178,7 @@ impl PlanNode for Session {
         let spec = sessions::Spec::compile(schema, &self.keys, times, &bounds, &plan.schema)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("session");
-        let by = compiler.pruning(&self.retention, Some(END));
-        if by.is_some() {
-            compiler.add_pruned(&id);
-        }
+        let by = compiler.pruning(&id, &self.retention, Some(END));
         let operator = SessionRows { input, spec, by };
         Ok(compiler.add_stateful(plan, operator, Vec::new(), Some(id)))
     }

@@ -4,7 +4,6 @@ use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::project;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
@@ -13,11 +12,11 @@ use alluvium_dataflow::sets;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
-use super::{Node, PlanNode, RowMap};
+use super::{Node, PlanNode, sorted};
 use crate::plan::bounds::least;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
-use crate::plan::prune::{place, prune_nothing};
+use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
 use crate::planner::Clause;
 use crate::planner::set_operation;
@@ -113,10 +112,7 @@ impl PlanNode for SetOperation {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text(set_operation::name(self.operation));
-        self.retention.encode(canonical);
-        if let Some(order) = self.retention.sorted_first(self.left.width()) {
-            canonical.columns(&order);
-        }
+        sorted::encode(&self.retention, self.left.width(), canonical);
     }
 
     fn is_shared(&self) -> bool {
@@ -128,27 +124,14 @@ impl PlanNode for SetOperation {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        let mut left = compiler.rows_as(&self.left, &plan.schema)?;
-        let mut right = compiler.rows_as(&self.right, &plan.schema)?;
-        let order = self.retention.sorted_first(plan.width());
-        let mut sorted = plan.schema.clone();
-        if let Some(order) = &order {
-            sorted = project(&plan.schema, order);
-            left = compiler.add(RowMap::columns(left, &plan.schema, order));
-            right = compiler.add(RowMap::columns(right, &plan.schema, order));
-        }
-        let spec = sets::Spec::compile(self.operation, sorted.clone())?;
-        let id = compiler.next_id("set_operation");
-        let layout = spec.layout().clone();
-        let operator = SetOperationRows { left, right, spec };
-        let rows = compiler.add_stateful(plan, operator, Vec::new(), Some(id));
-        let Some(order) = order else {
-            compiler.prune(&self.retention, &layout);
-            return Ok(rows);
-        };
-        compiler.prune(&self.retention.clone().behind(order[0]), &layout);
-        let places = (0..plan.width()).map(|column| place(&order, column)).collect::<Vec<_>>();
-        Ok(compiler.add(RowMap::columns(rows, &sorted, &places)))
+        let left = compiler.rows_as(&self.left, &plan.schema)?;
+        let right = compiler.rows_as(&self.right, &plan.schema)?;
+        let (id, sides) = ("set_operation", [left, right]);
+        sorted::compile(id, plan, sides, &self.retention, compiler, |[left, right], schema| {
+            let spec = sets::Spec::compile(self.operation, schema)?;
+            let layout = spec.layout().clone();
+            Ok((SetOperationRows { left, right, spec }, layout))
+        })
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

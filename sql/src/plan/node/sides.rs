@@ -1,5 +1,6 @@
 //! The two sides of a join.
 
+use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
 
 use super::Node;
@@ -42,6 +43,15 @@ pub(super) fn clause(
 ) -> Clause {
     let name = |plan: &IncrementalPlan, column: usize| plan.schema.field(column).name().clone();
     Clause::Join(on.iter().map(|&(l, r)| (name(left, l), name(right, r))).collect())
+}
+
+/// Which rows of both sides are needed.
+pub(super) fn retained<'a>(
+    left: &'a IncrementalPlan,
+    right: &'a IncrementalPlan,
+    retention: &'a (Retention, Retention),
+) -> Vec<(&'static str, &'a SchemaRef, &'a Retention)> {
+    vec![("left rows", &left.schema, &retention.0), ("right rows", &right.schema, &retention.1)]
 }
 
 /// The sides that can be shared, with their keys: others need all of their rows. The pairs `on` are put into the order in

@@ -7,7 +7,6 @@ use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::temporal_filter::{self, Comparison, temporal_filter};
 use alluvium_trace::Epoch;
-use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::plan::clock_filter::time_bound;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::prune::{place, prune_to};
+use crate::plan::prune::{place, prune_with};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention, bounds};
 use crate::planner::{CLOCK, CLOCK_SCHEMA};
 
@@ -70,12 +69,9 @@ impl PlanNode for TemporalFilter {
     }
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let mut used: BTreeSet<usize> = required.iter().copied().collect();
-        used.insert(self.column);
-        let (input, used) = prune_to(*self.input, used)?;
+        let (input, used, columns) = prune_with(*self.input, required, [self.column])?;
         let column = place(&used, self.column);
         let rows = IncrementalPlan::temporal_filter(input, column, self.comparison, self.time);
-        let columns: Vec<usize> = required.iter().map(|column| place(&used, *column)).collect();
         IncrementalPlan::columns(rows, &columns)
     }
 

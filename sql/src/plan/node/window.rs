@@ -21,7 +21,7 @@ use crate::plan::bounds::of_windows;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::prune::{place, prune, prune_to};
+use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
 use crate::planner::Clause;
 
@@ -110,13 +110,8 @@ impl PlanNode for Window {
         let ties = ties.filter(has).map(|ties| ties.into_iter().map(renumber).collect());
         let functions = kept.iter().map(|&number| functions[number].renumbered(renumber)).collect();
         let window = IncrementalPlan::window(input, keys, order, ties, functions);
-        let columns: Vec<usize> = required
-            .iter()
-            .map(|&column| match column < width {
-                true => place(&used, column),
-                false => used.len() + place(&kept, column - width),
-            })
-            .collect();
+        let place = |&column: &usize| place_in_two((&used, &kept), width, column);
+        let columns: Vec<usize> = required.iter().map(place).collect();
         IncrementalPlan::columns(window, &columns)
     }
 
