@@ -215,27 +215,10 @@ fn replay(
     output: &mut OutputRows,
 ) {
     let (mut weight, mut mark) = (history.before, matched.before);
-    let (mut changes, mut turns) = (history.changes.as_slice(), matched.turns.as_slice());
-    loop {
-        let time = match (changes.first(), turns.first()) {
-            (Some(change), Some(turn)) => change.0.min(turn.0),
-            (Some(change), None) => change.0,
-            (None, Some(turn)) => turn.0,
-            (None, None) => return,
-        };
+    for (time, by, turn) in history.with_turns(matched.turns.iter().copied()) {
         let (was, was_marked) = (weight, mark);
-        if let Some((&(at, by), later)) = changes.split_first()
-            && at == time
-        {
-            weight = add(weight, by);
-            changes = later;
-        }
-        if let Some((&(at, into), later)) = turns.split_first()
-            && at == time
-        {
-            mark = into;
-            turns = later;
-        }
+        weight = add(weight, by);
+        mark = turn.unwrap_or(mark);
         if mark == was_marked {
             if wants(wanted, mark) {
                 output.push(key, row, mark, time, add(weight, -was));

@@ -69,26 +69,9 @@ impl Matches {
         let mut present = last(&self.rows, weight, below);
         self.before = present;
         self.merged.clear();
-        let (mut changes, mut turns) = (&history.changes[..], &self.turns[..]);
-        loop {
-            let time = match (changes.first(), turns.first()) {
-                (Some(change), Some(turn)) => change.0.min(turn.0),
-                (Some(change), None) => change.0,
-                (None, Some(turn)) => turn.0,
-                (None, None) => break,
-            };
-            if let Some((&(at, by), later)) = changes.split_first()
-                && at == time
-            {
-                weight = add(weight, by);
-                changes = later;
-            }
-            if let Some((&(at, into), later)) = turns.split_first()
-                && at == time
-            {
-                below = into;
-                turns = later;
-            }
+        for (time, by, turn) in history.with_turns(self.turns.iter().copied()) {
+            weight = add(weight, by);
+            below = turn.unwrap_or(below);
             let next = last(&self.rows, weight, below);
             if next != present {
                 self.merged.push((time, next));

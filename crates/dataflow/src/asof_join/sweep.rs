@@ -6,8 +6,6 @@
 //! of either side, finds the match in front of it with a seek back to a right row that does not change, and goes on from
 //! stretch to stretch until the match is constant again.
 
-use alluvium_trace::Epoch;
-
 use super::matches::Matches;
 use super::pairs::Pairs;
 use crate::fault::{self, Fault};
@@ -218,23 +216,10 @@ impl PairLogic for Sweep {
 /// Emits the changes of a left row whose weight and whose match may both change.
 fn replay(key: &[u8], row: &[u8], history: &History, matches: &Matches, output: &mut Pairs) {
     let (mut weight, mut found) = (history.before, matches.before());
-    let mut changes = history.changes.as_slice();
-    let mut turns = matches.turns().peekable();
-    loop {
-        let time: Epoch = match (changes.first(), turns.peek()) {
-            (Some(change), Some(turn)) => change.0.min(turn.0),
-            (Some(change), None) => change.0,
-            (None, Some(turn)) => turn.0,
-            (None, None) => return,
-        };
+    for (time, by, turn) in history.with_turns(matches.turns()) {
         let (was, was_found) = (weight, found);
-        if let Some((&(at, by), later)) = changes.split_first()
-            && at == time
-        {
-            weight = add(weight, by);
-            changes = later;
-        }
-        let Some((_, next)) = turns.next_if(|turn| turn.0 == time) else {
+        weight = add(weight, by);
+        let Some(next) = turn else {
             output.push(key, row, found, (time, add(weight, -was)));
             continue;
         };

@@ -151,77 +151,24 @@ impl PassingRows {
 
     /// Emits the changes of rows that are in view; returns whether these were all.
     fn emit_arrivals(&mut self, fuel: &mut Fuel, emit: &mut impl FnMut(Delta<Epoch>)) -> bool {
-        let in_view = self.rule.in_view;
-        loop {
-            let Some(running) = &mut self.running else { return true };
-            let Running { lower, upper, rises, arrivals, has_later, .. } = running;
-            while let Some(key) = arrivals.key() {
-                let Some(value) = arrivals.val() else {
-                    arrivals.step_key();
-                    continue;
-                };
-                count_visit();
-                arrivals.updates(|time, weight| {
-                    if time >= *upper {
-                        *has_later = true;
-                        return;
-                    }
-                    let shows = match in_view {
-                        // What is passed in its own epoch is among the rows that come into view.
-                        InView::Below => {
-                            rises.before(time).is_some_and(|bound| bound.forgets(key, &[]))
-                        }
-                        InView::From => {
-                            rises.behind(time).is_some_and(|bound| !bound.forgets(key, &[]))
-                        }
-                    };
-                    if shows && time >= *lower {
-                        self.rows.push(key, value, time, weight);
-                    }
-                });
-                arrivals.step_val();
-                if self.rows.is_full() {
-                    break;
-                }
-            }
-            if !self.rows.is_full() {
-                return true;
-            }
-            fuel.consume(self.ship(emit));
-            if !fuel.is_left() {
-                return false;
-            }
-        }
+        self.emit_all(fuel, emit, Running::collect_arrivals)
     }
 
     /// Emits the rows that come into view, or takes back those that leave it; returns whether these were all.
     fn emit_passed(&mut self, fuel: &mut Fuel, emit: &mut impl FnMut(Delta<Epoch>)) -> bool {
-        let in_view = self.rule.in_view;
+        self.emit_all(fuel, emit, Running::collect_passed)
+    }
+
+    /// Emits what `collect` collects until it is full, and again; returns whether that was all.
+    fn emit_all(
+        &mut self,
+        fuel: &mut Fuel,
+        emit: &mut impl FnMut(Delta<Epoch>),
+        collect: fn(&mut Running, InView, &mut EncodedDelta<Epoch>),
+    ) -> bool {
         loop {
             let Some(running) = &mut self.running else { return true };
-            let Running { rises, is_first, done, passed, .. } = running;
-            let all_come = *is_first && in_view == InView::From;
-            while let Some(key) = passed.key() {
-                let Some((epoch, bound)) = rises.steps().get(*done) else { break };
-                if bound.forgets(key, &[]) == all_come {
-                    *done += 1;
-                    continue;
-                }
-                let Some(value) = passed.val() else {
-                    passed.step_key();
-                    continue;
-                };
-                count_visit();
-                let weight = weight_in(passed, in_view, *epoch);
-                let weight = if all_come { -weight } else { weight };
-                if weight != 0 {
-                    self.rows.push(key, value, *epoch, weight);
-                }
-                passed.step_val();
-                if self.rows.is_full() {
-                    break;
-                }
-            }
+            collect(running, self.rule.in_view, &mut self.rows);
             if !self.rows.is_full() {
                 return true;
             }
@@ -254,6 +201,69 @@ impl PassingRows {
             InView::From => upper - 1,
         };
         self.trace.set_logical_compaction(Antichain::from_elem(since).borrow());
+    }
+}
+
+impl Running {
+    /// Collects changes of rows that are in view, until `rows` are full.
+    fn collect_arrivals(&mut self, in_view: InView, rows: &mut EncodedDelta<Epoch>) {
+        let Running { lower, upper, rises, arrivals, has_later, .. } = self;
+        while let Some(key) = arrivals.key() {
+            let Some(value) = arrivals.val() else {
+                arrivals.step_key();
+                continue;
+            };
+            count_visit();
+            arrivals.updates(|time, weight| {
+                if time >= *upper {
+                    *has_later = true;
+                    return;
+                }
+                let shows = match in_view {
+                    // What is passed in its own epoch is among the rows that come into view.
+                    InView::Below => {
+                        rises.before(time).is_some_and(|bound| bound.forgets(key, &[]))
+                    }
+                    InView::From => {
+                        rises.behind(time).is_some_and(|bound| !bound.forgets(key, &[]))
+                    }
+                };
+                if shows && time >= *lower {
+                    rows.push(key, value, time, weight);
+                }
+            });
+            arrivals.step_val();
+            if rows.is_full() {
+                break;
+            }
+        }
+    }
+
+    /// Collects the rows that come into view, or those that leave it with their weights taken back, until `rows` are full.
+    fn collect_passed(&mut self, in_view: InView, rows: &mut EncodedDelta<Epoch>) {
+        let Running { rises, is_first, done, passed, .. } = self;
+        let all_come = *is_first && in_view == InView::From;
+        while let Some(key) = passed.key() {
+            let Some((epoch, bound)) = rises.steps().get(*done) else { break };
+            if bound.forgets(key, &[]) == all_come {
+                *done += 1;
+                continue;
+            }
+            let Some(value) = passed.val() else {
+                passed.step_key();
+                continue;
+            };
+            count_visit();
+            let weight = weight_in(passed, in_view, *epoch);
+            let weight = if all_come { -weight } else { weight };
+            if weight != 0 {
+                rows.push(key, value, *epoch, weight);
+            }
+            passed.step_val();
+            if rows.is_full() {
+                break;
+            }
+        }
     }
 }
 

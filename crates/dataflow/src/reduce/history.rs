@@ -52,6 +52,27 @@ impl History {
         self.changes.len() > known
     }
 
+    /// The times of the changes, which are settled, and of the `turns` of something else, which ascend as well: by how much the
+    /// weight changes, and what the other turns into, if it does.
+    pub(crate) fn with_turns<T>(
+        &self,
+        turns: impl IntoIterator<Item = (Epoch, T)>,
+    ) -> impl Iterator<Item = (Epoch, i64, Option<T>)> {
+        let mut changes = self.changes.iter().peekable();
+        let mut turns = turns.into_iter().peekable();
+        std::iter::from_fn(move || {
+            let time = match (changes.peek(), turns.peek()) {
+                (Some(change), Some(turn)) => change.0.min(turn.0),
+                (Some(change), None) => change.0,
+                (None, Some(turn)) => turn.0,
+                (None, None) => return None,
+            };
+            let by = changes.next_if(|change| change.0 == time).map_or(0, |change| change.1);
+            let turn = turns.next_if(|turn| turn.0 == time);
+            Some((time, by, turn.map(|turn| turn.1)))
+        })
+    }
+
     /// Whether there is anything before or in the interval.
     fn is_there(&self) -> bool {
         self.before != 0 || !self.changes.is_empty()
