@@ -40,7 +40,7 @@ pub(super) trait Shape {
     fn bytes(&self) -> usize;
     /// Whether the pages are in a file.
     fn is_file(&self) -> bool;
-    /// How often readers have sought a key in it.
+    /// How often readers have sought a key in it, which they may do meanwhile.
     fn seeks(&self) -> u64;
 }
 
@@ -107,8 +107,10 @@ impl Policy {
             if layer.is_file() {
                 updates_per_seek = UPDATES_PER_SEEK_IN_FILES;
             }
-            seeks += layer.seeks();
-            most = most.max(layer.seeks());
+            // Other threads go on seeking: asked twice, a layer may give two numbers.
+            let sought = layer.seeks();
+            seeks += sought;
+            most = most.max(sought);
             updates += layer.updates() as u64;
             let needless = seeks - most;
             if needless > 0 && needless.saturating_mul(updates_per_seek) >= updates {
@@ -183,6 +185,8 @@ fn like_before(layers: &[impl Shape], start: usize, updates: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -377,5 +381,33 @@ mod tests {
         assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 1 << 40)]), None);
         assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 1 << 40), sought(1, 0)]), None);
         assert_eq!(Policy::new(Merging::Never).by_reads(&layers), None);
+    }
+
+    /// A layer that another thread seeks keys in.
+    struct Busy(Cell<u64>);
+
+    impl Shape for Busy {
+        fn updates(&self) -> usize {
+            1000
+        }
+        fn fresh(&self) -> usize {
+            0
+        }
+        fn bytes(&self) -> usize {
+            16_000
+        }
+        fn is_file(&self) -> bool {
+            false
+        }
+        fn seeks(&self) -> u64 {
+            self.0.update(|seeks| seeks + 1);
+            self.0.get()
+        }
+    }
+
+    #[test]
+    fn layers_may_be_read_while_the_policy_looks_at_them() {
+        let busy = || Busy(Cell::new(0));
+        assert_eq!(IN_PROPORTION.by_reads(&[busy(), busy()]), None);
     }
 }
