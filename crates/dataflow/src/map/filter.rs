@@ -38,6 +38,10 @@ impl Filter {
     fn keep_in_turn<T: Clone>(&self, delta: &Delta<T>) -> Result<BooleanArray, Failure<'_>> {
         let mut numbers = UInt32Array::from_iter_values(0..delta.len() as u32);
         for condition in &self.conditions {
+            // A constant fails without rows, too.
+            if numbers.is_empty() {
+                break;
+            }
             let values = evaluate(condition, &delta.take(&numbers))
                 .map_err(|Failure { error, .. }| Failure { expression: &self.whole, error })?;
             let passed = filter(&numbers, &booleans(&values)).expect("a value for each row");
