@@ -46,7 +46,7 @@ pub fn run(workers: usize) {
         // Detects a judge that stopped answering.
         assert!(queries >= 150, "{summary}");
         assert!(
-            tally.batch * 10 >= tally.looks * 8 && tally.sqlite * 10 >= tally.looks * 6,
+            tally.batch * 10 >= tally.looks * 7 && tally.sqlite * 2 >= tally.looks,
             "{summary}"
         );
     }
