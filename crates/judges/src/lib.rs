@@ -9,6 +9,7 @@
 //! - `program`: running, judging, varying and shrinking a program;
 //! - [`tally`]: running many programs, and statistics about them;
 //! - [`hostile`]: statements and files that an engine must survive;
+//! - [`suites`]: SQL files of other projects, whose queries become views;
 //! - `mutants`: the engine with seeded faults, and how soon they are found.
 
 mod answers;
@@ -21,6 +22,7 @@ pub mod mutants;
 mod naive;
 mod program;
 mod query;
+pub mod suites;
 pub mod tally;
 
 pub use program::run::Judges;

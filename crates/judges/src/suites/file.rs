@@ -1,0 +1,238 @@
+//! One file: its tables in an engine and in DataFusion, and its queries as views.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use alluvium::{Engine, RelationKind, Session};
+use alluvium_sql::statement::{StatementKind, parse};
+use fastrand::Rng;
+use sqllogictest::{DefaultColumnType, Record, parse_file};
+
+use super::report::{Report, Verdict};
+use super::tables::{Table, change, read};
+use crate::answers::batch::Batch;
+use crate::answers::compare::{Measure, difference};
+use crate::answers::row::{Row, rows};
+
+/// After how many transactions views are compared.
+const STEPS: usize = 3;
+
+/// How many views there are at most at once.
+const TOGETHER: usize = 50;
+
+/// An engine and DataFusion with the tables of a file.
+pub(super) struct File {
+    engine: Engine,
+    session: Session,
+    batch: Batch,
+    /// The tables that DataFusion has.
+    tables: BTreeSet<String>,
+    /// The plain views that DataFusion has.
+    views: BTreeSet<String>,
+    rng: Rng,
+    /// Queries that are not judged yet: where they are, and what they say.
+    waiting: Vec<(String, String)>,
+    report: Report,
+}
+
+/// A view that is judged.
+struct Candidate {
+    place: String,
+    query: String,
+    name: String,
+    verdict: Verdict,
+}
+
+impl File {
+    pub(super) fn new(seed: u64) -> Self {
+        let engine = Engine::builder().workers(2).open().expect("an engine in memory opens");
+        Self {
+            session: engine.session(),
+            engine,
+            batch: Batch::new(),
+            tables: BTreeSet::new(),
+            views: BTreeSet::new(),
+            rng: Rng::with_seed(seed),
+            waiting: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// Judges all queries of the file.
+    pub(super) fn run(mut self, path: &Path, name: &Path) -> Report {
+        let records = match parse_file::<DefaultColumnType>(path) {
+            Ok(records) => records,
+            Err(error) => {
+                eprintln!("{}: {error}", name.display());
+                return self.report;
+            }
+        };
+        for record in records {
+            match record {
+                Record::Statement { sql, .. } => {
+                    self.judge();
+                    self.follow(&sql);
+                }
+                Record::Query { loc, sql, .. } => {
+                    let place = format!("{}:{}", name.display(), loc.line());
+                    if is_query(&sql) {
+                        self.waiting.push((place, sql));
+                    } else {
+                        self.judge();
+                        self.follow(&sql);
+                    }
+                    if self.waiting.len() == TOGETHER {
+                        self.judge();
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.judge();
+        self.report
+    }
+
+    /// Runs a statement, and makes what it has made in DataFusion, too. What the engine refuses is nowhere.
+    fn follow(&mut self, sql: &str) {
+        if self.session.execute(sql).is_err() {
+            return;
+        }
+        let Ok(relations) = self.engine.relations() else { return };
+        let is_there = |name: &String| relations.iter().any(|relation| relation.name == *name);
+        for gone in self.tables.extract_if(.., |name| !is_there(name)) {
+            let _ = self.batch.drop(&gone);
+        }
+        for gone in self.views.extract_if(.., |name| !is_there(name)) {
+            let _ = self.batch.drop(&gone);
+        }
+        for relation in relations.iter().filter(|relation| relation.kind == RelationKind::Table) {
+            if self.tables.contains(&relation.name) {
+                continue;
+            }
+            let Ok((schema, _)) = read(&mut self.session, &relation.name) else { continue };
+            if self.batch.create_table(&relation.name, schema).is_ok() {
+                self.tables.insert(relation.name.clone());
+            }
+        }
+        for statement in parse(sql).flatten() {
+            if let StatementKind::CreateView(view) = statement.kind {
+                let query = view.query.to_string();
+                if self.batch.create_view(&view.name, &view.columns, &query).is_ok() {
+                    self.views.insert(view.name);
+                }
+            }
+        }
+    }
+
+    /// Judges the queries that wait.
+    fn judge(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return;
+        }
+        let mut tables = Vec::new();
+        for name in &self.tables {
+            match Table::read(name, &mut self.session) {
+                Ok(Some(table)) => tables.push(table),
+                // DataFusion has no rows of it, so queries that read it would be wrong.
+                Ok(None) | Err(_) => {}
+            }
+        }
+        let mut candidates: Vec<Candidate> = waiting
+            .into_iter()
+            .enumerate()
+            .map(|(number, (place, query))| {
+                let name = format!("judged_{number}");
+                let verdict = self.admit(&name, &query, &tables);
+                Candidate { place, query, name, verdict }
+            })
+            .collect();
+        for step in 0..=STEPS {
+            let changed = match step {
+                0 => Ok(()),
+                _ => change(&mut tables, &self.engine, &mut self.rng, step == STEPS),
+            };
+            for candidate in &mut candidates {
+                if candidate.verdict == Verdict::Passed {
+                    candidate.verdict = match &changed {
+                        Ok(()) => self.look(&candidate.name, &candidate.query, &tables),
+                        Err(error) => Verdict::Wrong(error.clone()),
+                    };
+                }
+            }
+        }
+        for Candidate { place, query, name, verdict } in candidates {
+            let _ = self.session.execute(&format!("DROP VIEW IF EXISTS {name}"));
+            self.report.add(place, query, verdict);
+        }
+    }
+
+    /// Makes a view of a query, if DataFusion has an answer to it; [`Verdict::Passed`] if it is there.
+    fn admit(&mut self, view: &str, query: &str, tables: &[Table]) -> Verdict {
+        let words: Vec<String> = query
+            .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+            .map(str::to_lowercase)
+            .collect();
+        let reads = |name: &str| words.contains(&name.to_lowercase());
+        let is_left_out = |name: &&String| tables.iter().all(|table| table.name() != **name);
+        let reads_one = self.tables.iter().chain(&self.views).any(|name| reads(name));
+        if !reads_one || self.tables.iter().filter(is_left_out).any(|name| reads(name)) {
+            return Verdict::NotJudged;
+        }
+        match self.answer(query, tables) {
+            Some(Some(_)) => {}
+            Some(None) => return Verdict::Ambiguous,
+            None => return Verdict::NotJudged,
+        }
+        match self.session.execute(&format!("CREATE MATERIALIZED VIEW {view} AS {query}")) {
+            Ok(_) => Verdict::Passed,
+            Err(error) => Verdict::Refused(error.to_string()),
+        }
+    }
+
+    /// Compares a view with DataFusion's answer.
+    fn look(&mut self, view: &str, query: &str, tables: &[Table]) -> Verdict {
+        let errors = format!("SELECT 1 FROM alluvium.errors WHERE view = '{view}'");
+        if self.engine.query(&errors).is_ok_and(|rows| rows.iter().any(|rows| rows.num_rows() > 0))
+        {
+            return Verdict::Failing;
+        }
+        let expected = match self.answer(query, tables) {
+            Some(Some(rows)) => rows,
+            Some(None) => return Verdict::Ambiguous,
+            // It fails for some row, and the view may leave that out.
+            None => return Verdict::Passed,
+        };
+        let actual = match read(&mut self.session, view) {
+            Ok((_, batches)) => rows(&batches),
+            Err(error) => return Verdict::Wrong(error),
+        };
+        match difference(&expected, &actual, Measure::Rough) {
+            None => Verdict::Passed,
+            Some(difference) => Verdict::Wrong(difference),
+        }
+    }
+
+    /// DataFusion's answer, if it has one; within, `None` if it depends on the order of rows.
+    fn answer(&mut self, query: &str, tables: &[Table]) -> Option<Option<Vec<Row>>> {
+        let mut answers = [false, true].map(|is_backwards| {
+            tables.iter().for_each(|table| table.fill(&mut self.batch, is_backwards));
+            // It may panic.
+            let answer = catch_unwind(AssertUnwindSafe(|| self.batch.ask(query)));
+            answer.ok().and_then(Result::ok)
+        });
+        let (forwards, backwards) = (answers[0].take()?, answers[1].take()?);
+        let is_clear = difference(&forwards, &backwards, Measure::Rough).is_none();
+        Some(is_clear.then_some(forwards))
+    }
+}
+
+/// Whether a text is a query, rather than EXPLAIN or another statement with rows.
+fn is_query(sql: &str) -> bool {
+    let first = sql.trim_start().split(|letter: char| !letter.is_alphanumeric()).next();
+    sql.trim_start().starts_with('(')
+        || first.is_some_and(|word| {
+            ["select", "with", "values"].iter().any(|known| word.eq_ignore_ascii_case(known))
+        })
+}
