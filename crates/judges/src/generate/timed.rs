@@ -113,8 +113,10 @@ impl Maker {
         );
         // Until a time that is computed, or another one of the row.
         let kind = one.time.kind();
-        let end = match self.once_in(3) {
-            true => self.column(&one.sight, |other| other == kind),
+        let mut ends = Self::columns(&one.sight, |other| other == kind);
+        ends.retain(|end| *end != one.time);
+        let end = match !ends.is_empty() && !self.once_in(3) {
+            true => Some(self.one_of(&ends)),
             false => None,
         };
         let end = end.unwrap_or_else(|| self.moved(one.time.clone()));
