@@ -17,7 +17,7 @@ pub enum Error {
     UnknownQuery(String),
     /// There are no tables of this name.
     #[error(
-        "unknown tables \"{0}\": expected append-only, unchecked, append-only-kept, kept or keyed"
+        "unknown tables \"{0}\": expected append-only, unchecked, append-only-kept, kept, keyed or promised"
     )]
     UnknownTables(String),
     /// The engine refused a statement, or failed.

@@ -41,21 +41,26 @@ pub enum Keeping {
     Kept,
     /// All rows, persons and auctions by primary key.
     Keyed,
+    /// Nothing; rows are only inserted, persons and auctions with a primary key that nobody enforces.
+    Promised,
 }
 
 impl Tables {
     /// The statements that create the tables.
     pub fn sql(self) -> String {
         let options = match self.keeping {
-            Keeping::AppendOnly => OPTIONS,
+            Keeping::AppendOnly | Keeping::Promised => OPTIONS,
             Keeping::Unchecked => " WITH ('materialized' = 'false')",
             Keeping::AppendOnlyKept => " WITH ('append_only' = 'true')",
             Keeping::Kept | Keeping::Keyed => "",
         };
         let mut sql = DECLARED.replace(OPTIONS, options);
-        if self.keeping == Keeping::Keyed {
-            sql = sql.replace(ID, " id BIGINT NOT NULL PRIMARY KEY,");
-        }
+        let key = match self.keeping {
+            Keeping::Keyed => " PRIMARY KEY",
+            Keeping::Promised => " PRIMARY KEY NOT ENFORCED",
+            _ => "",
+        };
+        sql = sql.replace(ID, &format!(" id BIGINT NOT NULL{key},"));
         let Some(lateness) = self.lateness else { return sql };
         let lateness = format!("LATENESS INTERVAL '{} milliseconds'", lateness.as_millis());
         TIMES.iter().fold(sql, |sql, time| {
@@ -67,8 +72,14 @@ impl Tables {
 
 impl Keeping {
     /// Each of them.
-    pub const ALL: [Self; 5] =
-        [Self::AppendOnly, Self::Unchecked, Self::AppendOnlyKept, Self::Kept, Self::Keyed];
+    pub const ALL: [Self; 6] = [
+        Self::AppendOnly,
+        Self::Unchecked,
+        Self::AppendOnlyKept,
+        Self::Kept,
+        Self::Keyed,
+        Self::Promised,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -78,6 +89,7 @@ impl Keeping {
             Self::AppendOnlyKept => "append-only-kept",
             Self::Kept => "kept",
             Self::Keyed => "keyed",
+            Self::Promised => "promised",
         }
     }
 }
@@ -106,6 +118,7 @@ mod tests {
         // The side input has a key anyway.
         assert_eq!(sql(Keeping::Kept).matches("PRIMARY KEY").count(), 1);
         assert_eq!(sql(Keeping::Keyed).matches("PRIMARY KEY").count(), 3);
+        assert_eq!(sql(Keeping::Promised).matches("PRIMARY KEY NOT ENFORCED").count(), 2);
     }
 
     #[test]

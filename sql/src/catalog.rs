@@ -31,6 +31,8 @@ pub enum Relation {
         schema: SchemaRef,
         /// The columns of the primary key; empty without one.
         primary_key: Vec<usize>,
+        /// The columns of a primary key that is not enforced; empty without one.
+        promised_key: Vec<usize>,
         /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
         defaults: Vec<Option<Expr>>,
         /// Whether it keeps its rows; if not, they only pass into the views that read it.

@@ -21,11 +21,13 @@ pub enum Fault {
     BoundOfPairs,
     /// Groups are pruned by a column that is not in their key.
     BoundOfMembers,
+    /// All columns count as following from the key of a group.
+    AllFollows,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 7] = [
+    pub const WRONG: [Fault; 8] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
@@ -33,6 +35,7 @@ impl Fault {
         Fault::BoundOfFirst,
         Fault::BoundOfPairs,
         Fault::BoundOfMembers,
+        Fault::AllFollows,
     ];
 }
 

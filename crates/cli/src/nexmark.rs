@@ -28,8 +28,8 @@ pub(crate) struct NexmarkArgs {
     /// The number of events in all three streams
     #[arg(long, value_name = "N", default_value = "10M", value_parser = count)]
     events: u64,
-    /// What the tables keep: append-only and unchecked ones keep nothing; append-only-kept, kept and keyed ones their
-    /// rows
+    /// What the tables keep: append-only, promised and unchecked ones keep nothing; append-only-kept, kept and keyed ones
+    /// their rows
     #[arg(long, value_name = "KIND", default_value = "append-only")]
     tables: Keeping,
     /// The number of worker threads

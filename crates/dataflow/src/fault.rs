@@ -73,11 +73,13 @@ pub enum Fault {
     DealUnevenly,
     /// The waterline of a view counts the rows of one worker only.
     OwnWaterline,
+    /// Rows of a window are pruned that the frames of rows in time still reach.
+    PruneReached,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 29] = [
+    pub const WRONG: [Fault; 30] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -107,6 +109,7 @@ impl Fault {
         Fault::TiesByArrival,
         Fault::LeaveViewLate,
         Fault::OwnWaterline,
+        Fault::PruneReached,
     ];
 }
 

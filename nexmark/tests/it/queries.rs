@@ -13,7 +13,7 @@ use alluvium_nexmark::checksum::Checksum;
 use alluvium_nexmark::harness::changes;
 use alluvium_nexmark::query::{QUERIES, Query};
 use alluvium_nexmark::source::{Extent, Input, RATE, Source};
-use alluvium_nexmark::tables::Tables;
+use alluvium_nexmark::tables::{Keeping, Tables};
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -98,7 +98,15 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
     let mut sums = Vec::new();
     // Events come in order: what the tables declare changes no result, though state is pruned.
     let lateness = Some(Duration::from_millis(100));
-    for (workers, lateness) in [(1, None), (2, None), (3, None), (1, lateness), (2, lateness)] {
+    let keeping = Keeping::default();
+    for (workers, keeping, lateness) in [
+        (1, keeping, None),
+        (2, keeping, None),
+        (3, keeping, None),
+        (1, keeping, lateness),
+        (2, keeping, lateness),
+        (2, Keeping::Promised, lateness),
+    ] {
         let mut found = Rows::new();
         let mut found_sum = Checksum::default();
         let mut open = Vec::new();
@@ -114,14 +122,14 @@ fn check(query: &Query, input: &Input, batch: &Batch) {
             added
         };
         let builder = Engine::builder().workers(workers);
-        let tables = Tables { lateness, ..Tables::default() };
+        let tables = Tables { keeping, lateness };
         if let Err(error) = changes(query, tables, input, builder, &mut take) {
             panic!("{}: {error}", query.name);
         }
         found.retain(|_, copies| *copies != 0);
         assert!(
             expected == found,
-            "{} with {workers} workers and lateness {lateness:?}: {}",
+            "{} with {workers} workers, {keeping:?} and lateness {lateness:?}: {}",
             query.name,
             difference(&expected, &found)
         );

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
-use sqlparser::ast::{self, ColumnOption, CreateTableOptions, TableConstraint};
+use sqlparser::ast::{
+    self, ColumnOption, CreateTableOptions, PrimaryKeyConstraint, TableConstraint,
+};
 
 use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
@@ -28,6 +30,8 @@ pub struct TableDefinition {
     pub schema: SchemaRef,
     /// The columns of the primary key, in its order; empty without one.
     pub primary_key: Vec<usize>,
+    /// The columns of a primary key that is declared NOT ENFORCED; empty without one.
+    pub promised_key: Vec<usize>,
     /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
     /// How late its rows may come, by columns that differ, in their order.
@@ -101,6 +105,7 @@ impl TableDefinition {
             if_taken,
             schema: Arc::new(Schema::new(columns.fields)),
             primary_key: columns.primary_key,
+            promised_key: columns.promised_key,
             defaults: columns.defaults,
             lateness,
             options,
@@ -166,6 +171,22 @@ struct Columns {
     fields: Vec<Field>,
     defaults: Vec<Option<Expr>>,
     primary_key: Vec<usize>,
+    promised_key: Vec<usize>,
+}
+
+/// A primary key.
+struct Key {
+    columns: Vec<usize>,
+    /// Whether it is only promised that no two rows have the same.
+    promised: bool,
+}
+
+impl Key {
+    fn new(columns: Vec<usize>, constraint: &PrimaryKeyConstraint) -> Self {
+        let characteristics = constraint.characteristics;
+        let enforced = characteristics.and_then(|characteristics| characteristics.enforced);
+        Self { columns, promised: enforced == Some(false) }
+    }
 }
 
 impl Columns {
@@ -173,7 +194,7 @@ impl Columns {
         let mut fields: Vec<Field> = Vec::with_capacity(create.columns.len());
         let mut names = HashSet::with_capacity(create.columns.len());
         let mut defaults = Vec::with_capacity(create.columns.len());
-        let mut primary_key: Option<Vec<usize>> = None;
+        let mut primary_key: Option<Key> = None;
         for (number, column) in create.columns.iter().enumerate() {
             let at = Position::of_span(column.name.span);
             let column_name = fold(&column.name);
@@ -195,7 +216,9 @@ impl Columns {
                     ColumnOption::PrimaryKey(_) if primary_key.is_some() => {
                         return Err(second_key(at));
                     }
-                    ColumnOption::PrimaryKey(_) => primary_key = Some(vec![number]),
+                    ColumnOption::PrimaryKey(key) => {
+                        primary_key = Some(Key::new(vec![number], key))
+                    }
                     other => return Err(Error::not_supported(option_name(other), at)),
                 }
             }
@@ -210,20 +233,24 @@ impl Columns {
                 primary_key = Some(key);
             }
         }
-        let primary_key = primary_key.unwrap_or_default();
-        for &column in &primary_key {
+        for &column in primary_key.iter().flat_map(|key| &key.columns) {
             fields[column].set_nullable(false);
         }
-        Ok(Columns { fields, defaults, primary_key })
+        let (primary_key, promised_key) = match primary_key {
+            None => (Vec::new(), Vec::new()),
+            Some(Key { columns, promised: false }) => (columns, Vec::new()),
+            Some(Key { columns, promised: true }) => (Vec::new(), columns),
+        };
+        Ok(Columns { fields, defaults, primary_key, promised_key })
     }
 }
 
-/// The columns of the primary key, if a constraint declares it.
+/// The primary key, if a constraint declares it.
 fn table_constraint(
     constraint: &TableConstraint,
     fields: &[Field],
     position: Position,
-) -> Result<Option<Vec<usize>>> {
+) -> Result<Option<Key>> {
     match constraint {
         TableConstraint::ForeignKey(_) => Ok(None),
         TableConstraint::PrimaryKey(key) => {
@@ -238,7 +265,7 @@ fn table_constraint(
                 }
                 columns.push(number);
             }
-            Ok(Some(columns))
+            Ok(Some(Key::new(columns, key)))
         }
         other => {
             let name = other.to_string();
@@ -261,6 +288,7 @@ impl TableDefinition {
             name: name.to_owned(),
             position,
             primary_key: Vec::new(),
+            promised_key: Vec::new(),
             defaults: vec![None; schema.fields().len()],
             schema,
             lateness: Vec::new(),

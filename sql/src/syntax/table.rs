@@ -190,9 +190,16 @@ fn check_key(key: &PrimaryKeyConstraint, at: impl Fn() -> Span) -> Result<()> {
         (index_name, "the name of an index"),
         (index_type, "the type of an index"),
         (index_options, "an option of an index"),
-        (characteristics, "DEFERRABLE, INITIALLY or ENFORCED of a PRIMARY KEY"),
     ];
     none_of(refused, &at)?;
+    if let Some(ConstraintCharacteristics { deferrable, initially, enforced: _ }) = characteristics
+    {
+        let refused: &[(&dyn Clause, &str)] = &[
+            (deferrable, "DEFERRABLE of a PRIMARY KEY"),
+            (initially, "INITIALLY of a PRIMARY KEY"),
+        ];
+        none_of(refused, &at)?;
+    }
     for IndexColumn { column, operator_class } in columns {
         let refused: &[(&dyn Clause, &str)] = &[
             (operator_class, "an operator class in a PRIMARY KEY"),

@@ -431,3 +431,110 @@ fn a_row_and_the_one_that_replaces_it_can_both_be_there_where_one_is_late() {
     assert_eq!(unique("SELECT * FROM latest"), Vec::<Vec<usize>>::new());
     assert_eq!(unique("SELECT * FROM counts"), [[0, 1]]);
 }
+
+/// The auctions of [`AUCTIONS`], with keys of all kinds.
+const KEYED: &str = "
+    CREATE TABLE keyed (
+        id BIGINT PRIMARY KEY, category BIGINT, expires TIMESTAMP,
+        date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS);
+    CREATE TABLE promised (
+        id BIGINT PRIMARY KEY NOT ENFORCED, category BIGINT, expires TIMESTAMP,
+        date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS) WITH ('materialized' = 'false', 'append_only' = 'true');
+    CREATE TABLE composite (
+        id BIGINT, category BIGINT, expires TIMESTAMP,
+        date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS, PRIMARY KEY (id, category) ENFORCED)";
+
+/// What is said of the groups, or rows, that the topmost operator of a query keeps.
+fn said_of_groups(query: &str) -> String {
+    let mut definitions = Definitions::flights();
+    definitions.define(AUCTIONS);
+    definitions.define(KEYED);
+    lines(&kept_in(&mut definitions, query)).swap_remove(0)
+}
+
+#[test]
+fn a_group_is_final_by_a_time_that_follows_from_its_key() {
+    let pruned = "pruned by expires, from the least of the waterline of auctions.date_time and the waterline of bid.date_time";
+    let within =
+        "JOIN bid AS b ON a.id = b.auction WHERE b.date_time BETWEEN a.date_time AND a.expires";
+    for (table, keys, is_pruned) in [
+        ("keyed", "a.id", true),
+        ("keyed", "b.auction", true),
+        ("keyed", "a.category, a.id", true),
+        ("keyed", "a.category", false),
+        ("keyed", "a.id + 1", false),
+        ("promised", "a.id", true),
+        ("promised", "b.auction", true),
+        ("composite", "a.id", false),
+        ("composite", "a.id, a.category", true),
+        ("composite", "b.auction, a.category", true),
+        ("auction", "a.id", false),
+        ("auction", "a.id, a.category", false),
+    ] {
+        let pruned = pruned.replace("auctions", table);
+        let said = said_of_groups(&format!(
+            "SELECT {keys}, MAX(b.price) AS most FROM {table} AS a {within} GROUP BY {keys}"
+        ));
+        assert_eq!(said == format!("groups: {pruned}"), is_pruned, "{table} by {keys}: {said}");
+        let said = said_of_groups(&format!(
+            "SELECT price FROM (SELECT b.price, ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY b.price DESC) AS place
+             FROM {table} AS a {within}) AS ranked WHERE place <= 1"
+        ));
+        assert_eq!(said == format!("rows: {pruned}"), is_pruned, "{table} by {keys}: {said}");
+    }
+}
+
+#[test]
+fn what_follows_from_a_key_does_not_where_rows_come_without_it() {
+    let of = |rows: &str| {
+        said_of_groups(&format!("SELECT id, MAX(price) FROM ({rows}) AS r GROUP BY id"))
+    };
+    let on = "ON a.id = b.auction AND b.date_time BETWEEN a.date_time AND a.date_time + INTERVAL '1' HOUR";
+    let columns = "a.id, a.date_time, b.price";
+    assert!(
+        of(&format!("SELECT {columns} FROM keyed AS a LEFT JOIN bid AS b {on}"))
+            .contains("pruned by date_time")
+    );
+    for rows in [
+        format!("SELECT {columns} FROM keyed AS a RIGHT JOIN bid AS b {on}"),
+        format!("SELECT {columns} FROM keyed AS a FULL JOIN bid AS b {on}"),
+        format!(
+            "SELECT {columns} FROM keyed AS a JOIN bid AS b {on}
+             UNION ALL SELECT {columns} FROM keyed AS a JOIN bid AS b {on} AND b.price > 3"
+        ),
+    ] {
+        let said = of(&rows);
+        assert!(said.starts_with("groups: never pruned"), "{rows}: {said}");
+    }
+}
+
+/// Of a row that replaces another, the new one can come in time for a view and the old one too late to be taken back.
+#[test]
+fn a_key_of_a_table_is_none_of_a_view_with_lateness() {
+    let mut definitions = Definitions::flights();
+    definitions.define(
+        "CREATE TABLE raw (id BIGINT PRIMARY KEY, at TEXT, n BIGINT);
+         CREATE LOCAL VIEW event AS SELECT id, CAST(at AS TIMESTAMP) AS ts, n FROM raw;
+         LATENESS event.ts INTERVAL '1' HOUR",
+    );
+    let said =
+        lines(&kept_in(&mut definitions, "SELECT id, MAX(n), MAX(ts) FROM event GROUP BY id"));
+    assert!(said[0].starts_with("groups: never pruned: the key has no time"), "{said:?}");
+}
+
+/// A promise that rows break makes several groups of one: then nothing may rely on there being one.
+#[test]
+fn a_promised_key_is_not_unique_and_neither_is_a_group_by_it() {
+    let mut definitions = Definitions::flights();
+    definitions.define(KEYED);
+    let unique = |query: &str| definitions.view(query).unwrap().plan.properties.unique.clone();
+    assert_eq!(unique("SELECT id, COUNT(*) FROM keyed GROUP BY id"), [[0]]);
+    for query in [
+        "SELECT id, category FROM promised",
+        "SELECT id, COUNT(*) FROM promised GROUP BY id",
+        "SELECT DISTINCT ON (id) id, category FROM promised ORDER BY id, category",
+    ] {
+        assert!(unique(query).is_empty(), "{query}");
+    }
+    assert_eq!(unique("SELECT category, COUNT(*) FROM promised GROUP BY category"), [[0]]);
+}

@@ -62,6 +62,7 @@ impl Definitions {
                         waterlines: table.lateness.iter().map(|late| late.column).collect(),
                         schema: table.schema,
                         primary_key: table.primary_key,
+                        promised_key: table.promised_key,
                         defaults: table.defaults,
                     };
                     self.relations.insert(table.name, relation);

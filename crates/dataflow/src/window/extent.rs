@@ -8,6 +8,7 @@ use super::WindowFunction;
 use super::frame::{Direction, Edge};
 use super::function::Function;
 use super::reach::Reach;
+use crate::fault::{self, Fault};
 
 /// How much less than in a changed row the first column of the order can be.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,6 +72,7 @@ impl Extent {
         let results = if is_far { Distance::Any } else { distance(lower, data_type) };
         let rows = match sees_before || sees_behind {
             true => Distance::Any,
+            false if fault::armed(Fault::PruneReached) => Distance::Zero,
             false => distance(before + behind, data_type),
         };
         Self { results, rows }

@@ -35,6 +35,8 @@ pub(crate) struct Table {
     pub(crate) id: DataflowId,
     /// Empty without a primary key.
     pub(crate) primary_key: Vec<usize>,
+    /// The columns of a primary key that is not enforced; empty without one.
+    pub(crate) promised_key: Vec<usize>,
     pub(crate) defaults: Vec<Option<Expr>>,
     /// Whether it keeps its contents.
     pub(crate) kept: bool,
@@ -237,6 +239,7 @@ impl Entry {
             Definition::Table(table) => Relation::Table {
                 schema,
                 primary_key: table.primary_key.clone(),
+                promised_key: table.promised_key.clone(),
                 defaults: table.defaults.clone(),
                 kept: table.kept,
                 append_only: table.append_only,

@@ -86,7 +86,7 @@ impl Definitions {
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let (shows_late, idle_after) = (definition.shows_late_rows(), definition.idle_after());
-        let TableDefinition { name, schema, primary_key, defaults, lateness, .. } =
+        let TableDefinition { name, schema, primary_key, promised_key, defaults, lateness, .. } =
             definition.clone();
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
@@ -104,6 +104,7 @@ impl Definitions {
         let definition = Definition::Table(Table {
             id,
             primary_key,
+            promised_key,
             defaults,
             kept,
             append_only,

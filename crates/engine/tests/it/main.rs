@@ -12,6 +12,7 @@ mod explosions;
 mod failures;
 mod final_rows;
 mod forgetting;
+mod forgetting_by_key;
 mod idle;
 mod interrupts;
 mod keys;

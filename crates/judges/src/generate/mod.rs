@@ -31,6 +31,8 @@ struct Source {
     size: f64,
     /// The column that has lateness.
     time: Option<(String, Kind)>,
+    /// The columns of the primary key.
+    key: Vec<(String, Kind)>,
 }
 
 /// The relations that an expression can refer to, by alias, with their columns.

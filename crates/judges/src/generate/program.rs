@@ -3,7 +3,7 @@
 use alluvium_trace::Merging;
 
 use super::{Maker, Source};
-use crate::program::{Keeping, Merges, Program, Step, View, ViewLateness};
+use crate::program::{Keeping, Merges, Program, Step, Table, View, ViewLateness};
 use crate::query::visit::{self, Visitor};
 use crate::query::{From, Kind, Query};
 
@@ -25,13 +25,18 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         latest: Vec::new(),
     };
     let workers = maker.one_of(&[1, 2, 2, 3]);
-    let tables = maker.tables();
+    let mut tables = maker.tables();
+    if number % 5 == 4 {
+        tables.iter_mut().for_each(add_end);
+    }
     maker.latest = vec![None; tables.len()];
     for table in &tables {
         let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind));
+        let columns: Vec<_> = columns.collect();
         maker.sources.push(Source {
             name: table.name.clone(),
-            columns: columns.collect(),
+            key: columns[..table.key].to_vec(),
+            columns,
             size: 13.0,
             time: table.lateness.map(|(place, _)| {
                 let column = &table.columns[place];
@@ -58,7 +63,7 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         if !may_fail(&query) && !names_now(&query) {
             let columns = query.columns();
             let time = lateness.map(|lateness: ViewLateness| columns[lateness.column].clone());
-            maker.sources.push(Source { name: name.clone(), columns, size, time });
+            maker.sources.push(Source { name: name.clone(), columns, size, time, key: Vec::new() });
         }
         views.push(View { name, keeping, query, lateness });
     }
@@ -126,6 +131,17 @@ impl Maker {
             }
         }
         steps
+    }
+}
+
+/// Makes the last column of a table with lateness a second time, which can be the end of what begins at the first.
+fn add_end(table: &mut Table) {
+    if let Some((time, _)) = table.lateness
+        && time + 1 < table.columns.len()
+        && let kind = table.columns[time].kind
+        && let Some(last) = table.columns.last_mut()
+    {
+        last.kind = kind;
     }
 }
 

@@ -3,7 +3,8 @@
 use super::aggregate::{count, plain};
 use super::{Maker, Sight, Source, named, sorts};
 use crate::query::{
-    Body, Expr, From, Group, Join, JoinKind, Kind, Op, Query, Select, SetOperation, Span, Value,
+    Body, Bound, Expr, Frame, From, Group, Join, JoinKind, Kind, Op, Query, Select, SetOperation,
+    Span, Units, Value, Window,
 };
 
 /// A relation with an alias, and its time.
@@ -11,6 +12,8 @@ struct Timed {
     from: From,
     sight: Sight,
     time: Expr,
+    /// The columns of its primary key.
+    key: Vec<Expr>,
 }
 
 impl Maker {
@@ -28,8 +31,11 @@ impl Maker {
             7 | 8 if kind == Kind::Moment => self.recent_by_time(one),
             9 => self.nearest(one, other),
             _ => {
-                let Timed { from, sight, time } = one;
-                self.by_time(from, &sight, time)
+                let Timed { from, sight, time, .. } = one;
+                match kind.is_whole() && self.once_in(2) {
+                    true => self.in_ranges(from, &sight, time),
+                    false => self.by_time(from, &sight, time),
+                }
             }
         })
     }
@@ -42,9 +48,10 @@ impl Maker {
         }
         let source = self.one_of(&sources);
         let alias = self.alias();
-        let (name, kind) = source.time?;
+        let column = |(name, kind)| Expr::Column(alias.clone(), name, kind);
         Some(Timed {
-            time: Expr::Column(alias.clone(), name, kind),
+            time: column(source.time?),
+            key: source.key.into_iter().map(column).collect(),
             sight: vec![(alias.clone(), source.columns)],
             from: From::Relation(source.name, alias),
         })
@@ -52,7 +59,7 @@ impl Maker {
 
     /// Sessions of a key, or groups of them.
     fn sessions(&mut self, one: Timed) -> Query {
-        let Timed { from, mut sight, time } = one;
+        let Timed { from, mut sight, time, .. } = one;
         let keys = sight.iter().flat_map(|(_, columns)| columns);
         let keys = keys.filter(|column| sorts(column.1) && column.1 != Kind::Moment);
         let keys: Vec<String> = keys.map(|column| column.0.clone()).collect();
@@ -81,7 +88,7 @@ impl Maker {
 
     /// Rows that come into view and leave it as time goes on, or groups of them.
     fn recent_by_time(&mut self, one: Timed) -> Query {
-        let Timed { from, sight, time } = one;
+        let Timed { from, sight, time, .. } = one;
         let moments = self.column(&sight, |kind| kind == Kind::Moment);
         let filter = match self.once_in(3) {
             true => self.recent(&moments.unwrap_or_else(|| time.clone())),
@@ -106,8 +113,10 @@ impl Maker {
         );
         // Until a time that is computed, or another one of the row.
         let kind = one.time.kind();
-        let end = match self.once_in(3) {
-            true => self.column(&one.sight, |other| other == kind),
+        let mut ends = Self::columns(&one.sight, |other| other == kind);
+        ends.retain(|end| *end != one.time);
+        let end = match !ends.is_empty() && !self.once_in(3) {
+            true => Some(self.one_of(&ends)),
             false => None,
         };
         let end = end.unwrap_or_else(|| self.moved(one.time.clone()));
@@ -138,7 +147,10 @@ impl Maker {
             sight.extend(other.sight);
         }
         if self.once_in(3) {
-            return self.by_time(from, &sight, one.time);
+            return match !one.key.is_empty() && self.once_in(2) {
+                true => self.by(one.key, from, &sight),
+                false => self.by_time(from, &sight, one.time),
+            };
         }
         Query::select(Select::of(named(self.items(&sight, 4)), from))
     }
@@ -226,6 +238,11 @@ impl Maker {
         {
             keys.insert(self.below(2), key);
         }
+        self.by(keys, from, sight)
+    }
+
+    /// Groups by these expressions.
+    fn by(&mut self, keys: Vec<Expr>, from: From, sight: &Sight) -> Query {
         let mut exprs = keys.clone();
         let number = self.scalar(sight, Kind::Integer, 0);
         exprs.push(Expr::Aggregate(Box::new(count())));
@@ -234,6 +251,39 @@ impl Maker {
         let mut select = Select::of(named(exprs), from);
         select.group = Group::Keys(keys);
         Query::select(select)
+    }
+
+    /// Rows with sums and other aggregates of those that are near them in time, a whole number.
+    fn in_ranges(&mut self, from: From, sight: &Sight, time: Expr) -> Query {
+        let mut exprs = self.items(sight, 3);
+        for _ in 0..1 + self.below(2) {
+            let number = self.column(sight, |kind| matches!(kind, Kind::Integer | Kind::Big));
+            let number = number.unwrap_or_else(|| time.clone());
+            let (function, kind) = self.one_of(&[
+                ("sum", Kind::Big),
+                ("count", Kind::Big),
+                ("min", number.kind()),
+                ("max", number.kind()),
+            ]);
+            let partition = match self.once_in(2) {
+                true => self.column(sight, sorts).into_iter().collect(),
+                false => Vec::new(),
+            };
+            let start = self.one_of(&[Bound::Preceding(2), Bound::Preceding(5), Bound::Current]);
+            let end = self.one_of(&[Bound::Current, Bound::Following(1), Bound::Following(3)]);
+            let window = Window {
+                function,
+                arguments: vec![number],
+                ignore_nulls: false,
+                filter: None,
+                partition,
+                order: vec![self.order(time.clone())],
+                frame: Some(Frame { units: Units::Range, start, end }),
+                kind,
+            };
+            exprs.push(Expr::Window(Box::new(window)));
+        }
+        Query::select(Select::of(named(exprs), from))
     }
 
     /// A time, or one that is always as much later or earlier.

@@ -95,7 +95,7 @@ impl Maker {
         columns.into_iter().map(|expr| self.order(expr)).collect()
     }
 
-    fn order(&mut self, expr: Expr) -> Order {
+    pub(super) fn order(&mut self, expr: Expr) -> Order {
         Order { expr, descending: self.once_in(3), nulls_first: self.once_in(3) }
     }
 

@@ -19,6 +19,7 @@ pub(crate) fn of_windows(
 ) -> (LowerBounds, Retention) {
     let below = input.bound(&[]);
     let mut retention = groups::retention(&below, &input.schema, keys);
+    groups::rotate(&retention, keys);
     let mut bounds = groups::bounds(&below, keys, schema);
     let Some(order) = order else { return (bounds, retention) };
     if bounds[order].is_err()

@@ -194,16 +194,24 @@ impl Builder<'_> {
             return self.refuse("this relation");
         };
         match source.relation() {
-            Relation::Table { schema, kept: false, append_only, waterlines, .. } => {
+            Relation::Table {
+                schema, kept: false, promised_key, append_only, waterlines, ..
+            } => {
                 let (name, waterlines) = (source.name().to_string(), waterlines.clone());
-                Ok(IncrementalPlan::stream(name, schema, columns, *append_only, waterlines)?)
+                let rows =
+                    IncrementalPlan::stream(name, schema, columns, *append_only, waterlines)?;
+                Ok(rows.with_promised_key(promised_key))
             }
-            Relation::Table { schema, primary_key, append_only, waterlines, .. } => {
+            Relation::Table {
+                schema, primary_key, promised_key, append_only, waterlines, ..
+            } => {
                 let (name, waterlines) = (source.name().to_string(), waterlines.clone());
                 // A row with the key of an earlier one replaces it.
                 let append_only = *append_only && primary_key.is_empty();
                 let keys = primary_key;
-                Ok(IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?)
+                let rows =
+                    IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?;
+                Ok(rows.with_promised_key(promised_key))
             }
             Relation::MaterializedView {
                 schema,

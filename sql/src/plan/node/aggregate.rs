@@ -7,7 +7,7 @@ use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::default::{self, or_default};
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::{Layout, project};
+use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::message;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
@@ -35,6 +35,8 @@ pub struct Aggregate {
     pub input: Box<IncrementalPlan>,
     /// The columns that identify the group.
     pub keys: Vec<usize>,
+    /// A column that follows from them and says when a group is final, if none of them does.
+    pub final_by: Option<usize>,
     /// What is computed for each group.
     pub aggregates: Vec<aggregate::Aggregate>,
     /// What else is computed, by recomputing the groups that change.
@@ -62,17 +64,23 @@ impl IncrementalPlan {
             .iter()
             .map(|(function, name)| Field::new(name, function.result.clone(), true));
         let fields: Vec<Field> = groups.chain(results).chain(others).collect();
-        let mut unique = vec![(0..keys.len()).collect()];
-        unique.extend(input.properties.unique.iter().filter_map(|key| {
-            key.iter()
-                .map(|column| keys.iter().position(|group| group == column))
-                .collect::<Option<Vec<usize>>>()
-        }));
-        let properties = Properties::new(unique, false);
+        let (below, width) = (&input.properties, input.width());
+        let place = |column| keys.iter().position(|group| *group == column);
+        let passed = |key: &Vec<usize>| key.iter().map(|column| place(*column)).collect();
+        let mut unique: Vec<Vec<usize>> = below.unique.iter().filter_map(passed).collect();
+        // A broken promise can make several groups of one.
+        if !below.relies_on_promise(&keys, width) {
+            unique.push((0..keys.len()).collect());
+        }
+        let mut computed: Vec<_> = keys.iter().map(|&key| Some(vec![key])).collect();
+        computed.resize(fields.len(), None);
+        let dependencies = below.computed_dependencies(width, place, &computed);
+        let properties = Properties::new(unique, false).with(dependencies);
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Aggregate(Aggregate {
             input: Box::new(input),
             keys,
+            final_by: None,
             aggregates: aggregates.into_iter().map(|(aggregate, _)| aggregate).collect(),
             fallbacks: fallbacks.into_iter().map(|(function, _)| function).collect(),
             retention: Retention::default(),
@@ -82,14 +90,13 @@ impl IncrementalPlan {
 }
 
 impl Aggregate {
-    /// The places of the keys, in the order in which groups are sorted.
-    fn key_order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.keys.len()).collect();
-        if let Some(place) = self.keys.iter().position(|key| Some(*key) == self.retention.column())
-        {
-            order[..=place].rotate_right(1);
+    /// The columns by which groups are sorted: the one by which they are pruned comes first.
+    fn sorted_by(&self) -> Vec<usize> {
+        let mut sorted: Vec<usize> = self.final_by.into_iter().chain(self.keys.clone()).collect();
+        if let Some(place) = sorted.iter().position(|key| Some(*key) == self.retention.column()) {
+            sorted[..=place].rotate_right(1);
         }
-        order
+        sorted
     }
 
     /// The aggregates of the groups by `keys`; `output` has the columns of these and of the results.
@@ -178,15 +185,10 @@ impl PlanNode for Aggregate {
     }
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
-        let below = self.input.bound(&[]);
+        let (below, retention) = bounds::by_keys(&mut self.input, &self.keys);
+        self.final_by = bounds::final_by(&retention, &self.keys);
+        self.retention = retention;
         let mut of_groups: LowerBounds = self.keys.iter().map(|&key| below[key].clone()).collect();
-        self.retention = match self.keys.is_empty() {
-            true => Retention::All(bounds::one_group()),
-            false => {
-                let (keys, schema) = (self.keys.iter().copied(), &self.input.schema);
-                Retention::by_first(&below, keys, schema, bounds::no_time_in_key)
-            }
-        };
         of_groups.extend(schema.fields()[self.keys.len()..].iter().map(|field| {
             let name = field.name();
             Err(Reason::new(format!("{name} can change with any row of its group")).with_remedy(
@@ -228,11 +230,10 @@ impl PlanNode for Aggregate {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        // The key by which groups are pruned is the first one by which they are sorted.
-        let mut columns = self.key_order();
-        let keys: Vec<usize> = columns.iter().map(|&place| self.keys[place]).collect();
-        columns.extend(keys.len()..plan.width());
-        let sorted = project(&plan.schema, &columns);
+        let keys = self.sorted_by();
+        let results = &plan.schema.fields()[self.keys.len()..];
+        let fields = keys.iter().map(|key| &self.input.schema.fields()[*key]).chain(results);
+        let sorted: SchemaRef = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
         let spec = self.spec(&keys, &sorted)?;
         let default = match self.keys.is_empty() {
             true => Some(default::Spec::compile(self.empty_group(plan)?)?),
@@ -244,10 +245,11 @@ impl PlanNode for Aggregate {
         let groups = compiler.add_stateful(plan, groups, Vec::new(), Some(id));
         compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), &keys)?);
         // Columns that change places can have one name and type.
-        if columns.is_sorted() {
+        if keys == self.keys {
             return Ok(groups);
         }
-        let places = (0..plan.width()).map(|column| place(&columns, column)).collect::<Vec<_>>();
+        let places = self.keys.iter().map(|key| place(&keys, *key));
+        let places: Vec<usize> = places.chain(keys.len()..sorted.fields().len()).collect();
         Ok(compiler.add(RowMap::columns(groups, &sorted, &places)))
     }
 

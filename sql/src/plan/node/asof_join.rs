@@ -64,7 +64,7 @@ impl IncrementalPlan {
         });
         let fields: Vec<Field> = left_fields.chain(right_fields).collect();
         // A left row is there at most once, and its match may become another.
-        let properties = Properties::new(left.properties.unique.clone(), false);
+        let properties = Properties { append_only: false, ..left.properties.clone() };
         let node = Node::AsofJoin(AsofJoin {
             left: Box::new(left),
             right: Box::new(right),

@@ -28,7 +28,7 @@ impl IncrementalPlan {
         let unique = if rows.num_rows() <= 1 { vec![Vec::new()] } else { Vec::new() };
         let schema = rows.schema();
         let node = Node::Constant(Constant { rows });
-        let properties = Properties { unique, append_only: true };
+        let properties = Properties { unique, append_only: true, ..Properties::default() };
         IncrementalPlan::new(node, schema, properties)
     }
 }

@@ -34,10 +34,8 @@ impl IncrementalPlan {
         if !input.properties.unique.is_empty() {
             return input;
         }
-        let properties = Properties {
-            unique: vec![(0..input.width()).collect()],
-            append_only: input.properties.append_only,
-        };
+        let properties =
+            Properties { unique: vec![(0..input.width()).collect()], ..input.properties.clone() };
         let schema = Arc::clone(&input.schema);
         let node =
             Node::Distinct(Distinct { input: Box::new(input), retention: Retention::default() });

@@ -56,13 +56,18 @@ impl IncrementalPlan {
 
     fn sifted(input: IncrementalPlan, view: String, columns: Vec<LateColumn>) -> IncrementalPlan {
         let schema = Arc::clone(&input.schema);
-        let Properties { mut unique, append_only } = input.properties.clone();
-        // Of a row that replaces another, one may come in time and the other too late, unless they have the same times.
+        let Properties { mut unique, append_only, .. } = input.properties.clone();
+        // Of a row that replaces another, one may come in time and the other too late, unless they have the same times. So two
+        // rows can be there of which only one should: nothing else follows from anything.
         unique.retain(|key| columns.iter().all(|column| key.contains(&column.number)));
         let retention =
             Retention::All(Reason::new("there is one row for each column with LATENESS"));
         let node = Node::InTime(InTime { input: Box::new(input), view, columns, retention });
-        IncrementalPlan::new(node, schema, Properties { unique, append_only })
+        IncrementalPlan::new(
+            node,
+            schema,
+            Properties { unique, append_only, ..Properties::default() },
+        )
     }
 
     /// Whether it drops what comes too late itself, so that it has waterlines that other dataflows do not have.

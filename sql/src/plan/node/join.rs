@@ -18,7 +18,7 @@ use crate::plan::bounds::PairBounds;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
-use crate::plan::properties::shifted;
+use crate::plan::properties::{Dependency, shifted, shifted_dependencies};
 use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
 use crate::planner::Clause;
@@ -65,7 +65,16 @@ impl IncrementalPlan {
         }
         let fields: Vec<_> =
             left.schema.fields().iter().chain(right.schema.fields()).cloned().collect();
-        let properties = Properties::new(unique, l.append_only && r.append_only);
+        let equal = |by: usize, column: usize| Dependency {
+            by: vec![by],
+            columns: vec![column],
+            promised: false,
+        };
+        let equal = on.iter().flat_map(|&(l, r)| [equal(l, width + r), equal(width + r, l)]);
+        let of_right = shifted_dependencies(r.all_dependencies(right.width()), width);
+        let dependencies = l.all_dependencies(width).into_iter().chain(of_right).chain(equal);
+        let properties =
+            Properties::new(unique, l.append_only && r.append_only).with(dependencies.collect());
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Join(Join {
             left: Box::new(left),

@@ -2,11 +2,12 @@
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::layout;
 use alluvium_dataflow::map::{MapStep, can_fail, maps};
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
@@ -16,6 +17,7 @@ use super::{Node, PlanNode};
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
+use crate::plan::properties::Dependency;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, bounds, clock_filter, ranking_filter};
 
@@ -62,7 +64,13 @@ impl IncrementalPlan {
                 .map(|column| passed.iter().position(|passed| *passed == Some(*column)))
                 .collect()
         });
-        let properties = Properties::new(unique.collect(), input.properties.append_only);
+        let expressions = project.iter().map(|(expression, _)| expression);
+        let computed: Vec<Option<Vec<usize>>> =
+            expressions.map(|expression| followed(expression, &input.schema)).collect();
+        let place = |column| passed.iter().position(|passed| *passed == Some(column));
+        let below = &input.properties;
+        let dependencies = below.computed_dependencies(input.width(), place, &computed);
+        let properties = Properties::new(unique.collect(), below.append_only).with(dependencies);
         let schema = Arc::new(Schema::new(fields?));
         let node = Node::Map(Map {
             input: Box::new(input),
@@ -85,6 +93,38 @@ impl IncrementalPlan {
         IncrementalPlan::map(input, None, project)
     }
 
+    /// Lets a map also pass on the columns of its input by which state can be pruned and that follow from its columns `keys`,
+    /// behind the others. Dependencies that are only promised count if `promised`.
+    pub(crate) fn pass_determined(&mut self, keys: &[usize], promised: bool) {
+        let Node::Map(map) = &mut self.node else { return };
+        let of = |expression: &Expression| expression::as_column(expression);
+        let passed: Vec<usize> = map.project.iter().filter_map(of).collect();
+        let by: Vec<usize> = keys.iter().filter_map(|key| of(&map.project[*key])).collect();
+        let below = &map.input.schema;
+        let known = map.input.properties.determined(&by, below.fields().len(), promised);
+        let mut fields = self.schema.fields().to_vec();
+        for (column, field) in below.fields().iter().enumerate() {
+            if known[column] && !passed.contains(&column) && bounds::is_prunable(field.data_type())
+            {
+                map.project.push(expression::column(below, column));
+                fields.push(Arc::clone(field));
+            }
+        }
+        self.schema = Arc::new(Schema::new(fields));
+    }
+
+    /// Takes back which columns the map [passes on](Self::pass_determined) behind its first `width` ones, apart from one, which
+    /// follows from those of the dependency.
+    pub(crate) fn pass_one(&mut self, width: usize, kept: Option<(usize, Dependency)>) {
+        let Node::Map(map) = &mut self.node else { return };
+        let kept_column = kept.as_ref().map(|(column, _)| *column);
+        let columns: Vec<usize> = (0..width).chain(kept_column).collect();
+        map.project = columns.iter().map(|column| Arc::clone(&map.project[*column])).collect();
+        self.schema = layout::project(&self.schema, &columns);
+        self.properties.dependencies.extend(kept.map(|(_, dependency)| dependency));
+        self.fingerprint = OnceLock::new();
+    }
+
     /// A projection that changes nothing.
     pub(crate) fn identity(&self) -> Vec<(Expression, String)> {
         let fields = self.schema.fields().iter().enumerate();
@@ -92,6 +132,18 @@ impl IncrementalPlan {
             .map(|(number, field)| (expression::column(&self.schema, number), field.name().clone()))
             .collect()
     }
+}
+
+/// The columns from which the value of an expression follows. `None` if it may differ for values that are equal as keys, as
+/// those of 0.0 and -0.0.
+fn followed(expression: &Expression, schema: &Schema) -> Option<Vec<usize>> {
+    if let Some(column) = expression::as_column(expression) {
+        return Some(vec![column]);
+    }
+    let mut columns = Vec::new();
+    expression::for_each_column(expression, &mut |column| columns.push(column));
+    let is_exact = |column: &usize| bounds::is_prunable(schema.field(*column).data_type());
+    columns.iter().all(is_exact).then_some(columns)
 }
 
 /// Whether a projection gives the columns of `schema` as they are.
@@ -287,7 +339,7 @@ impl RowMap {
     /// Some columns of rows of the schema `from`.
     pub(crate) fn columns(input: OperatorId, from: &SchemaRef, columns: &[usize]) -> Self {
         let project = columns.iter().map(|&column| expression::column(from, column)).collect();
-        let schema = alluvium_dataflow::layout::project(from, columns);
+        let schema = layout::project(from, columns);
         Self { input, steps: vec![MapStep { filter: None, project, schema, reports: false }] }
     }
 

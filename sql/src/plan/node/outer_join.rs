@@ -80,8 +80,13 @@ impl IncrementalPlan {
         };
         // Partners are never lost, so a row that has one keeps it; a row without one may find one.
         let append_only = kind == OuterJoinKind::Semi && l.append_only && r.append_only;
+        // Rows without a partner have NULL for what would follow from the other side's key.
+        let dependencies = match kind {
+            OuterJoinKind::Right | OuterJoinKind::Full => Vec::new(),
+            _ => l.all_dependencies(width),
+        };
+        let properties = Properties::new(unique, append_only).with(dependencies);
         let (left, right) = (Box::new(left), Box::new(right));
-        let properties = Properties::new(unique, append_only);
         let schema = output_schema(&left, &right, kind);
         let node = Node::OuterJoin(OuterJoin {
             left,

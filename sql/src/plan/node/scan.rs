@@ -62,7 +62,7 @@ impl IncrementalPlan {
         let schema = Arc::new(stored.project(&columns)?);
         let node =
             Node::Scan(Scan { relation, stored: stored.clone(), columns, view: None, waterlines });
-        let properties = Properties { unique, append_only };
+        let properties = Properties { unique, append_only, ..Properties::default() };
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 
@@ -97,7 +97,7 @@ impl IncrementalPlan {
             columns,
             view: None,
         });
-        let properties = Properties { unique: vec![Vec::new()], append_only: false };
+        let properties = Properties { unique: vec![Vec::new()], ..Properties::default() };
         IncrementalPlan::new(node, schema, properties)
     }
 
@@ -129,13 +129,10 @@ impl PlanNode for Scan {
         properties: Properties,
         required: &[usize],
     ) -> Result<IncrementalPlan> {
-        let place = |column: &usize| required.iter().position(|required| required == column);
-        let key = properties.unique.first();
-        let unique = key.and_then(|key| key.iter().map(place).collect());
         let columns = required.iter().map(|&column| self.columns[column]).collect();
         let node = Node::Scan(Scan { columns, ..self });
+        let properties = properties.of_columns(required, schema.fields().len());
         let schema = Arc::new(schema.project(required)?);
-        let properties = Properties { unique: unique.into_iter().collect(), ..properties };
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 

@@ -26,7 +26,7 @@ impl IncrementalPlan {
     /// The values of a series as the one column of `schema`.
     pub(crate) fn series(values: series::Series, schema: SchemaRef) -> IncrementalPlan {
         let unique = if values.length <= 1 { vec![Vec::new()] } else { vec![vec![0]] };
-        let properties = Properties { unique, append_only: true };
+        let properties = Properties { unique, append_only: true, ..Properties::default() };
         IncrementalPlan::new(Node::Series(Series { values }), schema, properties)
     }
 }

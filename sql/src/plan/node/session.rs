@@ -51,8 +51,7 @@ impl IncrementalPlan {
     ) -> IncrementalPlan {
         let fields = bounds.iter().map(|(_, field)| field);
         let fields: Vec<_> = input.schema.fields().iter().chain(fields).cloned().collect();
-        let unique = input.properties.unique.clone();
-        let properties = Properties { unique, append_only: false };
+        let properties = Properties { append_only: false, ..input.properties.clone() };
         let end = Field::new("window_end", input.schema.field(time).data_type().clone(), true);
         let kept = input.schema.fields().iter().cloned().chain([Arc::new(end)]);
         let kept = Arc::new(Schema::new(kept.collect::<Vec<_>>()));

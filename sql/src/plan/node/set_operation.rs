@@ -77,7 +77,7 @@ impl IncrementalPlan {
             retention: Retention::default(),
         });
         let schema = Arc::new(Schema::new(fields));
-        let properties = Properties { unique, append_only };
+        let properties = Properties { unique, append_only, ..Properties::default() };
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
-use super::{Node, PlanNode};
+use super::{Node, PlanNode, Scan};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
+use crate::plan::properties::Dependency;
 use crate::plan::{IncrementalPlan, LowerBound, LowerBounds, Properties, Reason};
 
 /// The rows of a table that does not keep them, as they arrive.
@@ -41,8 +42,23 @@ impl IncrementalPlan {
     ) -> Result<IncrementalPlan> {
         let schema = Arc::new(schema.project(&columns)?);
         let node = Node::Stream(Stream { relation, columns, waterlines });
-        let properties = Properties { unique: Vec::new(), append_only };
+        let properties = Properties { append_only, ..Properties::default() };
         Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    /// The same rows of a table, no two of which should agree on its columns `key`, though nobody enforces that.
+    pub(crate) fn with_promised_key(mut self, key: &[usize]) -> IncrementalPlan {
+        let (Node::Stream(Stream { columns, .. }) | Node::Scan(Scan { columns, .. })) = &self.node
+        else {
+            return self;
+        };
+        let place = |key: &usize| columns.iter().position(|column| column == key);
+        let by: Option<Vec<usize>> = key.iter().map(place).collect();
+        if let Some(by) = by.filter(|by| !by.is_empty()) {
+            let columns = (0..columns.len()).filter(|column| !by.contains(column)).collect();
+            self.properties.dependencies.push(Dependency { by, columns, promised: true });
+        }
+        self
     }
 }
 
@@ -55,6 +71,7 @@ impl PlanNode for Stream {
     ) -> Result<IncrementalPlan> {
         let columns = required.iter().map(|&column| self.columns[column]).collect();
         let node = Node::Stream(Stream { columns, ..self });
+        let properties = properties.of_columns(required, schema.fields().len());
         let schema = Arc::new(schema.project(required)?);
         Ok(IncrementalPlan::new(node, schema, properties))
     }

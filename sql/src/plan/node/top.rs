@@ -17,8 +17,8 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
-use super::{Node, PlanNode};
-use crate::plan::bounds::of_groups;
+use super::{Node, PlanNode, RowMap};
+use crate::plan::bounds::{final_by, of_groups};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -34,6 +34,8 @@ pub struct Top {
     pub input: Box<IncrementalPlan>,
     /// The columns that identify the group; without any, all rows are one group.
     pub keys: Vec<usize>,
+    /// A column that follows from them and says when a group is final, if none of them does.
+    pub final_by: Option<usize>,
     /// The order of the rows of a group; rows equal in it are ordered by all of their columns.
     pub order: Vec<(usize, SortOptions)>,
     /// Which of them.
@@ -66,20 +68,25 @@ impl IncrementalPlan {
         }
         let mut fields: Vec<Arc<Field>> = input.schema.fields().iter().cloned().collect();
         let mut unique = input.properties.unique.clone();
-        if which.numbering == Numbering::Row && which.take == Some(1) {
+        // A broken promise can make several groups of one.
+        let promised = input.properties.relies_on_promise(&keys, input.width());
+        let has_own_number = which.numbering == Numbering::Row && !promised;
+        if has_own_number && which.take == Some(1) {
             unique.push(keys.clone());
         }
         if which.numbered {
-            if which.numbering == Numbering::Row {
+            if has_own_number {
                 unique.push(keys.iter().copied().chain([fields.len()]).collect());
             }
             fields.push(number_field());
         }
-        let properties = Properties::new(unique, false);
+        let dependencies = input.properties.dependencies.clone();
+        let properties = Properties::new(unique, false).with(dependencies);
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Top(Top {
             input: Box::new(input),
             keys,
+            final_by: None,
             order,
             which,
             retention: Retention::default(),
@@ -129,6 +136,7 @@ impl PlanNode for Top {
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         let (bounds, retention) = of_groups(&mut self.input, &mut self.keys, schema);
+        self.final_by = final_by(&retention, &self.keys);
         self.retention = retention;
         bounds
     }
@@ -151,13 +159,23 @@ impl PlanNode for Top {
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
         let (input, append_only) = (&self.input.schema, self.input.properties.append_only);
-        let (keys, order, schema) = (&self.keys, &self.order, plan.schema.clone());
-        let spec = top::Spec::compile(input, keys, order, self.which, append_only, schema)?;
+        let keys: Vec<usize> = self.final_by.into_iter().chain(self.keys.clone()).collect();
+        let number = self.which.numbered.then(number_field);
+        let fields: Vec<_> = input.fields().iter().cloned().chain(number).collect();
+        let chosen: SchemaRef = Arc::new(Schema::new(fields));
+        let (order, schema) = (&self.order, Arc::clone(&chosen));
+        let spec = top::Spec::compile(input, &keys, order, self.which, append_only, schema)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("top");
         let rows = compiler.add_stateful(plan, TopRows { input, spec }, Vec::new(), Some(id));
-        compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), keys)?);
-        Ok(rows)
+        compiler.prune(&self.retention, &Layout::keyed(self.input.schema.clone(), &keys)?);
+        if plan.width() == chosen.fields().len() {
+            return Ok(rows);
+        }
+        // The input has the column behind the others for this alone.
+        let width = self.input.width();
+        let columns: Vec<usize> = (0..width - 1).chain(width..chosen.fields().len()).collect();
+        Ok(compiler.add(RowMap::columns(rows, &chosen, &columns)))
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {

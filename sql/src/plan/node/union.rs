@@ -48,7 +48,7 @@ impl IncrementalPlan {
             fields.push(Field::new(field.name(), field.data_type().clone(), nullable));
         }
         let append_only = flat.iter().all(|input| input.properties.append_only);
-        let properties = Properties { unique: Vec::new(), append_only };
+        let properties = Properties { append_only, ..Properties::default() };
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Union(Union { inputs: flat });
         Ok(IncrementalPlan::new(node, schema, properties))

@@ -46,7 +46,7 @@ impl IncrementalPlan {
                 Arc::new(Field::new(fields[list].name(), element.data_type().clone(), true));
         }
         let append_only = input.properties.append_only;
-        let properties = Properties { unique: Vec::new(), append_only };
+        let properties = Properties { append_only, ..Properties::default() };
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Unnest(Unnest { input: Box::new(input), lists });
         Ok(IncrementalPlan::new(node, schema, properties))

@@ -56,8 +56,7 @@ impl IncrementalPlan {
         }
         let results = functions.iter().map(|function| &function.result);
         let fields: Vec<_> = input.schema.fields().iter().chain(results).cloned().collect();
-        let unique = input.properties.unique.clone();
-        let properties = Properties { unique, append_only: false };
+        let properties = Properties { append_only: false, ..input.properties.clone() };
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Window(Window {
             input: Box::new(input),
