@@ -21,11 +21,15 @@ pub enum Fault {
     BoundOfPairs,
     /// Groups are pruned by a column that is not in their key.
     BoundOfMembers,
+    /// The result of a subquery for rows outside with NULL does not meet them.
+    NullsStayOutside,
+    /// COUNT of a subquery without rows is NULL.
+    CountNothingAsNull,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 7] = [
+    pub const WRONG: [Fault; 9] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
@@ -33,6 +37,8 @@ impl Fault {
         Fault::BoundOfFirst,
         Fault::BoundOfPairs,
         Fault::BoundOfMembers,
+        Fault::NullsStayOutside,
+        Fault::CountNothingAsNull,
     ];
 }
 
