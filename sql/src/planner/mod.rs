@@ -15,7 +15,8 @@
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
 //! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
-//!   `selected_names` has made their columns distinct; `dependent_join` does it for any correlation.
+//!   `selected_names` has made their columns distinct; `correlation` says where
+//!   that is simple, `dependent_join` does it for any.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -25,6 +26,7 @@ mod constant;
 mod constructs;
 pub(crate) mod context;
 mod corrections;
+mod correlation;
 mod cross_join;
 mod dependent_join;
 mod distinct_on;

@@ -36,6 +36,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 
+use super::correlation;
 use super::dependent_join::{self, Keyed, is_for, refers_outside};
 use super::extent::Extent;
 use super::functions::FUNCTIONS;
@@ -463,13 +464,16 @@ impl Decorrelation {
         outer: &LogicalPlan,
         exists: bool,
     ) -> Result<Option<Pulled>> {
+        let passes = match exists {
+            true => correlation::passes_to_exists(query)?,
+            false => correlation::passes(query)?,
+        };
+        if !passes {
+            return Ok(None);
+        }
         let mut pull_up = PullUpCorrelatedExpr::new().with_exists_sub_query(exists);
         let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(None) };
-        // An aggregate without GROUP BY has a row even if the correlation finds nothing; with groups it would have none.
-        if !pull_up.can_pull_up
-            || pull_up.pulled_up_scalar_agg && !pull_up.join_filters.is_empty()
-            || refers_outside(&plan)?
-        {
+        if !pull_up.can_pull_up || refers_outside(&plan)? {
             return Ok(None);
         }
         let name = self.names.next("__subquery");
@@ -522,6 +526,9 @@ impl Decorrelation {
         }
         if !refers_outside(query)? {
             return Ok(true);
+        }
+        if !correlation::passes_to_aggregate(query)? {
+            return Ok(false);
         }
         let mut pull_up = PullUpCorrelatedExpr::new().with_need_handle_count_bug(true);
         let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(false) };

@@ -92,9 +92,9 @@ impl Maker {
             }
         }
         let own = self.column(&sight, |other| other == kind);
-        let value = match self.column(outer, |other| other == kind) {
-            Some(outer) if own.is_none() || self.once_in(6) => outer,
-            _ => own.unwrap_or_else(|| self.constant(kind)),
+        let (value, is_outer) = match self.column(outer, |other| other == kind) {
+            Some(outer) if own.is_none() || self.once_in(6) => (outer, true),
+            _ => (own.unwrap_or_else(|| self.constant(kind)), false),
         };
         let mut conditions = Vec::new();
         for _ in 0..1 + self.below(2) {
@@ -115,7 +115,8 @@ impl Maker {
         let can_sort = sorts(kind);
         match self.below(9) {
             0 | 1 => {
-                let aggregate = match self.below(3) {
+                // An aggregate of columns outside belongs to the query outside.
+                let aggregate = match self.below(if is_outer { 1 } else { 3 }) {
                     0 => count(),
                     1 => plain("min", value, kind),
                     _ => plain("max", value, kind),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{Column, ExprSchema, JoinType, Result};
 use datafusion_expr::logical_plan::Aggregate;
 use datafusion_expr::{Expr, LogicalPlan, lit, when};
@@ -14,7 +15,9 @@ use crate::fault::{self, Fault};
 impl Dependence<'_> {
     /// An aggregate, by the keys, too.
     pub(super) fn grouped(&self, aggregate: &Aggregate) -> Result<Option<Keyed>> {
-        if aggregate.group_expr.iter().any(|group| matches!(group, Expr::GroupingSet(_))) {
+        let is_set = |group: &Expr| matches!(group, Expr::GroupingSet(_));
+        if aggregate.group_expr.iter().any(is_set) || aggregate.aggr_expr.iter().any(is_of_outside)
+        {
             return Ok(None);
         }
         let expressions = aggregate.group_expr.iter().chain(&aggregate.aggr_expr);
@@ -79,4 +82,18 @@ impl Dependence<'_> {
         }
         self.named(plan, results, &columns, keys).map(Some)
     }
+}
+
+/// Whether the arguments of an aggregate name columns outside and no others. In SQL it is an aggregate of the query outside,
+/// which the planner does not know.
+fn is_of_outside(call: &Expr) -> bool {
+    let Expr::AggregateFunction(call) = call.clone().unalias() else { return false };
+    let has = |is: fn(&Expr) -> bool| {
+        call.params
+            .args
+            .iter()
+            .any(|argument| argument.exists(|part| Ok(is(part))).unwrap_or(false))
+    };
+    has(|part| matches!(part, Expr::OuterReferenceColumn(..)))
+        && !has(|part| matches!(part, Expr::Column(_)))
 }
