@@ -98,7 +98,7 @@ impl Text {
                 self.push(")");
             }
             Expr::Exists(query, negated) => {
-                self.only_if_plain(query);
+                self.only_if_plain(query, false);
                 self.push(&format!("{}EXISTS (", not(*negated)));
                 self.query(query);
                 self.push(")");
@@ -163,20 +163,22 @@ impl Text {
         if negated {
             self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
         }
-        self.only_if_plain(query);
+        self.only_if_plain(query, false);
         self.with_operand("", inner, &format!(" {}IN (", not(negated)));
         self.query(query);
         self.push(")");
     }
 
-    /// DataFusion rewrites subqueries of plain selections only, and not all others without errors.
-    fn only_if_plain(&mut self, query: &Query) {
+    /// DataFusion rewrites subqueries of plain selections only, and not all others without errors: to EXISTS and IN, an aggregate
+    /// without GROUP BY has no row where it finds nothing.
+    fn only_if_plain(&mut self, query: &Query, is_scalar: bool) {
         let is_plain = query.top.is_none()
             && matches!(&query.body, Body::Select(select)
                 if matches!(select.from, Some(From::Relation(_, _)))
                     && select.distinct == Distinct::All
                     && select.group == Group::None
                     && select.having.is_none()
+                    && (is_scalar || !matches!(select.items[0].expr, Expr::Aggregate(_)))
                     && select.filter.as_ref().is_none_or(|filter| !has_subquery(filter)));
         if !is_plain {
             self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
@@ -190,7 +192,7 @@ impl Text {
         if !is_aggregate {
             self.only(&[]);
         }
-        self.only_if_plain(query);
+        self.only_if_plain(query, true);
         self.push("(");
         self.query(query);
         self.push(")");
