@@ -23,11 +23,15 @@ pub enum Fault {
     BoundOfMembers,
     /// All columns count as following from the key of a group.
     AllFollows,
+    /// The result of a subquery for rows outside with NULL does not meet them.
+    NullsStayOutside,
+    /// COUNT of a subquery without rows is NULL.
+    CountNothingAsNull,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 8] = [
+    pub const WRONG: [Fault; 10] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
@@ -36,6 +40,8 @@ impl Fault {
         Fault::BoundOfPairs,
         Fault::BoundOfMembers,
         Fault::AllFollows,
+        Fault::NullsStayOutside,
+        Fault::CountNothingAsNull,
     ];
 }
 

@@ -2,28 +2,25 @@
 //!
 //! DataFusion plans the UNNEST as a lateral subquery and has no rule that removes it. The subquery only projects, filters
 //! and unnests, starting from one row without columns. Starting from the rows of the other relations instead, and keeping
-//! their columns, gives the join.
+//! their columns, gives the join. Other lateral subqueries, and outer joins, are left to [`subquery`](super::subquery).
 
 use std::sync::Arc;
 
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{Column, DataFusionError, JoinType, Result};
+use datafusion_common::{Column, JoinType, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::logical_plan as logical;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-
-use crate::error::Error;
 
 /// The plan with joins to such subqueries replaced by unnested rows.
 pub(super) fn unnest_in_place(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rewritten = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
         let Some(body) = lateral(&join.right) else { return Ok(Transformed::no(node)) };
-        let Some(joined) = start_from(&body, &join.left)? else { return Ok(Transformed::no(node)) };
         if join.join_type != JoinType::Inner {
-            let error = Error::not_supported(format!("{} JOIN with UNNEST", join.join_type), None);
-            return Err(DataFusionError::External(Box::new(error)));
+            return Ok(Transformed::no(node));
         }
+        let Some(joined) = start_from(&body, &join.left)? else { return Ok(Transformed::no(node)) };
         let keys = join.on.iter().map(|(left, right)| left.clone().eq(right.clone()));
         let condition = keys.chain(join.filter.clone()).reduce(Expr::and);
         let mut joined = LogicalPlanBuilder::from(joined);

@@ -14,8 +14,9 @@
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
-//! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries into joins, after `selected_names` has made
-//!   their columns distinct.
+//! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
+//!   `selected_names` has made their columns distinct; `correlation` says where
+//!   that is simple, `dependent_join` does it for any.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -25,7 +26,9 @@ mod constant;
 mod constructs;
 pub(crate) mod context;
 mod corrections;
+mod correlation;
 mod cross_join;
+mod dependent_join;
 mod distinct_on;
 pub(crate) mod extent;
 mod filter_push_down;
@@ -140,9 +143,10 @@ impl Planner {
         Extent::of(&plan).map_err(|error| error.at(start))?;
         set_operation::plan(plan)
             .and_then(relation::inline_views)
+            .and_then(selected_names::apart)
+            .and_then(subquery::decorrelate)
             .and_then(set_operation::expand)
             .and_then(asof::expand)
-            .and_then(selected_names::apart)
             .map_err(|error| Error::from_datafusion(&error).at(start))
             .and_then(|plan| {
                 relation::check_kept(&plan)

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_expr::Volatility;
-use sqlparser::ast::{self, Expr, Query, Spanned, TableFactor, Visitor};
+use sqlparser::ast::{self, Expr, Query, Spanned, Visitor};
 use sqlparser::tokenizer::Span;
 
 use super::functions::FUNCTIONS;
@@ -142,13 +142,6 @@ impl Visitor for Check {
             }
         }
         ControlFlow::Continue(())
-    }
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
-        match factor {
-            TableFactor::Derived { lateral: true, .. } => refuse("LATERAL", factor.span()),
-            _ => ControlFlow::Continue(()),
-        }
     }
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {

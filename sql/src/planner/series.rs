@@ -126,6 +126,9 @@ fn number(
     };
     let nothing = DFSchema::empty();
     let planned = context.sql_to_expr(argument.clone(), &nothing).map_err(|_| constant())?;
+    if planned.contains_outer() {
+        return Err(constant());
+    }
     let data_type = planned.get_type(&nothing)?;
     if !data_type.is_integer() && data_type != DataType::Null {
         let message = format!("{function} in FROM takes integers, not {data_type}");

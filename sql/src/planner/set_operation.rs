@@ -46,6 +46,12 @@ impl SetOperationNode {
         let schema = Arc::clone(left.schema());
         SetOperationNode { operation, left, right, schema }
     }
+
+    /// The same operation of other inputs.
+    pub(crate) fn of(&self, left: LogicalPlan, right: LogicalPlan) -> LogicalPlan {
+        let node = Arc::new(SetOperationNode::new(self.operation, left, right));
+        LogicalPlan::Extension(Extension { node })
+    }
 }
 
 /// The name of an operation in SQL.

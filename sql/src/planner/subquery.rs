@@ -5,24 +5,28 @@
 //! WHERE NOT EXISTS (…)             an anti join
 //! WHERE x NOT IN (…)               anti joins, see below
 //! the same anywhere else           a mark join, and its mark in the expression
-//! (SELECT …) of one row            DataFusion's own rule
+//! (SELECT …) of one row            DataFusion's own rule, or a left join
 //! (SELECT …) of any rows           a left join with each group's value and number of rows, and a check
+//! FROM t, LATERAL (…)              a join
 //! ```
 //!
 //! DataFusion's own rule for predicates handles NULLs in NOT IN only at the top of WHERE, and treats an aggregate without
 //! GROUP BY as empty although it has a row. Its rule for scalars picks any of several rows. So predicates, and scalars that
-//! may have several rows, are rewritten here, with DataFusion's functions for pulling up a correlation.
+//! may have several rows, are rewritten here. If the correlation is one that can be pulled up as it is, DataFusion's functions
+//! for that make the cheapest join; else the subquery is one side of a [dependent join](super::dependent_join).
 //!
 //! `x IN S` is true if S has an equal row; else NULL if S has a row with NULL, or if x is NULL and S has any row; else
 //! false. Each of these conditions is a mark join of its own, and only those that can matter are made.
 //!
+//! Inner subqueries are rewritten first; what they refer to further out is then in the plan that the next one rewrites.
 //! Subqueries that cannot be rewritten stay, and the validator refuses them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion_common::{Column, DataFusionError, JoinType, Result, ScalarValue};
+use datafusion_common::{Column, DataFusionError, JoinType, NullEquality, Result, ScalarValue};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
@@ -32,11 +36,13 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 
+use super::correlation;
+use super::dependent_join::{self, Keyed, is_for, refers_outside};
 use super::extent::Extent;
 use super::functions::FUNCTIONS;
 use super::single_row::single_row;
 
-/// The plan without subqueries in its filters and projections, as far as they can be rewritten.
+/// The plan without subqueries in its expressions and without LATERAL, as far as they can be rewritten.
 pub(super) fn decorrelate(plan: LogicalPlan) -> Result<LogicalPlan> {
     Decorrelation { names: AliasGenerator::new() }.plan(plan)
 }
@@ -60,14 +66,42 @@ impl Pulled {
     }
 }
 
+/// The rows for which subqueries are evaluated.
+struct Outer<'a> {
+    /// All columns to which they can refer are columns of these rows.
+    rows: &'a LogicalPlan,
+    /// Whether DataFusion's rule for scalars sees the expression that they are in.
+    has_rule: bool,
+}
+
 impl Decorrelation {
     fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        let plan = plan.map_children(|child| self.plan(child).map(Transformed::yes)).data()?;
+        let plan = plan.map_children(|child| self.child(child).map(Transformed::yes)).data()?;
         let plan = plan.map_subqueries(|query| self.plan(query).map(Transformed::yes)).data()?;
         let rewritten = match plan {
-            LogicalPlan::Filter(filter) if is_nested(&filter.predicate) => self.filter(filter)?,
-            LogicalPlan::Projection(projection) if projection.expr.iter().any(is_nested) => {
+            LogicalPlan::Filter(filter)
+                if self.is_nested_in(&filter.predicate, &filter.input)? =>
+            {
+                self.filter(filter)?
+            }
+            LogicalPlan::Projection(projection)
+                if self.is_any_nested_in(&projection.expr, &projection.input)? =>
+            {
                 self.projection(projection)?
+            }
+            LogicalPlan::Join(join) if dependent_join::depends_on(&join.right, &join.left)? => {
+                self.lateral(join)?
+            }
+            LogicalPlan::Join(join)
+                if join.join_type == JoinType::Inner
+                    && join.filter.as_ref().is_some_and(has_subquery) =>
+            {
+                return self.plan(filtered_join(join)?);
+            }
+            plan @ (LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_))
+                if plan.expressions().iter().any(has_subquery) =>
+            {
+                self.operator(plan)?
             }
             other => return Ok(other),
         };
@@ -76,16 +110,83 @@ impl Decorrelation {
         Ok(rewritten)
     }
 
+    /// An input, which is no longer marked as LATERAL: what it refers to outside says so.
+    fn child(&self, child: LogicalPlan) -> Result<LogicalPlan> {
+        match self.plan(child)? {
+            LogicalPlan::Subquery(lateral) => Ok(Arc::unwrap_or_clone(lateral.subquery)),
+            child => Ok(child),
+        }
+    }
+
+    /// A join whose right side refers to rows of its left side.
+    fn lateral(&self, join: logical::Join) -> Result<LogicalPlan> {
+        let is_left = matches!(
+            join.join_type,
+            JoinType::Inner
+                | JoinType::Left
+                | JoinType::LeftSemi
+                | JoinType::LeftAnti
+                | JoinType::LeftMark
+        );
+        let rows = match is_left {
+            true => dependent_join::keyed(&self.names, &join.right, &join.left)?,
+            false => None,
+        };
+        let Some(Keyed { plan: right, keys }) = rows else { return Ok(LogicalPlan::Join(join)) };
+        let on = join.on.into_iter().map(|(left, right)| left.eq(right));
+        let condition = conjunction(on.chain(join.filter).chain(is_for(&keys)));
+        let columns = join.schema.columns().into_iter().map(Expr::Column);
+        let left = Arc::unwrap_or_clone(join.left);
+        let joined = self.join(&left, right, join.join_type, condition)?;
+        self.plan(LogicalPlanBuilder::from(joined).project(columns)?.build()?)
+    }
+
+    /// An operator whose expressions have subqueries.
+    fn operator(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let Some(rows) = plan.inputs().first().map(|input| (*input).clone()) else {
+            return Ok(plan);
+        };
+        let outer = Outer { rows: &rows, has_rule: false };
+        let mut input = rows.clone();
+        let expressions = plan.expressions().into_iter();
+        let expressions = expressions
+            .map(|expression| self.replaced(expression, &mut input, &outer))
+            .collect::<Result<Vec<_>>>()?;
+        if expressions.iter().any(has_subquery) {
+            return Ok(plan);
+        }
+        let names = plan.schema().columns();
+        // An aggregate has its own columns; others have those of their input, then their own.
+        let (carried, kept) = match plan {
+            LogicalPlan::Aggregate(_) => (0, 0),
+            _ => (input.schema().fields().len(), rows.schema().fields().len()),
+        };
+        let operator = plan.with_new_exprs(expressions, vec![input])?;
+        let columns = operator.schema().columns();
+        let columns = columns[..kept].iter().chain(&columns[carried..]);
+        let columns = columns.zip(names).map(|(column, name)| match *column == name {
+            true => Expr::Column(name),
+            false => Expr::Column(column.clone()).alias_qualified(name.relation, name.name),
+        });
+        let columns: Vec<Expr> = columns.collect();
+        LogicalPlanBuilder::from(operator).project(columns)?.build()
+    }
+
     fn filter(&self, filter: logical::Filter) -> Result<LogicalPlan> {
         let columns = filter.input.schema().columns();
         let mut input = filter.input.as_ref().clone();
         let mut others = Vec::new();
-        let (nested, plain): (Vec<_>, Vec<_>) =
-            split_conjunction_owned(filter.predicate).into_iter().partition(is_nested);
+        let (mut nested, mut plain) = (Vec::new(), Vec::new());
+        for condition in split_conjunction_owned(filter.predicate) {
+            let is_nested = self.is_nested_in(&condition, &filter.input)?;
+            if is_nested { &mut nested } else { &mut plain }.push(condition);
+        }
         // Plain conditions are evaluated below the joins, so that joins do not change which rows fail.
         if let Some(plain) = conjunction(plain) {
             input = LogicalPlanBuilder::from(input).filter(plain)?.build()?;
         }
+        let rows = input.clone();
+        let outer = Outer { rows: &rows, has_rule: true };
         for condition in nested {
             let (condition, negated) = match condition {
                 Expr::Not(inner) if is_predicate(&inner) => (*inner, true),
@@ -93,16 +194,16 @@ impl Decorrelation {
             };
             let joined = match &condition {
                 Expr::Exists(Exists { subquery, negated: not }) => {
-                    self.exists(&input, &subquery.subquery, negated != *not)?
+                    self.exists(&input, &subquery.subquery, negated != *not, &outer)?
                 }
                 Expr::InSubquery(InSubquery { expr, subquery, negated: not }) => {
                     let query = &subquery.subquery;
-                    if is_nested(expr) {
+                    if has_subquery(expr) {
                         None
                     } else if negated == *not {
-                        self.within(&input, expr, query)?
+                        self.within(&input, expr, query, &outer)?
                     } else {
-                        self.not_within(&input, expr, query, &mut others)?
+                        self.not_within(&input, expr, query, &mut others, &outer)?
                     }
                 }
                 _ => None,
@@ -111,7 +212,7 @@ impl Decorrelation {
                 Some(joined) => input = joined,
                 None => {
                     let condition = if negated { not(condition) } else { condition };
-                    others.push(self.replaced(condition, &mut input)?);
+                    others.push(self.replaced(condition, &mut input, &outer)?);
                 }
             }
         }
@@ -127,13 +228,14 @@ impl Decorrelation {
 
     fn projection(&self, projection: logical::Projection) -> Result<LogicalPlan> {
         let mut input = projection.input.as_ref().clone();
+        let outer = Outer { rows: &projection.input, has_rule: true };
         let names = NamePreserver::new_for_projection();
         let expressions: Result<Vec<Expr>> = projection
             .expr
             .into_iter()
             .map(|expression| {
                 let name = names.save(&expression);
-                Ok(name.restore(self.replaced(expression, &mut input)?))
+                Ok(name.restore(self.replaced(expression, &mut input, &outer)?))
             })
             .collect();
         LogicalPlanBuilder::from(input).project(expressions?)?.build()
@@ -145,8 +247,9 @@ impl Decorrelation {
         input: &LogicalPlan,
         query: &LogicalPlan,
         negated: bool,
+        outer: &Outer<'_>,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(pulled) = self.pull_up(query, input, true)? else { return Ok(None) };
+        let Some(pulled) = self.pull_up(query, outer, true)? else { return Ok(None) };
         let kind = if negated { JoinType::LeftAnti } else { JoinType::LeftSemi };
         self.join(input, pulled.plan, kind, pulled.filter).map(Some)
     }
@@ -157,8 +260,9 @@ impl Decorrelation {
         input: &LogicalPlan,
         value: &Expr,
         query: &LogicalPlan,
+        outer: &Outer<'_>,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(pulled) = self.pull_up(query, input, false)? else { return Ok(None) };
+        let Some(pulled) = self.pull_up(query, outer, false)? else { return Ok(None) };
         let equal = value.clone().eq(Expr::Column(pulled.value()));
         let filter = conjunction(std::iter::once(equal).chain(pulled.filter));
         self.join(input, pulled.plan, JoinType::LeftSemi, filter).map(Some)
@@ -171,17 +275,18 @@ impl Decorrelation {
         value: &Expr,
         query: &LogicalPlan,
         others: &mut Vec<Expr>,
+        outer: &Outer<'_>,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(pulled) = self.pull_up(query, input, false)? else { return Ok(None) };
+        let Some(pulled) = self.pull_up(query, outer, false)? else { return Ok(None) };
         let equal = value.clone().eq(Expr::Column(pulled.value()));
         let nullable = pulled.plan.schema().field(0).is_nullable();
         let filter = conjunction(std::iter::once(equal).chain(pulled.filter));
         let mut rest = self.join(input, pulled.plan, JoinType::LeftAnti, filter)?;
-        if nullable && let Some(nulls) = self.nulls(query, input)? {
+        if nullable && let Some(nulls) = self.nulls(query, outer)? {
             rest = self.join(&rest, nulls.plan, JoinType::LeftAnti, nulls.filter)?;
         }
         if value.nullable(input.schema())?
-            && let Some(any) = self.pull_up(query, input, false)?
+            && let Some(any) = self.pull_up(query, outer, false)?
         {
             let mark = self.mark(&mut rest, any.plan, any.filter)?;
             others.push(value.clone().is_not_null().or(not(mark)));
@@ -190,11 +295,16 @@ impl Decorrelation {
     }
 
     /// The expression with marks and columns in place of its subqueries; the joins that provide them are added to `input`.
-    fn replaced(&self, expression: Expr, input: &mut LogicalPlan) -> Result<Expr> {
+    fn replaced(
+        &self,
+        expression: Expr,
+        input: &mut LogicalPlan,
+        outer: &Outer<'_>,
+    ) -> Result<Expr> {
         let replaced = expression.transform_down(|expression| {
             let replacement = match &expression {
                 Expr::Exists(Exists { subquery, negated }) => {
-                    match self.pull_up(&subquery.subquery, input, true)? {
+                    match self.pull_up(&subquery.subquery, outer, true)? {
                         Some(pulled) => {
                             let mark = self.mark(input, pulled.plan, pulled.filter)?;
                             Some(if *negated { not(mark) } else { mark })
@@ -203,12 +313,17 @@ impl Decorrelation {
                     }
                 }
                 Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
-                    let value = self.replaced(expr.as_ref().clone(), input)?;
-                    let within = self.truth_within(&value, &subquery.subquery, input)?;
+                    let value = self.replaced(expr.as_ref().clone(), input, outer)?;
+                    let within = self.truth_within(&value, &subquery.subquery, input, outer)?;
                     within.map(|within| if *negated { not(within) } else { within })
                 }
-                Expr::ScalarSubquery(subquery) if !is_single(&subquery.subquery) => {
-                    self.scalar(&subquery.subquery, input)?
+                Expr::ScalarSubquery(subquery)
+                    if !outer.has_rule || !self.has_rule(&subquery.subquery, outer.rows)? =>
+                {
+                    match is_single(&subquery.subquery) {
+                        true => self.scalar_of_one(&subquery.subquery, input, outer)?,
+                        false => self.scalar(&subquery.subquery, input, outer)?,
+                    }
                 }
                 _ => return Ok(Transformed::no(expression)),
             };
@@ -226,18 +341,19 @@ impl Decorrelation {
         value: &Expr,
         query: &LogicalPlan,
         input: &mut LogicalPlan,
+        outer: &Outer<'_>,
     ) -> Result<Option<Expr>> {
-        let Some(equal) = self.pull_up(query, input, false)? else { return Ok(None) };
+        let Some(equal) = self.pull_up(query, outer, false)? else { return Ok(None) };
         let value_nullable = value.nullable(input.schema())?;
         let is_equal = value.clone().eq(Expr::Column(equal.value()));
         let has_nulls = equal.plan.schema().field(0).is_nullable();
         let filter = conjunction(std::iter::once(is_equal).chain(equal.filter));
         let found = self.mark(input, equal.plan, filter)?;
         let mut unknown = Vec::new();
-        if has_nulls && let Some(nulls) = self.nulls(query, input)? {
+        if has_nulls && let Some(nulls) = self.nulls(query, outer)? {
             unknown.push(self.mark(input, nulls.plan, nulls.filter)?);
         }
-        if value_nullable && let Some(any) = self.pull_up(query, input, false)? {
+        if value_nullable && let Some(any) = self.pull_up(query, outer, false)? {
             unknown.push(value.clone().is_null().and(self.mark(input, any.plan, any.filter)?));
         }
         let Some(unknown) = unknown.into_iter().reduce(Expr::or) else { return Ok(Some(found)) };
@@ -246,8 +362,8 @@ impl Decorrelation {
     }
 
     /// The rows of the subquery whose value is NULL.
-    fn nulls(&self, query: &LogicalPlan, input: &LogicalPlan) -> Result<Option<Pulled>> {
-        let Some(Pulled { plan, filter }) = self.pull_up(query, input, false)? else {
+    fn nulls(&self, query: &LogicalPlan, outer: &Outer<'_>) -> Result<Option<Pulled>> {
+        let Some(Pulled { plan, filter }) = self.pull_up(query, outer, false)? else {
             return Ok(None);
         };
         let is_null = Expr::Column(plan.schema().columns().swap_remove(0)).is_null();
@@ -255,10 +371,32 @@ impl Decorrelation {
         Ok(Some(Pulled { plan, filter }))
     }
 
+    /// The value of a subquery that returns at most one row.
+    fn scalar_of_one(
+        &self,
+        query: &LogicalPlan,
+        input: &mut LogicalPlan,
+        outer: &Outer<'_>,
+    ) -> Result<Option<Expr>> {
+        let Some(keyed) = self.keyed(query, outer, false)? else { return Ok(None) };
+        let value = Expr::Column(keyed.value());
+        *input = self.join(input, keyed.plan, JoinType::Left, keyed.filter)?;
+        Ok(Some(value))
+    }
+
     /// The value of a subquery that may return several rows; evaluating it fails if it does.
-    fn scalar(&self, query: &LogicalPlan, input: &mut LogicalPlan) -> Result<Option<Expr>> {
-        let Some(pulled) = self.pull_up(query, input, false)? else { return Ok(None) };
-        let Some(keys) = equality_keys(&pulled) else { return Ok(None) };
+    fn scalar(
+        &self,
+        query: &LogicalPlan,
+        input: &mut LogicalPlan,
+        outer: &Outer<'_>,
+    ) -> Result<Option<Expr>> {
+        let with_keys = |pulled: Pulled| equality_keys(&pulled).map(|keys| (pulled, keys));
+        let found = match self.pulled_as_it_is(query, outer.rows, false)?.and_then(with_keys) {
+            Some(found) => Some(found),
+            None => self.keyed(query, outer, false)?.and_then(with_keys),
+        };
+        let Some((pulled, keys)) = found else { return Ok(None) };
         let function = |name: &str, argument| {
             FUNCTIONS.aggregate.get(name).map(|function| function.call(vec![argument]))
         };
@@ -306,18 +444,36 @@ impl Decorrelation {
         LogicalPlanBuilder::from(input.clone()).join_on(right, kind, Some(filter))?.build()
     }
 
-    /// The subquery without references to outer columns, if these can become a join condition.
+    /// The subquery without references to the rows outside, and the condition under which its rows are for one of these.
     fn pull_up(
         &self,
         query: &LogicalPlan,
-        input: &LogicalPlan,
+        outer: &Outer<'_>,
         exists: bool,
     ) -> Result<Option<Pulled>> {
+        match self.pulled_as_it_is(query, outer.rows, exists)? {
+            Some(pulled) => Ok(Some(pulled)),
+            None => self.keyed(query, outer, exists),
+        }
+    }
+
+    /// The subquery whose references to outer columns become the condition of a join as they are, if they can.
+    fn pulled_as_it_is(
+        &self,
+        query: &LogicalPlan,
+        outer: &LogicalPlan,
+        exists: bool,
+    ) -> Result<Option<Pulled>> {
+        let passes = match exists {
+            true => correlation::passes_to_exists(query)?,
+            false => correlation::passes(query)?,
+        };
+        if !passes {
+            return Ok(None);
+        }
         let mut pull_up = PullUpCorrelatedExpr::new().with_exists_sub_query(exists);
         let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(None) };
-        // An aggregate without GROUP BY has a row even if the correlation finds nothing; with groups it would have none.
-        if !pull_up.can_pull_up || pull_up.pulled_up_scalar_agg && !pull_up.join_filters.is_empty()
-        {
+        if !pull_up.can_pull_up || refers_outside(&plan)? {
             return Ok(None);
         }
         let name = self.names.next("__subquery");
@@ -332,19 +488,107 @@ impl Decorrelation {
         let plan = LogicalPlanBuilder::from(plan).alias(name)?.build()?;
         // A reference to a query further out cannot be a condition of this join.
         let known = |column: &&Column| {
-            input.schema().has_column(column) || plan.schema().has_column(column)
+            outer.schema().has_column(column) || plan.schema().has_column(column)
         };
         let resolves = filter.as_ref().is_none_or(|filter| filter.column_refs().iter().all(known));
         Ok(resolves.then_some(Pulled { plan, filter }))
     }
+
+    /// The rows of the subquery for all rows outside.
+    fn keyed(
+        &self,
+        query: &LogicalPlan,
+        outer: &Outer<'_>,
+        exists: bool,
+    ) -> Result<Option<Pulled>> {
+        let Some(Keyed { plan, mut keys }) = dependent_join::keyed(&self.names, query, outer.rows)?
+        else {
+            return Ok(None);
+        };
+        let name = self.names.next("__subquery");
+        let value = match exists {
+            true => lit(true),
+            false => Expr::Column(plan.schema().columns().swap_remove(0)),
+        };
+        let columns = keys.iter().map(|key| Expr::Column(key.column.clone()));
+        let columns: Vec<Expr> = std::iter::once(value.alias("__value")).chain(columns).collect();
+        let plan = LogicalPlanBuilder::from(plan).project(columns)?.alias(&name)?.build()?;
+        for key in &mut keys {
+            key.column.relation = Some(name.as_str().into());
+        }
+        Ok(Some(Pulled { plan, filter: conjunction(is_for(&keys)) }))
+    }
+
+    /// Whether DataFusion's rule rewrites this scalar subquery, if it is in a filter or a projection.
+    fn has_rule(&self, query: &LogicalPlan, outer: &LogicalPlan) -> Result<bool> {
+        if !is_single(query) {
+            return Ok(false);
+        }
+        if !refers_outside(query)? {
+            return Ok(true);
+        }
+        if !correlation::passes_to_aggregate(query)? {
+            return Ok(false);
+        }
+        let mut pull_up = PullUpCorrelatedExpr::new().with_need_handle_count_bug(true);
+        let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(false) };
+        let known = |column: &&Column| {
+            outer.schema().has_column(column) || plan.schema().has_column(column)
+        };
+        let resolves = |filter: &Expr| filter.column_refs().iter().all(known);
+        Ok(pull_up.can_pull_up
+            && !refers_outside(&plan)?
+            && pull_up.join_filters.iter().all(resolves))
+    }
+
+    /// Whether the expression over these rows has a subquery that this module rewrites.
+    fn is_nested_in(&self, expression: &Expr, rows: &LogicalPlan) -> Result<bool> {
+        expression.exists(|part| {
+            Ok(match part {
+                Expr::ScalarSubquery(subquery) => !self.has_rule(&subquery.subquery, rows)?,
+                part => is_predicate(part),
+            })
+        })
+    }
+
+    fn is_any_nested_in(&self, expressions: &[Expr], rows: &LogicalPlan) -> Result<bool> {
+        for expression in expressions {
+            if self.is_nested_in(expression, rows)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
-/// The inner columns of a correlation that consists only of `inner = outer`, each once.
+/// An inner join with its condition in a filter above it.
+fn filtered_join(join: logical::Join) -> Result<LogicalPlan> {
+    let logical::Join { left, right, on, filter, join_type, null_equality, .. } = join;
+    let (on_left, on_right): (Vec<Expr>, Vec<Expr>) = on.into_iter().unzip();
+    let joined = LogicalPlanBuilder::from(Arc::unwrap_or_clone(left));
+    let right = Arc::unwrap_or_clone(right);
+    let joined = match on_left.is_empty() {
+        true => joined.join_on(right, join_type, [])?,
+        false => joined.join_with_expr_keys(right, join_type, (on_left, on_right), None)?,
+    };
+    debug_assert_eq!(null_equality, NullEquality::NullEqualsNothing);
+    match filter {
+        Some(filter) => joined.filter(filter)?.build(),
+        None => joined.build(),
+    }
+}
+
+/// The inner columns of a correlation that consists only of `inner = outer`, or the same of NULLs, each once.
 fn equality_keys(pulled: &Pulled) -> Option<Vec<Column>> {
     let schema = pulled.plan.schema();
     let mut keys = Vec::new();
     for condition in pulled.filter.clone().map(split_conjunction_owned).unwrap_or_default() {
-        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else {
+        let Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::Eq | Operator::IsNotDistinctFrom,
+            right,
+        }) = condition
+        else {
             return None;
         };
         let is_outer = |expression: &Expr| {
@@ -384,15 +628,11 @@ pub(super) fn is_single(query: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether the expression has a subquery that this module rewrites.
-fn is_nested(expression: &Expr) -> bool {
-    let nested = expression.exists(|part| {
-        Ok(match part {
-            Expr::ScalarSubquery(subquery) => !is_single(&subquery.subquery),
-            part => is_predicate(part),
-        })
-    });
-    nested.unwrap_or(false)
+/// Whether the expression has any subquery.
+fn has_subquery(expression: &Expr) -> bool {
+    let is_subquery =
+        |part: &Expr| Ok(matches!(part, Expr::ScalarSubquery(_)) || is_predicate(part));
+    expression.exists(is_subquery).unwrap_or(false)
 }
 
 fn is_predicate(expression: &Expr) -> bool {

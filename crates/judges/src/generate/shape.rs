@@ -7,7 +7,7 @@ impl Maker {
     /// A query, and its expected number of rows.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(90) {
+            let (shape, size) = match self.below(93) {
                 0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
@@ -50,6 +50,10 @@ impl Maker {
                 59..65 => (self.nested(), 16.0),
                 65..74 => (self.functions(), 13.0),
                 74..82 => (self.timed(), 30.0),
+                82..85 => {
+                    let (from, sight, size) = self.relation(30.0);
+                    (Some(self.with_correlated(from, &sight)), size)
+                }
                 85..90 => {
                     let Some((from, sight, size)) = self.nearest_rows() else { continue };
                     match self.once_in(4) {

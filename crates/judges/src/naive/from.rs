@@ -28,6 +28,22 @@ impl World<'_> {
                 Ok(Rows { columns: named(alias, query), rows: self.query(query, outer)? })
             }
             From::Join(join) => self.join(join, with, outer),
+            From::Lateral(left, query, alias, keeps_left) => {
+                let Rows { mut columns, rows } = self.from(left, with, outer)?;
+                let own = named(alias, query);
+                let mut joined = Vec::new();
+                for row in rows {
+                    let scope =
+                        Scope { columns: &columns, row: &row, group: None, windows: &[], outer };
+                    let mut found = self.query(query, Some(&scope))?;
+                    if found.is_empty() && *keeps_left {
+                        found.push(vec![Value::Null; own.len()]);
+                    }
+                    joined.extend(found.into_iter().map(|other| [row.clone(), other].concat()));
+                }
+                columns.extend(own);
+                Ok(Rows { columns, rows: joined })
+            }
             From::Windowed(name, alias, time, span) => {
                 let rows = self.relation(name, alias, with, outer)?;
                 windowed(rows, alias, time, span)

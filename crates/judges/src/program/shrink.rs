@@ -223,6 +223,12 @@ fn simpler_froms(from: &From) -> Vec<From> {
                 found.push(From::Derived(Box::new(simpler), alias.clone()));
             }
         }
+        From::Lateral(left, query, alias, keeps_left) => {
+            for simpler in simpler_queries(query) {
+                let query = Box::new(simpler);
+                found.push(From::Lateral(left.clone(), query, alias.clone(), *keeps_left));
+            }
+        }
         From::Join(join) => {
             found.push(join.left.clone());
             found.push(join.right.clone());

@@ -230,6 +230,9 @@ impl Visitor for Finder {
                 }
             }
             From::Derived(..) => self.note("subquery in from"),
+            From::Lateral(.., keeps_left) => {
+                self.note(if *keeps_left { "left lateral join" } else { "lateral join" });
+            }
             From::Join(join) => {
                 self.note(match join.kind {
                     JoinKind::Inner => "join",

@@ -102,6 +102,8 @@ pub(crate) enum From {
     /// A derived query with an alias.
     Derived(Box<Query>, String),
     Join(Box<Join>),
+    /// Relations, and a query with an alias that is evaluated for each of their rows; whether rows without result stay.
+    Lateral(Box<From>, Box<Query>, String, bool),
     /// A relation with an alias, its time column, and the windows it is assigned to.
     Windowed(String, String, String, Span),
     /// A relation with an alias, a list, the name for its elements, and optionally the name for their ordinality.

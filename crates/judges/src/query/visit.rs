@@ -48,6 +48,10 @@ fn from(node: &From, visitor: &mut impl Visitor) {
     match node {
         From::Relation(..) | From::Windowed(..) => {}
         From::Derived(inner, _) => query(inner, visitor),
+        From::Lateral(left, inner, ..) => {
+            from(left, visitor);
+            query(inner, visitor);
+        }
         From::Join(join) => {
             from(&join.left, visitor);
             from(&join.right, visitor);

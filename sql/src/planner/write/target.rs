@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, KEEPING, Relation};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::context::{Context, no_relation};
 use crate::planner::extent::Extent;
-use crate::planner::{constant, relation, selected_names, set_operation};
+use crate::planner::{constant, relation, selected_names, set_operation, subquery};
 use crate::statement::{fold, relation_name};
 
 /// The table that a statement changes.
@@ -111,8 +111,7 @@ impl Target {
     /// The rows of a query that is a part of the statement.
     pub(super) fn queried(&self, query: ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let plan = self.context(catalog).plan(ast::Statement::Query(Box::new(query)));
-        let plan = self.checked(plan.map_err(|error| self.error(error))?)?;
-        selected_names::apart(plan).map_err(|error| self.error(error))
+        self.checked(plan.map_err(|error| self.error(error))?)
     }
 
     fn context<'a>(&self, catalog: &'a dyn Catalog) -> Context<'a> {
@@ -124,6 +123,8 @@ impl Target {
         Extent::of(&plan).map_err(|error| error.at(Some(self.position)))?;
         let plan = set_operation::plan(plan)
             .and_then(relation::inline_views)
+            .and_then(selected_names::apart)
+            .and_then(subquery::decorrelate)
             .and_then(set_operation::expand)
             .map_err(|error| self.error(error))?;
         relation::check_kept(&plan)

@@ -3,8 +3,9 @@
 use super::{Dialect, Text};
 use crate::query::expression::{Expr, Function, Op};
 use crate::query::kind::Kind;
-use crate::query::select::{Body, Query};
+use crate::query::select::{Body, Distinct, From, Group, Query};
 use crate::query::value::Value;
+use crate::query::visit::{self, Visitor};
 
 impl Text {
     /// Writes an operand, in parentheses unless it is a single token or a call.
@@ -97,6 +98,7 @@ impl Text {
                 self.push(")");
             }
             Expr::Exists(query, negated) => {
+                self.only_if_plain(query, false);
                 self.push(&format!("{}EXISTS (", not(*negated)));
                 self.query(query);
                 self.push(")");
@@ -161,9 +163,26 @@ impl Text {
         if negated {
             self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
         }
+        self.only_if_plain(query, false);
         self.with_operand("", inner, &format!(" {}IN (", not(negated)));
         self.query(query);
         self.push(")");
+    }
+
+    /// DataFusion rewrites subqueries of plain selections only, and not all others without errors: to EXISTS and IN, an aggregate
+    /// without GROUP BY has no row where it finds nothing.
+    fn only_if_plain(&mut self, query: &Query, is_scalar: bool) {
+        let is_plain = query.top.is_none()
+            && matches!(&query.body, Body::Select(select)
+                if matches!(select.from, Some(From::Relation(_, _)))
+                    && select.distinct == Distinct::All
+                    && select.group == Group::None
+                    && select.having.is_none()
+                    && (is_scalar || !matches!(select.items[0].expr, Expr::Aggregate(_)))
+                    && select.filter.as_ref().is_none_or(|filter| !has_subquery(filter)));
+        if !is_plain {
+            self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+        }
     }
 
     fn scalar(&mut self, query: &Query) {
@@ -173,6 +192,7 @@ impl Text {
         if !is_aggregate {
             self.only(&[]);
         }
+        self.only_if_plain(query, true);
         self.push("(");
         self.query(query);
         self.push(")");
@@ -302,4 +322,16 @@ pub(super) fn interval(seconds: i64) -> String {
 
 fn not(negated: bool) -> &'static str {
     if negated { "NOT " } else { "" }
+}
+
+fn has_subquery(expr: &Expr) -> bool {
+    struct Finder(bool);
+    impl Visitor for Finder {
+        fn expr(&mut self, expr: &Expr) {
+            self.0 |= matches!(expr, Expr::Exists(..) | Expr::Among(..) | Expr::Scalar(..));
+        }
+    }
+    let mut finder = Finder(false);
+    visit::expr(expr, &mut finder);
+    finder.0
 }

@@ -15,6 +15,14 @@ impl Text {
                 self.push(&format!(") AS {alias}"));
             }
             From::Join(join) => self.join(join),
+            From::Lateral(left, query, alias, keeps_left) => {
+                self.only(&[]);
+                self.from(left);
+                let kind = if *keeps_left { "LEFT JOIN" } else { "JOIN" };
+                self.push(&format!(" {kind} LATERAL ("));
+                self.query(query);
+                self.push(&format!(") AS {alias} ON TRUE"));
+            }
             From::Windowed(name, alias, time, span) => self.windowed(name, alias, time, span),
             From::Unnested(name, alias, list, element, place) => {
                 self.only(&[Dialect::DataFusion]);

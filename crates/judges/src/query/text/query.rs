@@ -205,6 +205,7 @@ fn has_row_without_input(from: &From) -> bool {
             Body::Set(..) => false,
         },
         From::Join(join) => has_row_without_input(&join.left) || has_row_without_input(&join.right),
+        From::Lateral(left, ..) => has_row_without_input(left),
         From::Relation(..) | From::Windowed(..) | From::Unnested(..) => false,
     }
 }

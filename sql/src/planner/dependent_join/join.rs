@@ -1,0 +1,152 @@
+//! Joins of rows for all keys.
+
+use datafusion_common::{Column, JoinType, NullEquality, Result};
+use datafusion_expr::logical_plan::Join;
+use datafusion_expr::utils::split_conjunction_owned;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit, when};
+
+use super::domain::same_keys;
+use super::references::{references, references_of, replaced};
+use super::{Dependence, Key, Keyed};
+
+impl Dependence<'_> {
+    /// A join, of rows with the same keys.
+    pub(super) fn join(&self, join: &Join) -> Result<Option<Keyed>> {
+        let schema = self.outer.schema();
+        let conditions = conditions(join);
+        let outside = references_of(&conditions, schema)?;
+        if join.join_type == JoinType::Inner && !outside.is_empty() {
+            return self.join_then_filter(join, conditions);
+        }
+        let mut all = references(&join.left, schema)?;
+        for column in references(&join.right, schema)?.into_iter().chain(outside) {
+            if !all.contains(&column) {
+                all.push(column);
+            }
+        }
+        // A row without partners is one for each key.
+        let (left_has_all, right_has_all) = match join.join_type {
+            JoinType::Inner => (false, false),
+            JoinType::Full => (true, true),
+            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
+                (true, false)
+            }
+            JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => {
+                (false, true)
+            }
+        };
+        let needed = |has_all| if has_all { all.as_slice() } else { &[] };
+        let Some(left) = self.input(&join.left, needed(left_has_all))? else { return Ok(None) };
+        let Some(right) = self.input(&join.right, needed(right_has_all))? else { return Ok(None) };
+        let seen = if right_has_all { right.keys.as_slice() } else { &left.keys };
+        let conditions = conditions.into_iter().map(|condition| replaced(condition, seen));
+        let mut conditions = conditions.collect::<Result<Vec<_>>>()?;
+        conditions.extend(same_keys(&left.keys, &right.keys));
+        let condition = conditions.into_iter().reduce(Expr::and).unwrap_or_else(|| lit(true));
+        let widths = (left.columns().len(), right.columns().len());
+        let (left_keys, right_keys) = (left.keys, right.keys);
+        let plan = LogicalPlanBuilder::from(left.plan)
+            .join_on(right.plan, join.join_type, Some(condition))?
+            .build()?;
+        let columns = plan.schema().columns();
+        let values = |from: usize, number: usize| columns[from..from + number].to_vec();
+        let behind_left = widths.0 + left_keys.len();
+        let (own, keys) = match join.join_type {
+            JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => {
+                let mut own = values(0, widths.0);
+                own.extend(values(behind_left, widths.1));
+                let keys = match join.join_type {
+                    JoinType::Full => {
+                        return self.of_either(plan, own, &left_keys, &right_keys, join);
+                    }
+                    JoinType::Right => right_keys,
+                    JoinType::Left => left_keys,
+                    _ => union(left_keys, right_keys),
+                };
+                (own, keys)
+            }
+            JoinType::LeftSemi | JoinType::LeftAnti => (values(0, widths.0), left_keys),
+            JoinType::RightSemi | JoinType::RightAnti => (values(0, widths.1), right_keys),
+            JoinType::LeftMark => {
+                let mut own = values(0, widths.0);
+                own.extend(columns.last().cloned());
+                (own, left_keys)
+            }
+            JoinType::RightMark => {
+                let mut own = values(0, widths.1);
+                own.extend(columns.last().cloned());
+                (own, right_keys)
+            }
+        };
+        let own = own.into_iter().map(Expr::Column);
+        self.named(plan, own, &join.schema.columns(), keys).map(Some)
+    }
+
+    /// An inner join whose condition refers to columns outside is one that does not, and a filter.
+    fn join_then_filter(&self, join: &Join, conditions: Vec<Expr>) -> Result<Option<Keyed>> {
+        let (mut within, mut above) = (Vec::new(), Vec::new());
+        for condition in conditions {
+            let outside = references_of([&condition], self.outer.schema())?;
+            if outside.is_empty() { &mut within } else { &mut above }.push(condition);
+        }
+        let within = within.into_iter().reduce(Expr::and).unwrap_or_else(|| lit(true));
+        let plan = LogicalPlanBuilder::from(join.left.as_ref().clone())
+            .join_on(join.right.as_ref().clone(), JoinType::Inner, Some(within))?
+            .build()?;
+        match above.into_iter().reduce(Expr::and) {
+            Some(above) => self.filtered(&plan, &above),
+            None => self.keyed(&plan),
+        }
+    }
+
+    /// A full join: its keys are those of the side that a row has.
+    fn of_either(
+        &self,
+        plan: LogicalPlan,
+        own: Vec<Column>,
+        left: &[Key],
+        right: &[Key],
+        join: &Join,
+    ) -> Result<Option<Keyed>> {
+        let mut values: Vec<Expr> = own.into_iter().map(Expr::Column).collect();
+        let mut keys = Vec::with_capacity(left.len());
+        for key in left {
+            let Some(other) = right.iter().find(|other| other.outer == key.outer) else {
+                return Ok(None);
+            };
+            let (left, right) =
+                (Expr::Column(key.column.clone()), Expr::Column(other.column.clone()));
+            let name = self.names.next("__key");
+            values.push(when(left.clone().is_null(), right).otherwise(left)?.alias(&name));
+            let has_nulls = key.has_nulls || other.has_nulls;
+            let column = Column::new_unqualified(name);
+            keys.push(Key { outer: key.outer.clone(), column, has_nulls });
+        }
+        let plan = LogicalPlanBuilder::from(plan).project(values)?.build()?;
+        let own: Vec<Column> = plan.schema().columns();
+        let own = own[..own.len() - keys.len()].iter().cloned().map(Expr::Column);
+        self.named(plan, own.collect::<Vec<_>>(), &join.schema.columns(), keys).map(Some)
+    }
+}
+
+/// The conditions that a pair of rows of a join meets.
+fn conditions(join: &Join) -> Vec<Expr> {
+    let is_equal = match join.null_equality {
+        NullEquality::NullEqualsNothing => Operator::Eq,
+        NullEquality::NullEqualsNull => Operator::IsNotDistinctFrom,
+    };
+    let on = join.on.iter();
+    let keys = on.map(|(left, right)| binary_expr(left.clone(), is_equal, right.clone()));
+    let filter = join.filter.clone().map(split_conjunction_owned).unwrap_or_default();
+    keys.chain(filter).collect()
+}
+
+/// The keys of both sides, each once.
+fn union(mut left: Vec<Key>, right: Vec<Key>) -> Vec<Key> {
+    for key in right {
+        if !left.iter().any(|other| other.outer == key.outer) {
+            left.push(key);
+        }
+    }
+    left
+}
