@@ -73,11 +73,15 @@ pub enum Fault {
     DealUnevenly,
     /// The waterline of a view counts the rows of one worker only.
     OwnWaterline,
+    /// A recursion ends after two rounds.
+    TwoRounds,
+    /// A row of a recursion stays in the rounds that come after the present one when its support goes.
+    ForgetLaterRounds,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 29] = [
+    pub const WRONG: [Fault; 31] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -107,6 +111,8 @@ impl Fault {
         Fault::TiesByArrival,
         Fault::LeaveViewLate,
         Fault::OwnWaterline,
+        Fault::TwoRounds,
+        Fault::ForgetLaterRounds,
     ];
 }
 
