@@ -10,7 +10,7 @@ use alluvium_dataflow::arrangement::Kept;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::exchange::exchange;
 use alluvium_dataflow::layout::{Layout, all_columns};
-use alluvium_dataflow::recursion::{Round, Rounds, Side, enter, replay};
+use alluvium_dataflow::recursion::{KeptInput, Round, Rounds, Side, enter, replay};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
@@ -250,6 +250,8 @@ impl RoundOperator for Entering {
 pub(crate) struct Inputs<'outer> {
     streams: Vec<DeltaStream<'outer, Epoch>>,
     arranged: Vec<Kept<'outer>>,
+    /// Where the rows of the streams are kept.
+    pub(crate) kept: Vec<KeptInput>,
 }
 
 impl RoundPlan {
@@ -257,9 +259,9 @@ impl RoundPlan {
     pub(crate) fn inputs<'outer>(&self, rendering: &mut Rendering<'outer, '_>) -> Inputs<'outer> {
         let context = rendering.context();
         let streams = self.streams.iter().map(|rows| replay(rows.render(rendering), &context));
-        let streams = streams.collect();
+        let (streams, kept) = streams.unzip();
         let arranged = self.arranged.iter().map(|rows| rows.render(rendering)).collect();
-        Inputs { streams, arranged }
+        Inputs { streams, arranged, kept }
     }
 
     /// Builds the step over the rows of the round before. Returns what it makes of them, and the errors.

@@ -1,5 +1,8 @@
 //! The way into a recursion and out of it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Epoch, PageTime};
 use arrow::array::BooleanArray;
@@ -16,7 +19,7 @@ use super::{Round, Rounds};
 use crate::arrangement::{Kept, deltas};
 use crate::delta::{Delta, DeltaStream};
 use crate::layout::all_columns;
-use crate::reader::read_as_of;
+use crate::reader::{Reader, read_as_of};
 use crate::states;
 
 /// Rows that are there in all rounds.
@@ -27,13 +30,16 @@ pub fn enter<'inner>(
     convert(rows.enter(rounds), "Enter", |delta| Some(delta.at_times(|time| Product::new(*time, 0))))
 }
 
-/// The rows of the last round. Those of before the dataflow [starts again](crate::states) are known already.
+/// The rows of the last round. Those of before the dataflow [starts again](crate::states) are known already. While more can
+/// come the `inputs` are kept.
 pub fn leave<'outer>(
     rows: DeltaStream<'_, Round>,
+    inputs: Vec<KeptInput>,
     outer: Scope<'outer, Epoch>,
 ) -> DeltaStream<'outer, Epoch> {
     let start = states::start().unwrap_or_default();
     convert(rows.leave(outer), "Leave", move |delta: Delta<Round>| {
+        let _are_kept = &inputs;
         let delta = delta.at_times(|time| time.outer);
         let is_new = |row| *delta.time(row) >= start;
         if (0..delta.len()).all(is_new) {
@@ -62,29 +68,46 @@ fn convert<'scope, T: PageTime, From: PageTime, To: PageTime>(
     })
 }
 
+/// An arrangement whose rows enter a recursion. What is read by nobody is not kept: this reads it, also when it does not change
+/// any more.
+#[derive(Clone)]
+pub struct KeptInput {
+    _trace: Rc<RefCell<Reader>>,
+}
+
 /// The rows of an arrangement of the dataflow's own. If the dataflow [starts again](crate::states) the rows that the arrangement
 /// has are among them, as of the last epoch from before.
-pub fn replay<'scope>(rows: Kept<'scope>, context: &StateContext) -> DeltaStream<'scope, Epoch> {
+pub fn replay<'scope>(
+    rows: Kept<'scope>,
+    context: &StateContext,
+) -> (DeltaStream<'scope, Epoch>, KeptInput) {
     let layout = rows.layout;
     let columns = all_columns(layout.schema());
     let start = states::start();
-    let trace = rows.arranged.trace;
-    let batches = rows.arranged.stream.unary(Pipeline, "Replay", move |mut capability, _info| {
+    let trace = Rc::new(RefCell::new(rows.arranged.trace));
+    let kept = KeptInput { _trace: Rc::clone(&trace) };
+    let stream = rows.arranged.stream;
+    let batches = stream.unary_frontier(Pipeline, "Replay", move |mut capability, _info| {
         let mut before = start.map(|start| {
             let as_of = start.saturating_sub(1);
             capability.downgrade(&as_of);
             let mut batches: Vec<Batch<Epoch>> = Vec::new();
-            trace.map_batches(|batch| batches.push(read_as_of(batch, as_of)));
+            trace.borrow().map_batches(|batch| batches.push(read_as_of(batch, as_of)));
             (capability, batches)
         });
-        move |input, output| {
+        move |(input, frontier), output| {
             if let Some((capability, mut batches)) = before.take() {
                 output.session(&capability).give_container(&mut batches);
             }
             input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
                 output.session(&capability).give_container(batches);
             });
+            if !frontier.frontier().is_empty() {
+                let mut trace = trace.borrow_mut();
+                trace.set_logical_compaction(frontier.frontier());
+                trace.set_physical_compaction(frontier.frontier());
+            }
         }
     });
-    deltas(batches, layout, columns, context)
+    (deltas(batches, layout, columns, context), kept)
 }

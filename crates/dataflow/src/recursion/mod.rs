@@ -35,7 +35,7 @@ use alluvium_trace::Epoch;
 use timely::dataflow::Scope;
 use timely::order::Product;
 
-pub use self::boundary::{enter, leave, replay};
+pub use self::boundary::{KeptInput, enter, leave, replay};
 pub use self::join::{Side, join};
 pub use self::settle::settle;
 pub use self::variable::{Variable, variable};

@@ -184,8 +184,10 @@ struct RecursionRows {
 impl Operator for RecursionRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let context = rendering.context();
-        let base = replay(self.base.render(rendering), &context);
+        let (base, base_rows) = replay(self.base.render(rendering), &context);
         let inputs = self.step.inputs(rendering);
+        let mut kept = inputs.kept.clone();
+        kept.push(base_rows);
         let outer = rendering.scope();
         let outside = &*rendering;
         let (rows, errors) = outer.scoped::<Round, _, _>("Recursion", |rounds| {
@@ -199,7 +201,8 @@ impl Operator for RecursionRows {
             let (rows, excess) = settle(&self.settle, all, &context);
             let endless = variable.set(rows.clone(), self.limit.clone(), &context);
             errors.extend([excess, endless]);
-            (leave(rows, outer), leave(rounds.concatenate(errors), outer))
+            let errors = rounds.concatenate(errors);
+            (leave(rows, kept, outer), leave(errors, Vec::new(), outer))
         });
         if self.reports {
             rendering.report(errors);
