@@ -63,8 +63,7 @@ impl RoundPlan {
     ) -> CompileResult<Self> {
         let (operators, streams, arranged) = Default::default();
         let id = id.to_owned();
-        let mut rounds =
-            RoundCompiler { compiler, id, operators, streams, arranged, states: 0 };
+        let mut rounds = RoundCompiler { compiler, id, operators, streams, arranged, states: 0 };
         let root = rounds.rows_as(step, schema)?;
         let RoundCompiler { operators, streams, arranged, .. } = rounds;
         Ok(Self { operators, root, streams, arranged })

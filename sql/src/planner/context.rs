@@ -75,12 +75,7 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(catalog: &'a dyn Catalog) -> Context<'a> {
-        Context {
-            catalog,
-            functions: &FUNCTIONS,
-            defaults: None,
-            recursion_limit: RECURSION_LIMIT,
-        }
+        Context { catalog, functions: &FUNCTIONS, defaults: None, recursion_limit: RECURSION_LIMIT }
     }
 
     /// The same, whose recursions end at this round.

@@ -89,7 +89,9 @@ fn check_union(query: &Query) -> ControlFlow<Error> {
     match clauses.iter().find(|(is_there, _)| *is_there) {
         None => ControlFlow::Continue(()),
         Some((_, clause)) => ControlFlow::Break(Error::not_supported(
-            format!("{clause} around the UNION of a recursion: put it into the query that reads it"),
+            format!(
+                "{clause} around the UNION of a recursion: put it into the query that reads it"
+            ),
             Position::of_span(query.body.span()),
         )),
     }

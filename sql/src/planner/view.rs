@@ -13,8 +13,8 @@ use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    final_rows, hopeless, lateness, now, recursion, refusal, repeated_names, selected_names, set_operation,
-    subquery, validate,
+    final_rows, hopeless, lateness, now, recursion, refusal, repeated_names, selected_names,
+    set_operation, subquery, validate,
 };
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};

@@ -14,6 +14,8 @@ use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::{Enter, Leave};
 use timely::dataflow::{Scope, Stream};
 use timely::order::Product;
+use timely::progress::Antichain;
+use timely::progress::frontier::AntichainRef;
 
 use super::{Round, Rounds};
 use crate::arrangement::{Kept, deltas};
@@ -27,7 +29,9 @@ pub fn enter<'inner>(
     rows: DeltaStream<'_, Epoch>,
     rounds: Rounds<'inner>,
 ) -> DeltaStream<'inner, Round> {
-    convert(rows.enter(rounds), "Enter", |delta| Some(delta.at_times(|time| Product::new(*time, 0))))
+    convert(rows.enter(rounds), "Enter", |delta| {
+        Some(delta.at_times(|time| Product::new(*time, 0)))
+    })
 }
 
 /// The rows of the last round. Those of before the dataflow [starts again](crate::states) are known already. While more can
@@ -68,6 +72,14 @@ fn convert<'scope, T: PageTime, From: PageTime, To: PageTime>(
     })
 }
 
+/// The frontier of the epochs right before a frontier, to which inputs are compacted.
+///
+/// A dataflow that [starts again](crate::states) reads its inputs as of the last epoch from before. Rows that were advanced to
+/// the first new epoch would be new.
+pub(super) fn before(frontier: AntichainRef<'_, Epoch>) -> Antichain<Epoch> {
+    frontier.iter().map(|epoch| epoch.saturating_sub(1)).collect()
+}
+
 /// An arrangement whose rows enter a recursion. What is read by nobody is not kept: this reads it, also when it does not change
 /// any more.
 #[derive(Clone)]
@@ -88,7 +100,7 @@ pub fn replay<'scope>(
     let kept = KeptInput { _trace: Rc::clone(&trace) };
     let stream = rows.arranged.stream;
     let batches = stream.unary_frontier(Pipeline, "Replay", move |mut capability, _info| {
-        let mut before = start.map(|start| {
+        let mut saved = start.map(|start| {
             let as_of = start.saturating_sub(1);
             capability.downgrade(&as_of);
             let mut batches: Vec<Batch<Epoch>> = Vec::new();
@@ -96,7 +108,7 @@ pub fn replay<'scope>(
             (capability, batches)
         });
         move |(input, frontier), output| {
-            if let Some((capability, mut batches)) = before.take() {
+            if let Some((capability, mut batches)) = saved.take() {
                 output.session(&capability).give_container(&mut batches);
             }
             input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
@@ -104,7 +116,7 @@ pub fn replay<'scope>(
             });
             if !frontier.frontier().is_empty() {
                 let mut trace = trace.borrow_mut();
-                trace.set_logical_compaction(frontier.frontier());
+                trace.set_logical_compaction(before(frontier.frontier()).borrow());
                 trace.set_physical_compaction(frontier.frontier());
             }
         }

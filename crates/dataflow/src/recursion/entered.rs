@@ -12,6 +12,7 @@ use timely::order::Product;
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
+use super::boundary::before;
 use super::{Round, Rounds};
 use crate::arrangement::{Arrangement, Kept};
 use crate::join::{ReadAs, Rows};
@@ -56,7 +57,7 @@ impl TraceReader for EnteredTrace {
     }
 
     fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, Round>) {
-        self.trace.set_logical_compaction(outer(frontier).borrow());
+        self.trace.set_logical_compaction(before(outer(frontier).borrow()).borrow());
     }
 
     fn get_logical_compaction(&mut self) -> AntichainRef<'_, Round> {

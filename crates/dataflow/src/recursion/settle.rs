@@ -114,16 +114,17 @@ pub fn settle<'scope>(
             });
             let mut rows_output = rows_output.activate();
             let mut errors_output = errors_output.activate();
-            let mut emit = |capabilities: &[CapabilitySet<Round>; 2], held: &Round, out: Emitted| {
-                if let Some(mut rows) = out.rows {
-                    let capability = capabilities[0].delayed(held);
-                    rows_output.session_with_builder(&capability).give_container(&mut rows);
-                }
-                if let Some(mut errors) = out.errors {
-                    let capability = capabilities[1].delayed(held);
-                    errors_output.session_with_builder(&capability).give_container(&mut errors);
-                }
-            };
+            let mut emit =
+                |capabilities: &[CapabilitySet<Round>; 2], held: &Round, out: Emitted| {
+                    if let Some(mut rows) = out.rows {
+                        let capability = capabilities[0].delayed(held);
+                        rows_output.session_with_builder(&capability).give_container(&mut rows);
+                    }
+                    if let Some(mut errors) = out.errors {
+                        let capability = capabilities[1].delayed(held);
+                        errors_output.session_with_builder(&capability).give_container(&mut errors);
+                    }
+                };
             fuel.refill();
             while settling.begin(&frontiers[0].frontier().to_owned()) {
                 if !settling.work(&mut fuel, &mut emit) {
@@ -324,7 +325,13 @@ fn emitted(spec: &Spec, out: &mut EncodedDelta<Round>, errors: ErrorRows<Round>)
 
 impl Work {
     /// Settles the next row that has changed or waits for a time of the interval. Returns whether there is one.
-    fn next_row(&mut self, spec: &Spec, lower: &Antichain<Round>, waiting: &Waiting, floor: Epoch) -> bool {
+    fn next_row(
+        &mut self,
+        spec: &Spec,
+        lower: &Antichain<Round>,
+        waiting: &Waiting,
+        floor: Epoch,
+    ) -> bool {
         let Self { upper, changes, history, next, later, outputs, errors, grid } = self;
         let row = match (changes.key(), waiting.row(*next)) {
             (Some(changed), Some(waits)) => changed.min(waits),

@@ -1,8 +1,8 @@
 //! Maps: a filter, then a projection.
 
 use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId, RoundOperator,
-    RoundRendering,
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
 };
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::map::{MapStep, can_fail, maps};

@@ -69,11 +69,7 @@ impl IncrementalPlan {
         let (base, step) = (Box::new(base), Box::new(step));
         let retention = Retention::default();
         let node = Recursion { name, base, step, is_distinct, limit, retention };
-        Ok(IncrementalPlan::new(
-            Node::Recursion(node),
-            Arc::new(Schema::new(fields)),
-            properties,
-        ))
+        Ok(IncrementalPlan::new(Node::Recursion(node), Arc::new(Schema::new(fields)), properties))
     }
 
     /// Bounds the inputs that are the same in all rounds. What recurs has no bounds.

@@ -1,8 +1,8 @@
 //! UNION ALL.
 
 use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId, RoundOperator,
-    RoundRendering,
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
 };
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;

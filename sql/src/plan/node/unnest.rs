@@ -1,8 +1,8 @@
 //! UNNEST: a row for each element of a row's lists.
 
 use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId, RoundOperator,
-    RoundRendering,
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
 };
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;
