@@ -80,6 +80,23 @@ impl IncrementalPlan {
         }
         self.fingerprint = OnceLock::new();
         self.inputs_mut().into_iter().for_each(IncrementalPlan::bound_outside);
+        if let Node::Join(join) = &mut self.node {
+            join.retention = (Retention::All(any_round()), Retention::All(any_round()));
+        }
+    }
+
+    /// The inputs of a step whose rows enter it as a stream, in the order in which they are compiled.
+    fn entering(&self) -> Vec<&IncrementalPlan> {
+        if !self.recurs() {
+            return vec![self];
+        }
+        let inputs = self.inputs().into_iter();
+        let is_stream = |input: &&IncrementalPlan| match self.node {
+            // What recurs is joined with arrangements.
+            Node::Join(_) => input.recurs(),
+            _ => true,
+        };
+        inputs.filter(is_stream).flat_map(IncrementalPlan::entering).collect()
     }
 }
 
@@ -147,7 +164,12 @@ impl PlanNode for Recursion {
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
-        vec![("base rows", &self.base.schema, &self.retention)]
+        let entering = self.step.entering().into_iter();
+        let entering = entering.map(|input| ("rows that enter", &input.schema, &self.retention));
+        let mut retained = vec![("base rows", &self.base.schema, &self.retention)];
+        retained.extend(entering);
+        retained.push(("changes of each round", &self.base.schema, &self.retention));
+        retained
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {
