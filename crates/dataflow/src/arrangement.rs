@@ -239,14 +239,14 @@ impl<'scope> Arrangement<'scope, Reader> {
 }
 
 /// The updates of batches of `layout` as deltas, with the columns `columns`.
-pub(crate) fn deltas<'scope>(
-    batches: Stream<'scope, Epoch, Vec<Batch<Epoch>>>,
+pub(crate) fn deltas<'scope, T: PageTime>(
+    batches: Stream<'scope, T, Vec<Batch<T>>>,
     layout: Layout,
     columns: Vec<usize>,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     let mut rows = EncodedDelta::new(context);
-    let next = move |cursor: &mut Cursor<Epoch>| {
+    let next = move |cursor: &mut Cursor<T>| {
         rows.fill(cursor);
         rows.decode(&layout, &columns).map(Produced::from)
     };

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::Epoch;
+use alluvium_trace::PageTime;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
@@ -47,11 +47,11 @@ pub fn worker_of(shard: u8, workers: usize) -> usize {
 /// Sends each row to the worker of its key.
 ///
 /// Without key columns all rows go to worker 0. With one worker the stream stays as it is.
-pub fn exchange<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn exchange<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     key: &KeyColumns,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     let partitions = stream.scope().peers();
     exchange_in(stream, By::Columns(key.clone()), partitions, context)
 }
@@ -59,11 +59,11 @@ pub fn exchange<'scope>(
 /// Sends each row to the worker of the bytes that are its key in `layout`.
 ///
 /// Without key columns all rows go to worker 0. With one worker the stream stays as it is.
-pub fn exchange_by_key<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn exchange_by_key<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     layout: &Layout,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     let partitions = stream.scope().peers();
     exchange_in(stream, By::Key(layout.clone()), partitions, context)
 }
@@ -71,22 +71,22 @@ pub fn exchange_by_key<'scope>(
 /// Sends each row to the worker of the bytes that are its value in `layout`.
 ///
 /// With one worker the stream stays as it is.
-pub fn exchange_by_value<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn exchange_by_value<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     layout: &Layout,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     let partitions = stream.scope().peers();
     exchange_in(stream, By::Value(layout.clone()), partitions, context)
 }
 
 /// Sends each row to the worker of the partition of its key, out of so many.
-pub(crate) fn exchange_in_partitions<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub(crate) fn exchange_in_partitions<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     key: &KeyColumns,
     partitions: usize,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     exchange_in(stream, By::Columns(key.clone()), partitions, context)
 }
 
@@ -95,12 +95,12 @@ pub(crate) fn partition_of(key: &[u8], partitions: usize) -> usize {
     worker_of(shard_of(key), partitions)
 }
 
-fn exchange_in<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+fn exchange_in<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     by: By,
     partitions: usize,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     if stream.scope().peers() == 1 {
         return stream;
     }
@@ -114,8 +114,8 @@ fn exchange_in<'scope>(
         rows: vec![Vec::new(); workers],
     });
     stream.unary(pact, "Exchange", |_capability, _info| {
-        |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+        |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+            input.for_each(|capability, delta: &mut Delta<T>| {
                 delta.arrive();
                 output.session_with_builder(&capability).give_container(delta);
             });
@@ -126,18 +126,18 @@ fn exchange_in<'scope>(
 /// Sends each row to every worker.
 ///
 /// With one worker the stream stays as it is.
-pub fn broadcast<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn broadcast<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     let workers = stream.scope().worker().peers();
     if workers == 1 {
         return stream;
     }
     // A channel must deliver as many rows as were sent, so the copies are made before it, each marked with its worker.
     let copies = stream.unary(Pipeline, "Copy", move |_capability, _info| {
-        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+        move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+            input.for_each(|capability, delta: &mut Delta<T>| {
                 let delta = std::mem::take(delta);
                 let mut session = output.session_with_builder(&capability);
                 for worker in 0..workers {
@@ -149,8 +149,8 @@ pub fn broadcast<'scope>(
     let budget = context.budget().clone();
     let pact = DistributorPact(|_workers| ByMark { budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
-        |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+        |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+            input.for_each(|capability, delta: &mut Delta<T>| {
                 delta.arrive();
                 let columns: Vec<usize> = (0..delta.rows.num_columns() - 1).collect();
                 let mut delta = delta.project(&columns);
@@ -161,7 +161,7 @@ pub fn broadcast<'scope>(
 }
 
 /// The delta with a last column that names its worker.
-fn marked(mut delta: Delta<Epoch>, worker: usize) -> Delta<Epoch> {
+fn marked<T: Clone>(mut delta: Delta<T>, worker: usize) -> Delta<T> {
     let rows = delta.len();
     let mark = u32::try_from(worker).expect("there are fewer than 2^32 workers");
     let mut fields = delta.rows.schema_ref().fields().to_vec();

@@ -75,6 +75,10 @@ pub enum Fault {
     OwnWaterline,
     /// Rows of a window are pruned that the frames of rows in time still reach.
     PruneReached,
+    /// A recursion ends after two rounds.
+    TwoRounds,
+    /// A row of a recursion stays in the rounds that come after the present one when its support goes.
+    ForgetLaterRounds,
 }
 
 impl Fault {
@@ -111,6 +115,9 @@ impl Fault {
         Fault::OwnWaterline,
         Fault::PruneReached,
     ];
+
+    /// Those that make wrong results of recursions, which random programs do not contain: random graphs find them.
+    pub const RECURSIVE: [Fault; 2] = [Fault::TwoRounds, Fault::ForgetLaterRounds];
 }
 
 impl From<Fault> for FaultId {

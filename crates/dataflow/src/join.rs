@@ -15,9 +15,11 @@ use std::sync::Arc;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
+use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
+use differential_dataflow::trace::{BatchReader, TraceReader};
 
-use crate::arrangement::Kept;
+use crate::arrangement::{Arrangement, Kept};
 use crate::codec::Encoded;
 use crate::delta::{DELTA_ROWS, Delta, DeltaBuilder, DeltaStream, delta_bytes};
 use crate::fault::{self, Fault};
@@ -66,16 +68,119 @@ pub fn join<'scope>(
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     // The driver begins by joining what the traces have already: those pairs were made before the dataflow started again.
-    let skip = Rc::new(Cell::new(states::start().is_some()));
+    let is_known = states::start().is_some();
+    pairs::<Cursors<Epoch>, _, _>(spec, left, right, is_known, context)
+}
+
+/// The pairs of rows of two arrangements, whose batches are read as `R`; without those that the traces have already, if these
+/// pairs are known.
+pub(crate) fn pairs<'scope, R, Left, Right>(
+    spec: &Spec,
+    left: Arrangement<'scope, Left>,
+    right: Arrangement<'scope, Right>,
+    is_known: bool,
+    context: &StateContext,
+) -> DeltaStream<'scope, R::Time>
+where
+    R: Rows + 'static,
+    Left: TraceReader<Time = R::Time, Batch: ReadAs<R>> + 'static,
+    Right: TraceReader<Time = R::Time, Batch: ReadAs<R>> + 'static,
+{
+    let skip = Rc::new(Cell::new(is_known));
     let tactic = PairTactic { skip: Rc::clone(&skip), context: context.clone() };
     let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
     skip.set(false);
-    let open = |pairs: &mut Vec<Shared<Pairs<Epoch>>>, push: &mut dyn FnMut(_)| {
+    let open = |pairs: &mut Vec<Shared<Pairs<R>>>, push: &mut dyn FnMut(_)| {
         pairs.drain(..).filter_map(|pairs| pairs.take()).for_each(push);
     };
     let mut output = Output::new(spec.clone(), left.layout, right.layout, context);
-    let advance = move |pairs: &mut Pairs<Epoch>| pairs.next(&mut output).map(Produced::from);
+    let advance = move |pairs: &mut Pairs<R>| pairs.next(&mut output).map(Produced::from);
     fueled(pairs, "Pairs", context, open, advance).0
+}
+
+/// A position in the rows of one side: a key and a value, as those of [`Cursors`].
+pub(crate) trait Rows {
+    /// When rows change.
+    type Time: PageTime;
+
+    /// The current key; `None` past the last one.
+    fn key(&self) -> Option<&[u8]>;
+
+    /// Moves to the next key.
+    fn step_key(&mut self);
+
+    /// Moves forward to the first key that is not below `key`.
+    fn seek_key(&mut self, key: &[u8]);
+
+    /// The current value; `None` past the last one of the key.
+    fn val(&self) -> Option<&[u8]>;
+
+    /// Moves to the next value of the key.
+    fn step_val(&mut self);
+
+    /// Moves back to the first value of the key.
+    fn rewind_vals(&mut self);
+
+    /// Calls `visit` with all updates of the current row, in any order.
+    fn updates(&self, visit: impl FnMut(Self::Time, i64));
+
+    /// Hints that the keys of these rows will be sought.
+    fn prefetch_hint(&mut self, keys: Self);
+}
+
+impl<T: PageTime> Rows for Cursors<T> {
+    type Time = T;
+
+    #[inline]
+    fn key(&self) -> Option<&[u8]> {
+        self.key()
+    }
+
+    #[inline]
+    fn step_key(&mut self) {
+        self.step_key();
+    }
+
+    #[inline]
+    fn seek_key(&mut self, key: &[u8]) {
+        self.seek_key(key);
+    }
+
+    #[inline]
+    fn val(&self) -> Option<&[u8]> {
+        self.val()
+    }
+
+    #[inline]
+    fn step_val(&mut self) {
+        self.step_val();
+    }
+
+    #[inline]
+    fn rewind_vals(&mut self) {
+        self.rewind_vals();
+    }
+
+    #[inline]
+    fn updates(&self, visit: impl FnMut(T, i64)) {
+        self.updates(visit);
+    }
+
+    fn prefetch_hint(&mut self, keys: Self) {
+        self.prefetch_hint(keys);
+    }
+}
+
+/// Batches whose rows are read as `R`.
+pub(crate) trait ReadAs<R>: BatchReader + Clone {
+    /// A position at the first key of these batches.
+    fn read(batches: Vec<Self>) -> R;
+}
+
+impl<T: PageTime> ReadAs<Cursors<T>> for Batch<T> {
+    fn read(batches: Vec<Self>) -> Cursors<T> {
+        Cursors::new(batches)
+    }
 }
 
 /// A value in a message, which must be `Clone`; the first reader takes it.
@@ -89,14 +194,19 @@ struct PairTactic {
     context: StateContext,
 }
 
-impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for PairTactic {
+impl<R, Left, Right> JoinTactic<Left, Right, Vec<Shared<Pairs<R>>>> for PairTactic
+where
+    R: Rows + 'static,
+    Left: ReadAs<R> + BatchReader<Time = R::Time>,
+    Right: ReadAs<R> + BatchReader<Time = R::Time>,
+{
     fn prep(
         &mut self,
-        left: Vec<Batch<T>>,
-        right: Vec<Batch<T>>,
+        left: Vec<Left>,
+        right: Vec<Right>,
         fresh: Fresh,
-        meet: T,
-    ) -> Box<dyn Iterator<Item = Vec<Shared<Pairs<T>>>>> {
+        meet: R::Time,
+    ) -> Box<dyn Iterator<Item = Vec<Shared<Pairs<R>>>>> {
         if fault::armed(Fault::PanicInTactic) {
             panic!("a fault was injected into a join");
         }
@@ -104,11 +214,11 @@ impl<T: PageTime> JoinTactic<Batch<T>, Batch<T>, Vec<Shared<Pairs<T>>>> for Pair
             return Box::new(std::iter::empty());
         }
         let (mut left_rows, mut right_rows) =
-            (Cursors::new(left.clone()), Cursors::new(right.clone()));
+            (Left::read(left.clone()), Right::read(right.clone()));
         // The fresh keys of one side are sought on the other.
         match fresh {
-            Fresh::Input0 => right_rows.prefetch_hint(Cursors::new(left)),
-            Fresh::Input1 => left_rows.prefetch_hint(Cursors::new(right)),
+            Fresh::Input0 => right_rows.prefetch_hint(Left::read(left)),
+            Fresh::Input1 => left_rows.prefetch_hint(Right::read(right)),
         }
         let (fresh_rows, other_rows) = match fresh {
             Fresh::Input0 => (left_rows, right_rows),
@@ -143,7 +253,7 @@ impl<T: PageTime> Block<T> {
     }
 
     /// Loads the next rows of the current key.
-    fn load(&mut self, rows: &mut Cursors<T>, since: &T) {
+    fn load(&mut self, rows: &mut impl Rows<Time = T>, since: &T) {
         self.values.clear();
         self.updates.clear();
         while self.values.bytes().len() < self.full
@@ -160,7 +270,7 @@ impl<T: PageTime> Block<T> {
 
 /// Adds the updates of the current row, with times advanced to `since` and consolidated.
 fn load_updates<T: PageTime>(
-    rows: &Cursors<T>,
+    rows: &impl Rows<Time = T>,
     since: &T,
     updates: &mut Vec<(usize, T, i64)>,
     index: usize,
@@ -244,22 +354,22 @@ impl<T: PageTime> Output<T> {
 }
 
 /// A fresh batch and the other side, merged one delta at a time.
-struct Pairs<T> {
+struct Pairs<R: Rows> {
     /// A lower bound of the fresh times. Advancing the other side's times to it changes no pair.
-    since: T,
+    since: R::Time,
     /// Which side is fresh.
     fresh: Fresh,
-    fresh_rows: Cursors<T>,
-    other_rows: Cursors<T>,
+    fresh_rows: R,
+    other_rows: R,
     /// Fresh rows under the current key.
-    block: Block<T>,
+    block: Block<R::Time>,
     /// The updates of the other side's current row.
-    row: Vec<(usize, T, i64)>,
+    row: Vec<(usize, R::Time, i64)>,
     /// The updates of the block and of the row to continue with, if they are loaded.
     at: Option<(usize, usize)>,
 }
 
-impl<T: PageTime> Pairs<T> {
+impl<R: Rows> Pairs<R> {
     /// Moves both sides to the next key they share, and loads its first rows; returns whether there is one.
     fn next_key(&mut self) -> bool {
         while let (Some(fresh), Some(other)) = (self.fresh_rows.key(), self.other_rows.key()) {
@@ -301,7 +411,7 @@ impl<T: PageTime> Pairs<T> {
 
     /// Adds pairs of the block and the row from the given updates on, until there are no more or the output is full.
     /// Returns whether there are no more.
-    fn fill(&mut self, (mut fresh, mut other): (usize, usize), out: &mut Output<T>) -> bool {
+    fn fill(&mut self, (mut fresh, mut other): (usize, usize), out: &mut Output<R::Time>) -> bool {
         let keys = "both cursors are at a shared key, and the other side at a row";
         let key = self.fresh_rows.key().expect(keys);
         let other_value = self.other_rows.val().expect(keys);
@@ -336,7 +446,7 @@ impl<T: PageTime> Pairs<T> {
     }
 
     /// The next delta.
-    fn next(&mut self, out: &mut Output<T>) -> Option<Delta<T>> {
+    fn next(&mut self, out: &mut Output<R::Time>) -> Option<Delta<R::Time>> {
         while !out.is_full() {
             if let Some(at) = self.at {
                 if self.fill(at, out) {
@@ -401,7 +511,8 @@ mod tests {
             let batches = |values, weight| vec![rows(values, weight, &context)];
             let mut tactic = PairTactic { skip: Rc::default(), context: context.clone() };
             let pairs = tactic.prep(batches(left, 2), batches(right, 3), fresh, 1).next();
-            let mut pairs = pairs.unwrap().pop().and_then(|pairs| pairs.take()).unwrap();
+            let mut pairs: Pairs<Cursors<Epoch>> =
+                pairs.unwrap().pop().and_then(|pairs| pairs.take()).unwrap();
             let mut output = Output::new(spec.clone(), layout.clone(), layout.clone(), &context);
             let (mut count, mut sum, mut blocks) = (0, 0, 0);
             while let Some(delta) = pairs.next(&mut output) {

@@ -14,6 +14,8 @@
 //! change. A [`temporal_filter`] compares rows with the time. Both of these keep rows until a rising bound passes them
 //! (`passing`).
 //!
+//! A [`recursion`] goes through rounds until its rows do not change any more.
+//!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!
 //! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`]. Other threads read
@@ -56,6 +58,7 @@ pub use panic_text::panic_text;
 pub mod ranked;
 pub mod reader;
 mod recompute;
+pub mod recursion;
 mod reduce;
 mod semijoin;
 pub mod series;

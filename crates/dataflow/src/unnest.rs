@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::Epoch;
+use alluvium_trace::PageTime;
 use alluvium_trace::memory::StateContext;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
 use arrow::compute::take;
@@ -24,12 +24,12 @@ const LONGEST: usize = 65_536;
 /// nullable elements in place of lists.
 ///
 /// Panics if there is no list, or a column in `lists` is not one.
-pub fn unnest<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn unnest<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     lists: Vec<usize>,
     schema: SchemaRef,
     context: &StateContext,
-) -> DeltaStream<'scope, Epoch> {
+) -> DeltaStream<'scope, T> {
     assert!(!lists.is_empty(), "there is a list to unnest");
     let most = context.budget().policy().activation;
     let (rows, _) = fueled(
@@ -38,7 +38,7 @@ pub fn unnest<'scope>(
         context,
         {
             let lists = lists.clone();
-            move |delta: &mut Delta<Epoch>, open| open(Work::new(std::mem::take(delta), &lists))
+            move |delta: &mut Delta<T>, open| open(Work::new(std::mem::take(delta), &lists))
         },
         move |work| Some(expand(&work.next(most)?, &lists, &schema).into()),
     );

@@ -7,6 +7,7 @@
 //! - `naive`: a naive evaluator of query trees;
 //! - `generate`: programs generated from a seed;
 //! - `program`: running, judging, varying and shrinking a program;
+//! - [`recursion`]: recursive views over random graphs;
 //! - [`tally`]: running many programs, and statistics about them;
 //! - [`hostile`]: statements and files that an engine must survive;
 //! - [`suites`]: SQL files of other projects, whose queries become views;
@@ -22,6 +23,7 @@ pub mod mutants;
 mod naive;
 mod program;
 mod query;
+pub mod recursion;
 pub mod suites;
 pub mod tally;
 

@@ -5,6 +5,7 @@
 
 use alluvium_dataflow::fault::{Fault, arm_everywhere};
 use alluvium_judges::Judges;
+use alluvium_judges::recursion::judge;
 use alluvium_judges::tally::Tally;
 
 #[test]
@@ -25,5 +26,11 @@ fn judges_object_to_an_engine_with_a_fault() {
         let tally = Tally::run(1, 0..25, judges, |tally| tally.wrong.is_empty());
         arm_everywhere(None);
         assert!(!tally.wrong.is_empty(), "{fault:?} was not found in {} pairs", tally.pairs);
+    }
+    for fault in Fault::RECURSIVE {
+        arm_everywhere(Some(fault));
+        let is_found = (0..12).any(|number| judge(number).is_err());
+        arm_everywhere(None);
+        assert!(is_found, "{fault:?} was not found");
     }
 }

@@ -99,7 +99,7 @@ impl Arranged {
     }
 
     /// The rows of a plan under one key, on all workers if they are broadcast and else where they are.
-    pub(super) fn without_keys(
+    pub(crate) fn without_keys(
         plan: &IncrementalPlan,
         is_broadcast: bool,
         retention: &Retention,

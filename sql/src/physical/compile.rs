@@ -336,8 +336,13 @@ impl Compiler {
         let state =
             id.map(|id| State::of(id, "operator", plan.fingerprint(), &[], &Retention::default()));
         places.extend(state.clone().map(Place::Own));
-        self.places.insert(plan.fingerprint(), places);
+        self.keep(plan, places);
         self.push(Box::new(operator), state)
+    }
+
+    /// Says where the operators of `plan` find state, or keep it.
+    pub(crate) fn keep(&mut self, plan: &IncrementalPlan, places: Vec<Place>) {
+        self.places.insert(plan.fingerprint(), places);
     }
 
     /// Has the state that the last operator keeps itself pruned. All of it is sorted by keys of this layout, of which the column

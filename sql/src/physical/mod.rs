@@ -7,6 +7,7 @@
 //! - [`operator`]: an operator of a physical plan. Each is defined beside its plan node, in [`crate::plan::node`].
 //! - [`arranged`]: inputs sorted by keys: tables, indexes, or arrangements of the dataflow's own.
 //! - [`own`]: rows that an operator keeps in its own order.
+//! - [`rounds`]: what runs inside of a recursion.
 //! - [`state`]: ids and fingerprints of state. Checkpoints and metrics name state by them.
 //! - [`table`]: how a table runs.
 //! - [`render`]: the dataflow of a plan, on one worker.
@@ -16,6 +17,7 @@ mod operator;
 mod own;
 mod pruning;
 mod render;
+mod rounds;
 mod state;
 mod table;
 
@@ -29,6 +31,9 @@ pub(crate) use self::own::OwnRows;
 pub(crate) use self::pruning::PrunedBy;
 pub(crate) use self::render::Rendering;
 pub use self::render::{Relations, StreamInput, ViewDataflow};
+pub(crate) use self::rounds::{
+    RoundCompiler, RoundId, RoundOperator, RoundPlan, RoundRendering, RoundSide, SidePlacement,
+};
 pub use self::state::{Place, State};
 pub use self::table::{Table, TableDataflow};
 

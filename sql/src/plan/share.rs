@@ -90,7 +90,8 @@ impl Sharing {
         }
         for (input, keys) in plan.node.as_node_mut().indexed() {
             let is_index = input.node.as_node().index().is_some_and(|index| index.keys == keys);
-            if !is_index && !input.is_stored_by(&keys) && !input.has_own_waterlines() {
+            let is_of_one_dataflow = input.has_own_waterlines() || input.recurs();
+            if !is_index && !input.is_stored_by(&keys) && !is_of_one_dataflow {
                 let index = self.find(Index { rows: input.clone(), keys }, !in_view);
                 input.node = Node::IndexScan(IndexScan { index });
             }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, SchemaRef, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, TableReference};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
@@ -24,6 +24,7 @@ use super::merged::{self, MergingPlanner};
 use super::microseconds::in_microseconds;
 use super::numbers;
 use super::ordinality::OrdinalityPlanner;
+use super::recursion::{RECURSION_LIMIT, WorkTable};
 use super::refusal;
 use super::relation::RelationSource;
 use super::series::SeriesPlanner;
@@ -68,16 +69,23 @@ pub(crate) struct Context<'a> {
     functions: &'static Functions,
     /// Of the table that the statement changes.
     defaults: Option<Defaults>,
+    /// The last round of its recursions.
+    recursion_limit: u64,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(catalog: &'a dyn Catalog) -> Context<'a> {
-        Context { catalog, functions: &FUNCTIONS, defaults: None }
+        Context { catalog, functions: &FUNCTIONS, defaults: None, recursion_limit: RECURSION_LIMIT }
+    }
+
+    /// The same, whose recursions end at this round.
+    pub(super) fn with_recursion_limit(self, recursion_limit: u64) -> Context<'a> {
+        Context { recursion_limit, ..self }
     }
 
     /// For parts of a statement that changes a table with these DEFAULTs: they may name its rows, and DEFAULT.
     pub(super) fn of_statement(catalog: &'a dyn Catalog, defaults: Defaults) -> Context<'a> {
-        Context { catalog, functions: &FUNCTIONS, defaults: Some(defaults) }
+        Context { defaults: Some(defaults), ..Context::new(catalog) }
     }
 
     /// A planner of SQL that resolves names here.
@@ -119,6 +127,10 @@ impl ContextProvider for Context<'_> {
             Some(relation) => Ok(Arc::new(RelationSource::new(name, relation))),
             None => Err(DataFusionError::External(Box::new(no_relation(&name, self.catalog)))),
         }
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+        Ok(Arc::new(WorkTable::new(name, schema, self.recursion_limit)))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

@@ -17,6 +17,7 @@
 //! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
 //!   that is simple, `dependent_join` does it for any.
+//! - `recursion` reads the rows of WITH RECURSIVE.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -54,6 +55,7 @@ pub(crate) mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
+pub(crate) mod recursion;
 pub(crate) mod refusal;
 pub(crate) mod relation;
 mod repeated_names;
@@ -88,6 +90,7 @@ pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub use self::one_nan::OneNan;
 pub use self::parameters::{bind, check_parameters, typed};
+pub use self::recursion::{RECURSION_LIMIT, WorkTable};
 pub use self::relation::RelationSource;
 pub use self::repeated_names::as_written;
 pub use self::series::SeriesSource;
@@ -135,12 +138,14 @@ impl Planner {
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let context = context::Context::new(catalog);
         let start = Position::of(query);
+        recursion::check_syntax(query)?;
         let mut query = query.clone();
         repeated_names::apart(&mut query);
         let plan = context
             .plan(ast::Statement::Query(Box::new(query)))
             .map_err(|error| Error::from_datafusion(&error).at(start))?;
         Extent::of(&plan).map_err(|error| error.at(start))?;
+        recursion::check(&plan).map_err(|error| error.at(start))?;
         set_operation::plan(plan)
             .and_then(relation::inline_views)
             .and_then(selected_names::apart)

@@ -28,6 +28,8 @@ pub(crate) struct Landmarks {
     pub(crate) aggregate: Option<Position>,
     /// The first LIMIT or OFFSET.
     pub(crate) limit: Option<Position>,
+    /// The first WITH RECURSIVE.
+    pub(crate) recursion: Option<Position>,
     /// The first window function.
     pub(crate) window: Option<Position>,
 }
@@ -129,10 +131,9 @@ impl Visitor for Check {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
         let span = query.body.span();
-        if let Some(with) = &query.with
-            && with.recursive
-        {
-            return refuse("WITH RECURSIVE", with.span());
+        if let Some(with) = query.with.as_ref().filter(|with| with.recursive) {
+            let position = Position::of_span(with.span());
+            self.landmarks.recursion = self.landmarks.recursion.or(position);
         }
         match &query.limit_clause {
             None => {}

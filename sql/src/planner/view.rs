@@ -13,8 +13,8 @@ use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    final_rows, hopeless, lateness, now, refusal, repeated_names, selected_names, set_operation,
-    subquery, validate,
+    final_rows, hopeless, lateness, now, recursion, refusal, repeated_names, selected_names,
+    set_operation, subquery, validate,
 };
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result};
@@ -54,11 +54,14 @@ pub(super) fn plan(
     let in_query = |error: datafusion_common::DataFusionError| {
         Error::from_datafusion(&error).at(landmarks.start)
     };
-    let context = Context::new(catalog);
+    recursion::check_syntax(&view.query)?;
+    let context = Context::new(catalog).with_recursion_limit(view.recursion_limit);
     let mut query = view.query.clone();
     repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
     Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
+    recursion::check(&logical)
+        .map_err(|error| error.at(landmarks.recursion.or(landmarks.start)))?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 

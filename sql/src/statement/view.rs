@@ -7,6 +7,7 @@ use super::ViewLateness;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
+use crate::planner;
 
 /// The kind of a view: what becomes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct ViewDefinition {
     pub query: Box<ast::Query>,
     /// Whether only its final rows are emitted, and by which column they are.
     pub emit_final: Option<EmitFinal>,
+    /// The last round of its recursions.
+    pub recursion_limit: u64,
     /// How late its changes may come, as other statements say.
     pub lateness: Vec<ViewLateness>,
     /// The connectors that its rows go to.
@@ -63,6 +66,17 @@ pub struct ViewDefinition {
 
 /// The option that names the column by which rows are final.
 const EMIT_FINAL: &str = "emit_final";
+
+/// The option that says at which round a recursion ends that does not end by itself.
+const RECURSION_LIMIT: &str = "recursion_limit";
+
+/// The number of rounds that an option says.
+fn recursion_limit(Setting { value, position, .. }: &Setting) -> Result<u64> {
+    value.parse().ok().filter(|rounds| *rounds > 0).ok_or_else(|| {
+        let message = format!("'{RECURSION_LIMIT}' is a number of rounds, and not '{value}'");
+        Error::new(message, *position)
+    })
+}
 
 impl ViewDefinition {
     pub(super) fn read(
@@ -77,8 +91,12 @@ impl ViewDefinition {
             CreateTableOptions::With(options) | CreateTableOptions::Options(options) => options,
             _ => &Vec::new(),
         };
-        let Options { own, connectors } = Options::read(options, &[EMIT_FINAL], position)?;
-        let by = own
+        let Options { own, connectors } =
+            Options::read(options, &[EMIT_FINAL, RECURSION_LIMIT], position)?;
+        let (limits, finals): (Vec<Setting>, Vec<Setting>) =
+            own.into_iter().partition(|setting| setting.name == RECURSION_LIMIT);
+        let limit = limits.last().map(recursion_limit).transpose()?;
+        let by = finals
             .into_iter()
             .map(|Setting { value, position, .. }| EmitFinal::By { column: value, position });
         let on_close = on_window_close.map(|position| EmitFinal::OnWindowClose { position });
@@ -97,6 +115,7 @@ impl ViewDefinition {
             columns,
             query: create.query,
             emit_final: first,
+            recursion_limit: limit.unwrap_or(planner::RECURSION_LIMIT),
             lateness: Vec::new(),
             connectors,
             text: text.to_string(),

@@ -137,6 +137,19 @@ fn equal_nodes_that_keep_state_are_one_operator() {
 }
 
 #[test]
+fn recursions_keep_their_inputs_and_what_changes_in_each_round() {
+    let queries = [
+        "WITH RECURSIVE r AS (
+            SELECT origin, dest FROM flights UNION SELECT r.origin, f.dest FROM r JOIN flights f ON f.origin = r.dest)
+         SELECT dest FROM r WHERE origin = 'JFK'",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT n FROM r",
+        "WITH RECURSIVE r(t) AS (SELECT 'N1' UNION (SELECT p.model FROM r JOIN planes p ON p.tailnum = r.t UNION SELECT carrier FROM airlines))
+         SELECT t FROM r",
+    ];
+    insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
+}
+
+#[test]
 fn a_series_keeps_nothing() {
     let queries = [
         "SELECT n FROM generate_series(10, 1, -3) AS s (n)",

@@ -154,6 +154,15 @@ impl<T: Clone> Delta<T> {
         Self::new(rows, self.times.clone(), self.weights.clone())
     }
 
+    /// The same rows at other times, perhaps of another kind.
+    pub(crate) fn at_times<U: Clone>(self, time: impl Fn(&T) -> U) -> Delta<U> {
+        let times = match &self.times {
+            Times::Same(same) => Times::Same(time(same)),
+            Times::Each(times) => Times::Each(times.iter().map(time).collect()),
+        };
+        Delta::new(self.rows, times, self.weights)
+    }
+
     /// The same rows at other times, or with other weights; `selected` numbers the rows they were.
     fn with_rows<I: Iterator<Item = usize>>(
         &self,

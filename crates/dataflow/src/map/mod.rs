@@ -10,7 +10,7 @@ mod filter;
 
 use std::sync::Arc;
 
-use alluvium_trace::Epoch;
+use alluvium_trace::PageTime;
 use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
@@ -37,28 +37,28 @@ pub use fallible::can_fail;
 /// row is an error depends on that row alone, not on the batch it is in. A value of more than [`LARGEST`] bytes is an error.
 /// Rows that become far larger are evaluated few at a time. If [`can_fail`] is false for every expression, the
 /// second stream stays empty.
-pub fn map<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn map<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     filter: Option<Arc<dyn PhysicalExpr>>,
     project: Vec<Arc<dyn PhysicalExpr>>,
     schema: SchemaRef,
     context: &StateContext,
-) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
+) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>) {
     maps(stream, vec![MapStep { filter, project, schema, reports: true }], context)
 }
 
 /// As [`map`], of which each step is one, over the rows of the step before.
-pub fn maps<'scope>(
-    stream: DeltaStream<'scope, Epoch>,
+pub fn maps<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
     steps: Vec<MapStep>,
     context: &StateContext,
-) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
+) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>) {
     let chain = Chain::new(steps);
     fueled(
         stream,
         "Map",
         context,
-        |delta: &mut Delta<Epoch>, open| open(Rest::new(std::mem::take(delta))),
+        |delta: &mut Delta<T>, open| open(Rest::new(std::mem::take(delta))),
         move |rest| {
             if fault::armed(Fault::PanicInMap) {
                 panic!("a fault was injected into a map");

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, at};
+use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, WorkTable, at};
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
@@ -167,6 +168,9 @@ impl Reader {
                 } else if let Some(literals) = source.downcast_ref::<LiteralRows>() {
                     let rows = literals.rows().clone();
                     Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?) as _)
+                } else if let Some(table) = source.downcast_ref::<WorkTable>() {
+                    let rows = CteWorkTable::new(table.name(), table.columns().clone());
+                    Some(Arc::new(rows) as _)
                 } else {
                     relation(&scan).and_then(|name| providers.get(name)).cloned()
                 };

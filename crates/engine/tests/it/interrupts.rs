@@ -102,3 +102,18 @@ fn a_request_lasts_until_it_is_cleared_and_only_for_those_who_watch_it() {
         assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5000"]);
     });
 }
+
+#[test]
+fn recursions_that_do_not_end_are_interrupted() {
+    let engine = engine();
+    interrupt(&engine, |engine| {
+        engine.query(
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT COUNT(*) FROM r",
+        )
+    });
+    interrupt(&engine, |engine| {
+        engine.query(
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n + 1 FROM r) SELECT COUNT(*) FROM r",
+        )
+    });
+}

@@ -25,6 +25,7 @@ mod now;
 mod parameters;
 mod poison;
 mod reach;
+mod recursion;
 mod resumed_subscriptions;
 mod sessions;
 mod sharing;

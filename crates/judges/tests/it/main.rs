@@ -4,3 +4,4 @@ mod duckdb;
 mod files;
 mod hostile;
 mod random;
+mod recursion;

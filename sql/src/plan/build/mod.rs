@@ -7,9 +7,11 @@ mod asof;
 mod join;
 mod limit;
 mod projection;
+mod recursion;
 mod unnest;
 mod window;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -23,6 +25,7 @@ use datafusion_expr::{Expr, LogicalPlan};
 use datafusion_physical_expr::create_physical_expr;
 use datafusion_physical_expr::expressions::CastExpr;
 
+use self::recursion::Recurring;
 use super::IncrementalPlan;
 use super::expression::{self, Expression};
 use super::prune::prune_nothing;
@@ -32,6 +35,7 @@ use crate::plan::node::ViewRows;
 use crate::planner::LiteralRows;
 use crate::planner::asof::as_asof_join;
 use crate::planner::context::OPTIONS;
+use crate::planner::recursion::work_table;
 use crate::planner::refusal::Landmarks;
 use crate::planner::relation::source_of;
 use crate::planner::series::SeriesSource;
@@ -42,7 +46,8 @@ use crate::statement::{Lateness, is_column_type};
 pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
     let mut properties = ExecutionProps::new();
     properties.config_options = Some(Arc::clone(&OPTIONS));
-    let builder = Builder { landmarks, properties, context: PhysicalPlanningContext::default() };
+    let (context, recurring) = (PhysicalPlanningContext::default(), RefCell::default());
+    let builder = Builder { landmarks, properties, context, recurring };
     let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
     let mut pruned = prune_nothing(built)?;
     pruned.bound(&[]);
@@ -77,6 +82,8 @@ pub(super) struct Builder<'a> {
     pub(super) landmarks: &'a Landmarks,
     properties: ExecutionProps,
     context: PhysicalPlanningContext,
+    /// The innermost recursion whose step is being built.
+    recurring: RefCell<Option<Recurring>>,
 }
 
 impl From<DataFusionError> for Error {
@@ -139,7 +146,7 @@ impl Builder<'_> {
             }
             LogicalPlan::Subquery(_) => self.refuse("a subquery in an expression"),
             LogicalPlan::Unnest(unnest) => self.unnest(unnest),
-            LogicalPlan::RecursiveQuery(_) => self.refuse("WITH RECURSIVE"),
+            LogicalPlan::RecursiveQuery(query) => self.recursion(query),
             other => {
                 let text = other.display().to_string();
                 self.refuse(text.split([':', ' ']).next().unwrap_or_default())
@@ -189,6 +196,9 @@ impl Builder<'_> {
         if let Some(source) = scan.source.downcast_ref::<LiteralRows>() {
             let rows = IncrementalPlan::constant(source.rows().clone());
             return Ok(IncrementalPlan::columns(rows, &columns)?);
+        }
+        if let Some(table) = work_table(scan.source.as_ref()) {
+            return Ok(IncrementalPlan::columns(self.recurrence(table)?, &columns)?);
         }
         let Some(source) = source_of(scan.source.as_ref()) else {
             return self.refuse("this relation");

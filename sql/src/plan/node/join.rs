@@ -1,10 +1,13 @@
 //! Inner joins and cross joins.
 
 use crate::fault::{self, Fault};
-use crate::physical::{Arranged, CompileResult, Place};
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{
+    Arranged, CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler,
+    RoundId, RoundOperator, RoundRendering, RoundSide, SidePlacement,
+};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::join;
+use alluvium_dataflow::recursion::{self, Round};
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::sides::{self, Side};
-use super::{Node, PlanNode};
+use super::{InRounds, Node, PlanNode};
 use crate::plan::bounds::PairBounds;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
@@ -179,6 +182,10 @@ impl PlanNode for Join {
         Ok(compiler.add_stateful(plan, JoinRows { left, right, spec }, places, None))
     }
 
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        Some(self)
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         if self.on.is_empty() {
             line.push_str("cross join");
@@ -216,6 +223,27 @@ impl PlanNode for Join {
     }
 }
 
+impl InRounds for Join {
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = self.on.iter().copied().unzip();
+        // Of rows that differ by round there are too many to broadcast them.
+        let placements = match self.broadcast() {
+            Some(Side::Left) if !self.left.recurs() => (SidePlacement::All, SidePlacement::Stay),
+            Some(Side::Right) if !self.right.recurs() => (SidePlacement::Stay, SidePlacement::All),
+            _ => (SidePlacement::Key, SidePlacement::Key),
+        };
+        let left = compiler.side(&self.left, &left_keys, placements.0)?;
+        let right = compiler.side(&self.right, &right_keys, placements.1)?;
+        let spec = join::Spec::new((&left.schema, &left.columns), (&right.schema, &right.columns));
+        compiler.keep(plan, vec![left.place.clone(), right.place.clone()]);
+        Ok(compiler.add(RoundJoin { left, right, spec }))
+    }
+}
+
 /// A join, ready to be rendered.
 #[derive(Debug)]
 struct JoinRows {
@@ -228,5 +256,23 @@ impl Operator for JoinRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let (left, right) = (self.left.render(rendering), self.right.render(rendering));
         join::join(&self.spec, left, right, &rendering.context())
+    }
+}
+
+/// A join inside of a recursion, ready to be rendered.
+#[derive(Debug)]
+struct RoundJoin {
+    left: RoundSide,
+    right: RoundSide,
+    spec: join::Spec,
+}
+
+impl RoundOperator for RoundJoin {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
+        let (left, right) = (self.left.render(rendering), self.right.render(rendering));
+        recursion::join(&self.spec, left, right, rendering.rounds(), &rendering.context())
     }
 }

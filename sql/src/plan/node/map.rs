@@ -1,9 +1,13 @@
 //! Maps: a filter, then a projection.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
+};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::layout;
 use alluvium_dataflow::map::{MapStep, can_fail, maps};
+use alluvium_dataflow::recursion::Round;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -13,7 +17,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
-use super::{Node, PlanNode};
+use super::{InRounds, Node, PlanNode};
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -287,6 +291,10 @@ impl PlanNode for Map {
         Ok(compiler.add(RowMap { input, steps }))
     }
 
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        Some(self)
+    }
+
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         line.push_str("map");
@@ -314,6 +322,18 @@ impl Map {
         let (filter, project) = (self.filter.clone(), self.project.clone());
         let reports = reports && filter.iter().chain(&project).any(can_fail);
         MapStep { filter, project, schema: schema.clone(), reports }
+    }
+}
+
+impl InRounds for Map {
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        let input = compiler.rows(&self.input)?;
+        let step = self.step(&plan.schema, compiler.reports());
+        Ok(compiler.add(RoundMap { input, step }))
     }
 }
 
@@ -345,8 +365,41 @@ impl RowMap {
 
     /// Rows of the schema `from` under the names, and with the NULLs, of `to`.
     pub(crate) fn relabel(input: OperatorId, from: &Schema, to: SchemaRef) -> Self {
-        let columns = 0..from.fields().len();
-        let project = columns.map(|column| expression::column(from, column)).collect();
-        Self { input, steps: vec![MapStep { filter: None, project, schema: to, reports: false }] }
+        Self { input, steps: vec![relabeling(from, to)] }
+    }
+}
+
+/// Rows of the schema `from` under the names, and with the NULLs, of `to`.
+pub(crate) fn relabeling(from: &Schema, to: SchemaRef) -> MapStep {
+    let columns = 0..from.fields().len();
+    let project = columns.map(|column| expression::column(from, column)).collect();
+    MapStep { filter: None, project, schema: to, reports: false }
+}
+
+/// A map inside of a recursion, ready to be rendered.
+#[derive(Debug)]
+pub(crate) struct RoundMap {
+    input: RoundId,
+    step: MapStep,
+}
+
+impl RoundMap {
+    /// Rows of the schema `from` under the names, and with the NULLs, of `to`.
+    pub(crate) fn relabel(input: RoundId, from: &Schema, to: SchemaRef) -> Self {
+        Self { input, step: relabeling(from, to) }
+    }
+}
+
+impl RoundOperator for RoundMap {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
+        let rows = rendering.rows(self.input);
+        let (rows, errors) = maps(rows, vec![self.step.clone()], &rendering.context());
+        if self.step.reports {
+            rendering.report(errors);
+        }
+        rows
     }
 }

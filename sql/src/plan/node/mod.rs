@@ -16,6 +16,8 @@ mod index;
 mod join;
 mod map;
 mod outer_join;
+mod recurrence;
+mod recursion;
 mod scan;
 mod series;
 mod session;
@@ -33,7 +35,7 @@ mod window;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::physical::{CompileResult, Compiler, OperatorId, Place};
+use crate::physical::{CompileResult, Compiler, OperatorId, Place, RoundCompiler, RoundId};
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
@@ -47,9 +49,11 @@ pub use self::in_time::{InTime, LateColumn};
 pub use self::index::IndexScan;
 pub use self::join::Join;
 pub use self::map::Map;
-pub(crate) use self::map::RowMap;
+pub(crate) use self::map::{RoundMap, RowMap};
 pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
+pub use self::recurrence::Recurrence;
+pub use self::recursion::Recursion;
 pub use self::scan::{Scan, ViewRows};
 pub use self::series::Series;
 pub use self::session::Session;
@@ -124,6 +128,11 @@ pub(crate) trait PlanNode {
     fn compile(&self, plan: &IncrementalPlan, compiler: &mut Compiler)
     -> CompileResult<OperatorId>;
 
+    /// The node inside of a recursion, over rows that differ by round; `None` if it cannot be there.
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        None
+    }
+
     /// Whether equal nodes of a plan are compiled to one operator.
     fn is_shared(&self) -> bool {
         false
@@ -149,6 +158,16 @@ pub(crate) trait PlanNode {
     fn index(&self) -> Option<&Arc<Index>> {
         None
     }
+}
+
+/// A node that can be inside of a recursion. More rows of its inputs never take rows of its own away.
+pub(crate) trait InRounds {
+    /// Compiles the inputs, and the node to an operator inside of the recursion. `plan` is the plan of this node.
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId>;
 }
 
 /// Defines the enum, and the only places that go through all of its variants.
@@ -226,6 +245,10 @@ nodes! {
     InTime,
     /// INTERSECT and EXCEPT.
     SetOperation,
+    /// WITH RECURSIVE, and recursive views.
+    Recursion,
+    /// The rows of a recursion, inside of its step.
+    Recurrence,
     /// UNION ALL.
     Union,
     /// A view that is not materialized, expanded in place.

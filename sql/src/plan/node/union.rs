@@ -1,7 +1,11 @@
 //! UNION ALL.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
+};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::recursion::Round;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +14,7 @@ use timely::dataflow::operators::Concatenate;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
-use super::{Node, PlanNode};
+use super::{InRounds, Node, PlanNode};
 use crate::plan::bounds::least;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
@@ -98,9 +102,25 @@ impl PlanNode for Union {
         Ok(compiler.add(UnionRows { inputs }))
     }
 
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        Some(self)
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("union");
         Ok(())
+    }
+}
+
+impl InRounds for Union {
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        let inputs = self.inputs.iter().map(|input| compiler.rows_as(input, &plan.schema));
+        let inputs = inputs.collect::<CompileResult<_>>()?;
+        Ok(compiler.add(RoundUnion { inputs }))
     }
 }
 
@@ -115,5 +135,21 @@ impl Operator for UnionRows {
         let inputs = self.inputs.iter().map(|&input| rendering.rows(input));
         let inputs: Vec<_> = inputs.collect();
         rendering.scope().concatenate(inputs)
+    }
+}
+
+/// A UNION ALL inside of a recursion, ready to be rendered.
+#[derive(Debug)]
+struct RoundUnion {
+    inputs: Vec<RoundId>,
+}
+
+impl RoundOperator for RoundUnion {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
+        let inputs: Vec<_> = self.inputs.iter().map(|&input| rendering.rows(input)).collect();
+        rendering.rounds().concatenate(inputs)
     }
 }

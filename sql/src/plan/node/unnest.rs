@@ -1,7 +1,11 @@
 //! UNNEST: a row for each element of a row's lists.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
+};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::recursion::Round;
 use alluvium_dataflow::unnest::unnest;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
@@ -10,7 +14,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
-use super::{Node, PlanNode};
+use super::{InRounds, Node, PlanNode};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -100,8 +104,24 @@ impl PlanNode for Unnest {
         Ok(compiler.add(UnnestRows { input, lists, schema }))
     }
 
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        Some(self)
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         write!(line, "unnest {}", Names(&self.input.schema).list(&self.lists))
+    }
+}
+
+impl InRounds for Unnest {
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        let input = compiler.rows(&self.input)?;
+        let (lists, schema) = (self.lists.clone(), plan.schema.clone());
+        Ok(compiler.add(RoundUnnest { input, lists, schema }))
     }
 }
 
@@ -115,6 +135,24 @@ struct UnnestRows {
 
 impl Operator for UnnestRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        let (lists, schema) = (self.lists.clone(), self.schema.clone());
+        unnest(rendering.rows(self.input), lists, schema, &rendering.context())
+    }
+}
+
+/// An unnesting inside of a recursion, ready to be rendered.
+#[derive(Debug)]
+struct RoundUnnest {
+    input: RoundId,
+    lists: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl RoundOperator for RoundUnnest {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
         let (lists, schema) = (self.lists.clone(), self.schema.clone());
         unnest(rendering.rows(self.input), lists, schema, &rendering.context())
     }

@@ -1,0 +1,104 @@
+//! Recursive views.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+
+use alluvium::Engine;
+
+use crate::support::{engine_with, query};
+
+fn open(directory: &Path, workers: usize) -> Engine {
+    let state = format!("file:{}", directory.display());
+    Engine::builder().workers(workers).state(state).open().unwrap()
+}
+
+const SHORTEST: &str = "
+    CREATE TABLE edge (a INT, b INT, cost INT);
+    CREATE MATERIALIZED VIEW ways AS
+        WITH RECURSIVE w(place, cost) AS (
+            SELECT 1, 0
+            UNION
+            SELECT e.b, w.cost + e.cost FROM w JOIN edge AS e ON e.a = w.place WHERE w.cost + e.cost <= 40)
+        SELECT place, cost FROM w;
+    CREATE MATERIALIZED VIEW shortest AS SELECT place, MIN(cost) AS cost FROM ways GROUP BY place;
+    INSERT INTO edge VALUES (1, 2, 3), (2, 3, 20), (3, 4, 1), (4, 3, 1), (7, 8, 2), (1, 3, 30), (8, 2, 50);
+";
+
+#[test]
+fn a_recursion_goes_on_after_a_checkpoint() {
+    for (before, after) in [(1, 1), (2, 2), (3, 2), (3, 5), (1, 3)] {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = open(directory.path(), before);
+        engine.execute(SHORTEST).unwrap();
+        engine.checkpoint().unwrap();
+        engine.execute("INSERT INTO edge VALUES (9, 9, 9)").unwrap();
+        drop(engine);
+        let engine = open(directory.path(), after);
+        let ways = query(&engine, "SELECT * FROM shortest");
+        assert_eq!(ways, ["1 0", "2 3", "3 23", "4 24"], "{before} {after}");
+        engine.execute("DELETE FROM edge WHERE a = 2").unwrap();
+        let ways = query(&engine, "SELECT * FROM shortest");
+        assert_eq!(ways, ["1 0", "2 3", "3 30", "4 31"], "{before} {after}");
+        engine.execute("DELETE FROM edge WHERE a = 1").unwrap();
+        assert_eq!(query(&engine, "SELECT * FROM ways"), ["1 0"], "{before} {after}");
+    }
+}
+
+#[test]
+fn copies_that_double_with_each_round_are_an_error_and_no_overflow() {
+    for workers in [1, 2] {
+        let engine = engine_with(
+            workers,
+            "CREATE TABLE edge (a INT, b INT);
+             CREATE MATERIALIZED VIEW r WITH ('recursion_limit' = '200') AS
+                WITH RECURSIVE r(p) AS (SELECT 1 UNION ALL SELECT b FROM r JOIN edge ON a = p) SELECT p FROM r;
+             CREATE MATERIALIZED VIEW counted AS SELECT p, COUNT(*) AS n FROM r GROUP BY p;
+             INSERT INTO edge VALUES (1, 1), (1, 1), (1, 2);",
+        );
+        let errors = query(&engine, "SELECT DISTINCT \"row\", message FROM alluvium.errors");
+        assert!(
+            errors.iter().any(|error| error.contains("p=1 the recursion makes more than")),
+            "{errors:?}"
+        );
+        engine.execute("DELETE FROM edge WHERE b = 1").unwrap();
+        assert_eq!(query(&engine, "SELECT * FROM counted"), ["1 1", "2 1"]);
+        assert_eq!(query(&engine, "SELECT * FROM alluvium.errors").len(), 0);
+    }
+}
+
+#[test]
+fn a_road_more_or_less_changes_what_it_leads_to() {
+    let engine = engine_with(
+        1,
+        "CREATE TABLE edge (a INT, b INT);
+         CREATE MATERIALIZED VIEW r AS
+            WITH RECURSIVE r(p) AS (SELECT 0 UNION SELECT b FROM r JOIN edge ON a = p) SELECT p FROM r;
+         INSERT INTO edge SELECT n % 100, n + 1 FROM UNNEST(range(0, 20000)) AS t(n);",
+    );
+    let updates = |sql: &str| {
+        let mut changes = engine.subscribe("r").unwrap();
+        assert!(changes.next().unwrap().unwrap().rows.num_rows() > 10_000);
+        engine.execute(sql).unwrap();
+        changes.next().unwrap().unwrap().rows.num_rows()
+    };
+    assert_eq!(updates("INSERT INTO edge VALUES (20000, 50000)"), 1);
+    assert_eq!(updates("DELETE FROM edge WHERE b = 50000"), 1);
+}
+
+#[test]
+fn rows_of_a_megabyte_recur() {
+    let engine = Engine::builder().workers(2).memory(16 << 20).open_in_memory().unwrap();
+    engine
+        .execute(
+            "CREATE TABLE edge (a TEXT, b TEXT);
+             CREATE MATERIALIZED VIEW r AS
+                WITH RECURSIVE r(p) AS (SELECT 'x' UNION SELECT b FROM r JOIN edge ON a = p) SELECT p FROM r;
+             INSERT INTO edge VALUES ('x', repeat('y', 1000000)), (repeat('y', 1000000), repeat('z', 1000000)),
+                (repeat('z', 1000000), 'x');",
+        )
+        .unwrap();
+    assert_eq!(query(&engine, "SELECT LENGTH(p) FROM r"), ["1", "1000000", "1000000"]);
+    engine.execute("DELETE FROM edge WHERE a = 'x'").unwrap();
+    assert_eq!(query(&engine, "SELECT p FROM r"), ["x"]);
+}

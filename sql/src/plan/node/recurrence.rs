@@ -1,0 +1,110 @@
+//! The rows that recur.
+
+use std::fmt::{self, Write};
+
+use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::recursion::Round;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+
+use super::{InRounds, Node, PlanNode};
+use crate::physical::{
+    CompileResult, Compiler, OperatorId, RoundCompiler, RoundId, RoundOperator, RoundRendering,
+};
+use crate::plan::expression::Expression;
+use crate::plan::fingerprint::Canonical;
+use crate::plan::names::Names;
+use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties, Reason};
+
+/// The rows of a recursion, inside of its step: those of the round before.
+#[derive(Clone, Debug)]
+pub struct Recurrence {
+    /// What recurs.
+    pub name: String,
+    /// The base of the recursion.
+    pub base: Fingerprint,
+}
+
+impl IncrementalPlan {
+    /// The rows, of this schema, of a recursion over `base`.
+    pub(crate) fn recurrence(
+        name: &str,
+        base: &IncrementalPlan,
+        schema: SchemaRef,
+        is_distinct: bool,
+    ) -> IncrementalPlan {
+        let unique = if is_distinct { vec![(0..base.width()).collect()] } else { Vec::new() };
+        // If nothing else is retracted these are not either.
+        let properties = Properties::new(unique, true);
+        let node = Recurrence { name: name.to_owned(), base: base.fingerprint() };
+        IncrementalPlan::new(Node::Recurrence(node), schema, properties)
+    }
+
+    /// Whether the rows are made of those of a recursion around this plan.
+    pub(crate) fn recurs(&self) -> bool {
+        match &self.node {
+            Node::Recurrence(_) => true,
+            Node::Recursion(recursion) => recursion.base.recurs(),
+            _ => self.inputs().into_iter().any(IncrementalPlan::recurs),
+        }
+    }
+}
+
+impl PlanNode for Recurrence {
+    fn prune(
+        self,
+        schema: &SchemaRef,
+        properties: Properties,
+        required: &[usize],
+    ) -> Result<IncrementalPlan> {
+        let all = IncrementalPlan::new(Node::Recurrence(self), schema.clone(), properties);
+        IncrementalPlan::columns(all, required)
+    }
+
+    fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
+        vec![Err(Reason::new("a recursion goes back to all of its rows")); schema.fields().len()]
+    }
+
+    fn encode(&self, canonical: &mut Canonical) {
+        canonical.text("recurrence");
+        canonical.fingerprint(self.base);
+    }
+
+    /// # Panics
+    ///
+    /// Always: it is compiled inside of its recursion.
+    fn compile(&self, _: &IncrementalPlan, _: &mut Compiler) -> CompileResult<OperatorId> {
+        unreachable!("what recurs is compiled inside of its recursion")
+    }
+
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        Some(self)
+    }
+
+    fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
+        write!(line, "rows of {} {}", self.name, Names(schema).all())
+    }
+}
+
+impl InRounds for Recurrence {
+    fn compile_in_rounds(
+        &self,
+        _: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        Ok(compiler.add(RowsBefore))
+    }
+}
+
+/// The rows of the round before, ready to be rendered.
+#[derive(Debug)]
+struct RowsBefore;
+
+impl RoundOperator for RowsBefore {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
+        rendering.before()
+    }
+}
