@@ -10,7 +10,8 @@
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
 //! - `column_names` names computed columns;
-//! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `simple_query` a query;
+//! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `with_ties` FETCH … WITH
+//!   TIES a rank, `simple_query` a query;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
@@ -35,6 +36,7 @@ mod shape;
 mod simple_query;
 mod table;
 mod view;
+mod with_ties;
 
 use std::ops::ControlFlow;
 

@@ -15,6 +15,7 @@ use super::grouped_windows::as_relation;
 use super::lambdas::{self, Lambdas};
 use super::quantified::as_exists;
 use super::shape::Shape;
+use super::with_ties::with_ties_as_rank;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
 use crate::statement::fold;
@@ -27,7 +28,7 @@ use crate::statement::fold;
 /// - long chains of OR, AND and UNION to trees of little depth;
 /// - columns that are computed and have no alias to columns that have one;
 /// - windows of time in GROUP BY to relations in FROM;
-/// - FETCH to LIMIT, and comparisons with ANY and ALL to IN and EXISTS;
+/// - FETCH to LIMIT or, WITH TIES, to QUALIFY, and comparisons with ANY and ALL to IN and EXISTS;
 /// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
@@ -78,6 +79,9 @@ impl VisitorMut for Normalize {
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.shape.enter_query(query)?;
+        if let Err(error) = with_ties_as_rank(query) {
+            return ControlFlow::Break(error);
+        }
         fetch_as_limit(query);
         if self.subqueries == 0 {
             name_order(query);

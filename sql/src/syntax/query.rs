@@ -30,12 +30,9 @@ pub(super) fn check(query: &Query) -> Result<()> {
         (pipe_operators, "a query behind |>"),
     ];
     none_of(refused, || body.span())?;
-    if let Some(Fetch { with_ties, percent, quantity: _ }) = fetch {
-        let refused: &[(&dyn Clause, &str)] = &[
-            (with_ties, "FETCH … WITH TIES (see QUALIFY RANK() OVER (…) <= n)"),
-            (percent, "FETCH … PERCENT"),
-            (&true, "FETCH beside LIMIT"),
-        ];
+    if let Some(Fetch { with_ties: _, percent, quantity: _ }) = fetch {
+        let refused: &[(&dyn Clause, &str)] =
+            &[(percent, "FETCH … PERCENT"), (&true, "FETCH beside LIMIT")];
         none_of(refused, || body.span())?;
     }
     if let Some(With { with_token: _, recursive: _, cte_tables }) = with {

@@ -28,9 +28,47 @@ const QUERIES: &[(&str, &str)] = &[
     ("SELECT a FROM t FOR SHARE OF t NOWAIT", "FOR UPDATE or FOR SHARE"),
     ("SELECT a FROM t WITH (NOLOCK)", "a hint, WITH (…), on a table"),
     (
-        "SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
-        "FETCH … WITH TIES (see QUALIFY RANK() OVER (…) <= n)",
+        "SELECT DISTINCT a FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES beside DISTINCT (put the query into FROM)",
     ),
+    (
+        "SELECT a FROM t QUALIFY RANK() OVER (ORDER BY a) > 1 ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES beside QUALIFY (put the query into FROM)",
+    ),
+    (
+        "SELECT * REPLACE (-a AS a) FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES beside * REPLACE (put the query into FROM)",
+    ),
+    (
+        "SELECT UNNEST([a]) AS b FROM t ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES beside UNNEST among the selected columns (put the query into FROM)",
+    ),
+    (
+        "SELECT a FROM t UNION SELECT a FROM u ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES of anything but a SELECT (put the query into FROM)",
+    ),
+    (
+        "SELECT a FROM t ORDER BY a OFFSET 1 FETCH FIRST 2 ROWS WITH TIES",
+        "OFFSET beside FETCH … WITH TIES",
+    ),
+    (
+        "SELECT a FROM t ORDER BY a FETCH FIRST NULL ROWS WITH TIES",
+        "FETCH … WITH TIES of anything but a whole number of rows",
+    ),
+    (
+        "SELECT * FROM t ORDER BY 1 FETCH FIRST 2 ROWS WITH TIES",
+        "a number of a column behind * beside FETCH … WITH TIES",
+    ),
+    (
+        "SELECT -a AS b FROM t ORDER BY b + 1 FETCH FIRST 2 ROWS WITH TIES",
+        "an expression of a selected column's new name in the ORDER BY of FETCH … WITH TIES",
+    ),
+    (
+        "SELECT RANK() OVER (ORDER BY a) AS r FROM t ORDER BY r FETCH FIRST 2 ROWS WITH TIES",
+        "FETCH … WITH TIES by a window function (put the query into FROM)",
+    ),
+    ("SELECT a FROM t LIMIT 1 FETCH FIRST 2 ROWS WITH TIES", "FETCH beside LIMIT"),
+    ("SELECT a FROM t ORDER BY a FETCH FIRST 2 PERCENT ROWS WITH TIES", "FETCH … PERCENT"),
     ("SELECT a FROM t FETCH FIRST 2 PERCENT ROWS ONLY", "FETCH … PERCENT"),
     ("SELECT a FROM t LIMIT 1 FETCH FIRST 2 ROWS ONLY", "FETCH beside LIMIT"),
     ("SELECT a INTO u FROM t", "SELECT … INTO"),
