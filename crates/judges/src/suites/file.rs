@@ -133,10 +133,9 @@ impl File {
         }
         let mut tables = Vec::new();
         for name in &self.tables {
-            match Table::read(name, &mut self.session) {
-                Ok(Some(table)) => tables.push(table),
-                // DataFusion has no rows of it, so queries that read it would be wrong.
-                Ok(None) | Err(_) => {}
+            // Of others DataFusion has no rows, and queries that read them are not judged.
+            if let Ok(Some(table)) = Table::read(name, &mut self.session) {
+                tables.push(table);
             }
         }
         let mut candidates: Vec<Candidate> = waiting
