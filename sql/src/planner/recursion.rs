@@ -114,8 +114,8 @@ pub(super) fn check(plan: &LogicalPlan) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(Error::new(
             format!(
-                "the recursive part of \"{name}\" refers to it more than once: a view that is declared with DECLARE \
-                 RECURSIVE VIEW may"
+                "the recursive part of \"{name}\" refers to it more than once: one reference must do, as to the rows that are \
+                 extended by others"
             ),
             None,
         )),

@@ -132,7 +132,8 @@ impl Visitor for Check {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
         let span = query.body.span();
         if let Some(with) = query.with.as_ref().filter(|with| with.recursive) {
-            let position = Position::of_span(with.span());
+            let first = with.cte_tables.first();
+            let position = first.and_then(|cte| Position::of_span(cte.alias.name.span));
             self.landmarks.recursion = self.landmarks.recursion.or(position);
         }
         match &query.limit_clause {

@@ -60,8 +60,8 @@ impl Builder<'_> {
 
     fn refuse_in_step<T>(&self, name: &str, what: &str) -> Result<T> {
         let message = format!(
-            "{what} in the recursive part of \"{name}\" in a view: it may have filters, expressions, inner joins, UNION and \
-             UNNEST of its rows"
+            "{what} in the recursive part of \"{name}\" in a view (it may have filters, expressions, inner joins, UNION and \
+             UNNEST of its rows)"
         );
         Err(Error::not_supported(message, self.landmarks.recursion.or(self.landmarks.start)))
     }
