@@ -14,8 +14,8 @@
 //! the inputs changes the rows of each round, and only the differences go around. So a deletion is exact also where rows
 //! support each other in a cycle: a row that was first derived in round 3 is not there because of one of round 5.
 //!
-//! - [`variable`]: the way from one round to the next, which ends at a limit;
-//! - [`settle`]: the rows of each round, with as many copies as there may be, from the changes that go around;
+//! - [`mod@variable`]: the way from one round to the next, which ends at a limit;
+//! - [`mod@settle`]: the rows of each round, with as many copies as there may be, from the changes that go around;
 //! - [`entered`]: an arrangement of the dataflow around, which is read in all rounds and not copied;
 //! - [`mod@join`]: joins inside of a recursion;
 //! - [`boundary`]: rows go in and out.
