@@ -31,6 +31,7 @@ mod correlation;
 mod cross_join;
 mod dependent_join;
 mod distinct_on;
+mod equality;
 pub(crate) mod extent;
 mod filter_push_down;
 mod final_rows;

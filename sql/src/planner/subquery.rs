@@ -37,7 +37,7 @@ use datafusion_expr::{
 use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use super::correlation;
-use super::dependent_join::{self, Keyed, is_for, refers_outside};
+use super::dependent_join::{self, Key, Keyed, is_for, refers_outside};
 use super::extent::Extent;
 use super::functions::FUNCTIONS;
 use super::single_row::single_row;
@@ -486,11 +486,7 @@ impl Decorrelation {
             .map(|filter| replace_col(filter, &renamed))
             .transpose()?;
         let plan = LogicalPlanBuilder::from(plan).alias(name)?.build()?;
-        // A reference to a query further out cannot be a condition of this join.
-        let known = |column: &&Column| {
-            outer.schema().has_column(column) || plan.schema().has_column(column)
-        };
-        let resolves = filter.as_ref().is_none_or(|filter| filter.column_refs().iter().all(known));
+        let resolves = filter.as_ref().is_none_or(|filter| is_between(filter, outer, &plan));
         Ok(resolves.then_some(Pulled { plan, filter }))
     }
 
@@ -510,8 +506,8 @@ impl Decorrelation {
             true => lit(true),
             false => Expr::Column(plan.schema().columns().swap_remove(0)),
         };
-        let columns = keys.iter().map(|key| Expr::Column(key.column.clone()));
-        let columns: Vec<Expr> = std::iter::once(value.alias("__value")).chain(columns).collect();
+        let value = std::iter::once(value.alias("__value"));
+        let columns: Vec<Expr> = value.chain(keys.iter().map(Key::value)).collect();
         let plan = LogicalPlanBuilder::from(plan).project(columns)?.alias(&name)?.build()?;
         for key in &mut keys {
             key.column.relation = Some(name.as_str().into());
@@ -532,13 +528,9 @@ impl Decorrelation {
         }
         let mut pull_up = PullUpCorrelatedExpr::new().with_need_handle_count_bug(true);
         let Ok(plan) = query.clone().rewrite(&mut pull_up).data() else { return Ok(false) };
-        let known = |column: &&Column| {
-            outer.schema().has_column(column) || plan.schema().has_column(column)
-        };
-        let resolves = |filter: &Expr| filter.column_refs().iter().all(known);
         Ok(pull_up.can_pull_up
             && !refers_outside(&plan)?
-            && pull_up.join_filters.iter().all(resolves))
+            && pull_up.join_filters.iter().all(|filter| is_between(filter, outer, &plan)))
     }
 
     /// Whether the expression over these rows has a subquery that this module rewrites.
@@ -559,6 +551,13 @@ impl Decorrelation {
         }
         Ok(false)
     }
+}
+
+/// Whether a condition is one of a join of two plans: a reference to a query further out is not.
+fn is_between(condition: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> bool {
+    let is_known =
+        |column: &&Column| left.schema().has_column(column) || right.schema().has_column(column);
+    condition.column_refs().iter().all(is_known)
 }
 
 /// An inner join with its condition in a filter above it.
@@ -629,7 +628,7 @@ pub(super) fn is_single(query: &LogicalPlan) -> bool {
 }
 
 /// Whether the expression has any subquery.
-fn has_subquery(expression: &Expr) -> bool {
+pub(super) fn has_subquery(expression: &Expr) -> bool {
     let is_subquery =
         |part: &Expr| Ok(matches!(part, Expr::ScalarSubquery(_)) || is_predicate(part));
     expression.exists(is_subquery).unwrap_or(false)

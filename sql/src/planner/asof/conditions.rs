@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr_rewriter::normalize_col_with_schemas_and_ambiguity_check;
 use datafusion_expr::planner::RelationPlannerContext;
@@ -12,6 +11,7 @@ use sqlparser::ast::{self, BinaryOperator};
 
 use super::{AsofNode, compared, nearest};
 use crate::error::{Error, Position};
+use crate::planner::subquery::has_subquery;
 use crate::planner::type_name;
 
 /// The conditions of a join of two plans, as they are found.
@@ -67,11 +67,7 @@ impl<'a> AsofConditions<'a> {
     /// Adds one.
     pub(in crate::planner) fn add(&mut self, condition: Expr, at: Option<Position>) -> Result<()> {
         let (left, right) = (self.left.schema(), self.right.schema());
-        let has_subquery = condition.exists(|part| {
-            let is_subquery =
-                matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_));
-            Ok(is_subquery)
-        })?;
+        let has_subquery = has_subquery(&condition);
         let compared = compared(&condition, left, right).filter(|(_, operator, _)| {
             !has_subquery && (*operator == Operator::Eq || nearest(*operator).is_some())
         });

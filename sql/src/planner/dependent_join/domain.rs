@@ -2,9 +2,9 @@
 
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, ExprSchema, JoinType, Result};
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit, logical_plan as logical};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, logical_plan as logical};
 
-use super::{Dependence, Key, Keyed, same_values};
+use super::{Dependence, Key, Keyed, all_of, same_values};
 use crate::fault::{self, Fault};
 
 impl Dependence<'_> {
@@ -58,11 +58,10 @@ impl Dependence<'_> {
         own: Vec<Column>,
     ) -> Result<Option<Keyed>> {
         let keys = domain.keys;
-        let condition = condition.into_iter().reduce(Expr::and).unwrap_or_else(|| lit(true));
-        let all = own.into_iter().chain(keys.iter().map(|key| key.column.clone()));
+        let all = own.into_iter().map(Expr::Column).chain(keys.iter().map(Key::value));
         let plan = LogicalPlanBuilder::from(domain.plan)
-            .join_on(plan, kind, Some(condition))?
-            .project(all.map(Expr::Column))?
+            .join_on(plan, kind, Some(all_of(condition)))?
+            .project(all)?
             .build()?;
         Ok(Some(Keyed { plan, keys }))
     }

@@ -3,16 +3,16 @@
 //! `WHERE s.k = t.k` gives rows their key: it is `s.k`, and no domain is needed. Otherwise the rows are those of a join with
 //! the domain.
 
-use arrow::datatypes::DataType;
-use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{Column, JoinType, Result};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator};
 
 use super::domain::same_keys;
-use super::references::{references_of, replaced};
+use super::references::{references_of, replaced_all};
 use super::{Dependence, Key, Keyed};
+use crate::planner::equality::compares_by_bytes;
 use crate::planner::filter_push_down::may_fail;
+use crate::planner::subquery::has_subquery;
 
 impl Dependence<'_> {
     /// The rows of `input` for which a condition is true.
@@ -32,28 +32,24 @@ impl Dependence<'_> {
             return self.with_fixed_keys(rows, missing, found, conditions).map(Some);
         }
         // Conditions that may fail are not evaluated for rows that others exclude.
-        let is_sure = |condition: &Expr| {
-            !may_fail(condition) && !condition.exists(|part| Ok(is_subquery(part))).unwrap_or(true)
-        };
+        let is_sure = |condition: &Expr| !may_fail(condition) && !has_subquery(condition);
         let (sure, others): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(is_sure);
         let mut all: Vec<Column> = rows.keys.iter().map(|key| key.outer.clone()).collect();
         all.extend(missing);
         let Some(domain) = self.domain(&all)? else { return Ok(None) };
         let keys = domain.keys.clone();
-        let sure = sure.into_iter().map(|condition| replaced(condition, &keys));
         let mut condition = same_keys(&keys, &rows.keys);
-        condition.extend(sure.collect::<Result<Vec<_>>>()?);
+        condition.extend(replaced_all(&sure, &keys)?);
         let own = rows.columns();
         let Some(joined) = self.joined(rows.plan, domain, JoinType::Inner, condition, own)? else {
             return Ok(None);
         };
-        self.and(joined, others).map(Some)
+        self.and(joined, &others).map(Some)
     }
 
     /// The rows for which more conditions are true.
-    fn and(&self, rows: Keyed, conditions: Vec<Expr>) -> Result<Keyed> {
-        let conditions = conditions.into_iter().map(|condition| replaced(condition, &rows.keys));
-        let Some(condition) = conjunction(conditions.collect::<Result<Vec<_>>>()?) else {
+    fn and(&self, rows: Keyed, conditions: &[Expr]) -> Result<Keyed> {
+        let Some(condition) = conjunction(replaced_all(conditions, &rows.keys)?) else {
             return Ok(rows);
         };
         let plan = LogicalPlanBuilder::from(rows.plan).filter(condition)?.build()?;
@@ -80,7 +76,7 @@ impl Dependence<'_> {
             }
             plan = LogicalPlanBuilder::from(plan).project(all)?.build()?;
         }
-        self.and(Keyed { plan, keys }, conditions)
+        self.and(Keyed { plan, keys }, &conditions)
     }
 
     /// The value over columns of `input` that is equal to a column outside, according to a condition.
@@ -99,26 +95,7 @@ impl Dependence<'_> {
         };
         let is_own = matches!(value, Expr::Column(_));
         let data_type = value.get_type(input.schema()).ok()?;
-        (is_own && data_type == *field.data_type() && is_identity(&data_type))
+        (is_own && data_type == *field.data_type() && compares_by_bytes(&data_type))
             .then(|| value.clone())
     }
-}
-
-fn is_subquery(part: &Expr) -> bool {
-    matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_))
-}
-
-/// Whether equal values of a type cannot be told apart.
-fn is_identity(data_type: &DataType) -> bool {
-    data_type.is_integer()
-        || matches!(
-            data_type,
-            DataType::Boolean
-                | DataType::Utf8
-                | DataType::Binary
-                | DataType::Date32
-                | DataType::Time64(_)
-                | DataType::Timestamp(..)
-                | DataType::Decimal128(..)
-        )
 }

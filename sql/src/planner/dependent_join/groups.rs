@@ -8,7 +8,7 @@ use datafusion_expr::logical_plan::Aggregate;
 use datafusion_expr::{Expr, LogicalPlan, lit, when};
 
 use super::domain::same_keys;
-use super::references::{references_of, replaced};
+use super::references::{references_of, replaced_all};
 use super::{Dependence, Key, Keyed};
 use crate::fault::{self, Fault};
 
@@ -27,18 +27,16 @@ impl Dependence<'_> {
         };
         let columns = aggregate.schema.columns();
         let (groups, results) = columns.split_at(aggregate.group_expr.len());
-        let mut by: Vec<Expr> = keys.iter().map(|key| Expr::Column(key.column.clone())).collect();
+        let mut by: Vec<Expr> = keys.iter().map(Key::value).collect();
         let mut places = Vec::with_capacity(columns.len());
-        for group in &aggregate.group_expr {
-            let group = replaced(group.clone(), &keys)?;
+        for group in replaced_all(&aggregate.group_expr, &keys)? {
             places.push(by.iter().position(|other| *other == group).unwrap_or(by.len()));
             if places.last() == Some(&by.len()) {
                 by.push(group);
             }
         }
         places.extend((0..results.len()).map(|result| by.len() + result));
-        let calls = aggregate.aggr_expr.iter().map(|call| replaced(call.clone(), &keys));
-        let calls = calls.collect::<Result<Vec<Expr>>>()?;
+        let calls = replaced_all(&aggregate.aggr_expr, &keys)?;
         let grouped = Aggregate::try_new(Arc::new(plan), by, calls)?;
         let columns_now = grouped.schema.columns();
         let found: Vec<Column> =

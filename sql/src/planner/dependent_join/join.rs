@@ -3,11 +3,11 @@
 use datafusion_common::{Column, JoinType, NullEquality, Result};
 use datafusion_expr::logical_plan::Join;
 use datafusion_expr::utils::split_conjunction_owned;
-use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit, when};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, when};
 
 use super::domain::same_keys;
-use super::references::{references, references_of, replaced};
-use super::{Dependence, Key, Keyed};
+use super::references::{references, references_of, replaced_all};
+use super::{Dependence, Key, Keyed, all_of};
 
 impl Dependence<'_> {
     /// A join, of rows with the same keys.
@@ -39,14 +39,12 @@ impl Dependence<'_> {
         let Some(left) = self.input(&join.left, needed(left_has_all))? else { return Ok(None) };
         let Some(right) = self.input(&join.right, needed(right_has_all))? else { return Ok(None) };
         let seen = if right_has_all { right.keys.as_slice() } else { &left.keys };
-        let conditions = conditions.into_iter().map(|condition| replaced(condition, seen));
-        let mut conditions = conditions.collect::<Result<Vec<_>>>()?;
+        let mut conditions = replaced_all(&conditions, seen)?;
         conditions.extend(same_keys(&left.keys, &right.keys));
-        let condition = conditions.into_iter().reduce(Expr::and).unwrap_or_else(|| lit(true));
         let widths = (left.columns().len(), right.columns().len());
         let (left_keys, right_keys) = (left.keys, right.keys);
         let plan = LogicalPlanBuilder::from(left.plan)
-            .join_on(right.plan, join.join_type, Some(condition))?
+            .join_on(right.plan, join.join_type, Some(all_of(conditions)))?
             .build()?;
         let columns = plan.schema().columns();
         let values = |from: usize, number: usize| columns[from..from + number].to_vec();
@@ -89,9 +87,8 @@ impl Dependence<'_> {
             let outside = references_of([&condition], self.outer.schema())?;
             if outside.is_empty() { &mut within } else { &mut above }.push(condition);
         }
-        let within = within.into_iter().reduce(Expr::and).unwrap_or_else(|| lit(true));
         let plan = LogicalPlanBuilder::from(join.left.as_ref().clone())
-            .join_on(join.right.as_ref().clone(), JoinType::Inner, Some(within))?
+            .join_on(join.right.as_ref().clone(), JoinType::Inner, Some(all_of(within)))?
             .build()?;
         match above.into_iter().reduce(Expr::and) {
             Some(above) => self.filtered(&plan, &above),
@@ -114,8 +111,7 @@ impl Dependence<'_> {
             let Some(other) = right.iter().find(|other| other.outer == key.outer) else {
                 return Ok(None);
             };
-            let (left, right) =
-                (Expr::Column(key.column.clone()), Expr::Column(other.column.clone()));
+            let (left, right) = (key.value(), other.value());
             let name = self.names.next("__key");
             values.push(when(left.clone().is_null(), right).otherwise(left)?.alias(&name));
             let has_nulls = key.has_nulls || other.has_nulls;

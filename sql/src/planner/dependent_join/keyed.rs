@@ -10,7 +10,7 @@ use datafusion_expr::{
     WindowFunctionDefinition, lit,
 };
 
-use super::references::{references, references_of, replaced};
+use super::references::{references, references_of, replaced, replaced_all};
 use super::{Dependence, Key, Keyed};
 use crate::planner::functions::FUNCTIONS;
 use crate::planner::set_operation::as_set_operation;
@@ -78,8 +78,8 @@ impl Dependence<'_> {
             Expr::Column(column) if column == *name => Expr::Column(column),
             value => value.alias_qualified(name.relation.clone(), &name.name),
         });
-        let keep = keys.iter().map(|key| Expr::Column(key.column.clone()));
-        let plan = LogicalPlanBuilder::from(plan).project(values.chain(keep))?.build()?;
+        let values = values.chain(keys.iter().map(Key::value));
+        let plan = LogicalPlanBuilder::from(plan).project(values)?.build()?;
         Ok(Keyed { plan, keys })
     }
 
@@ -88,8 +88,7 @@ impl Dependence<'_> {
         let Some(Keyed { plan, keys }) = self.input(&projection.input, &needed)? else {
             return Ok(None);
         };
-        let values = projection.expr.iter().map(|value| replaced(value.clone().unalias(), &keys));
-        let values = values.collect::<Result<Vec<_>>>()?;
+        let values = replaced_all(&projection.expr, &keys)?.into_iter().map(Expr::unalias);
         self.named(plan, values, &projection.schema.columns(), keys).map(Some)
     }
 
@@ -130,13 +129,10 @@ impl Dependence<'_> {
         let needed = references_of(order_by, self.outer.schema())?;
         let Some(rows) = self.input(input, &needed)? else { return Ok(None) };
         let Some(function) = FUNCTIONS.window.get("row_number") else { return Ok(None) };
-        let order = order
-            .iter()
-            .map(|order| Ok(order.with_expr(replaced(order.expr.clone(), &rows.keys)?)));
-        let order = order.collect::<Result<Vec<_>>>()?;
+        let order = ordered(order, &rows.keys)?;
         let function = WindowFunctionDefinition::WindowUDF(Arc::clone(function));
         let mut number = Expr::from(WindowFunction::new(function, Vec::new()))
-            .partition_by(rows.keys.iter().map(|key| Expr::Column(key.column.clone())).collect());
+            .partition_by(rows.keys.iter().map(Key::value).collect());
         if !order.is_empty() {
             number = number.order_by(order);
         }
@@ -170,8 +166,7 @@ impl Dependence<'_> {
             else {
                 return Ok(None);
             };
-            let keys = rows.keys.iter().map(|key| Expr::Column(key.column.clone()));
-            call.params.partition_by.extend(keys);
+            call.params.partition_by.extend(rows.keys.iter().map(Key::value));
             calls.push(Expr::WindowFunction(call).alias(self.names.next("__window")));
         }
         let mut columns = rows.columns();
@@ -192,27 +187,19 @@ impl Dependence<'_> {
         let Some(Keyed { plan, keys }) = self.input(&distinct.input, &needed)? else {
             return Ok(None);
         };
-        let columns = || keys.iter().map(|key| Expr::Column(key.column.clone()));
-        let within = |expressions: &[Expr]| {
-            let replaced = expressions.iter().map(|value| replaced(value.clone(), &keys));
-            replaced.collect::<Result<Vec<Expr>>>()
-        };
-        let on = columns().chain(within(&distinct.on_expr)?).collect();
-        let mut selected = Vec::new();
-        for (value, name) in
-            within(&distinct.select_expr)?.into_iter().zip(distinct.schema.columns())
-        {
-            selected.push(value.unalias().alias_qualified(name.relation, name.name));
-        }
-        selected.extend(columns());
+        let columns = || keys.iter().map(Key::value);
+        let on = columns().chain(replaced_all(&distinct.on_expr, &keys)?).collect();
+        let selected = replaced_all(&distinct.select_expr, &keys)?;
+        let selected = selected.into_iter().zip(distinct.schema.columns());
+        let selected = selected
+            .map(|(value, name)| value.unalias().alias_qualified(name.relation, name.name))
+            .chain(columns())
+            .collect();
         let order = match &distinct.sort_expr {
             None => None,
             Some(order) => {
                 let by_key = columns().map(|key| key.sort(true, false));
-                let own = order
-                    .iter()
-                    .map(|order| Ok(order.with_expr(replaced(order.expr.clone(), &keys)?)));
-                Some(by_key.chain(own.collect::<Result<Vec<_>>>()?).collect())
+                Some(by_key.chain(ordered(order, &keys)?).collect())
             }
         };
         let plan = logical::DistinctOn::try_new(on, selected, order, Arc::new(plan))?;
@@ -261,7 +248,13 @@ fn in_order(rows: Keyed, columns: &[Column]) -> Result<Keyed> {
     let own = rows.columns();
     let find = |column: &Column| rows.keys.iter().find(|key| key.outer == *column).cloned();
     let keys: Vec<Key> = columns.iter().filter_map(find).collect();
-    let all = own.into_iter().chain(keys.iter().map(|key| key.column.clone()));
-    let plan = LogicalPlanBuilder::from(rows.plan).project(all.map(Expr::Column))?.build()?;
+    let all = own.into_iter().map(Expr::Column).chain(keys.iter().map(Key::value));
+    let plan = LogicalPlanBuilder::from(rows.plan).project(all)?.build()?;
     Ok(Keyed { plan, keys })
+}
+
+/// An order over the keys instead of the columns outside.
+fn ordered(order: &[Sort], keys: &[Key]) -> Result<Vec<Sort>> {
+    let over_keys = |order: &Sort| Ok(order.with_expr(replaced(order.expr.clone(), keys)?));
+    order.iter().map(over_keys).collect()
 }

@@ -33,7 +33,8 @@ mod references;
 
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::{Column, Result};
-use datafusion_expr::{Expr, LogicalPlan, Operator, binary_expr};
+use datafusion_expr::utils::conjunction;
+use datafusion_expr::{Expr, LogicalPlan, Operator, binary_expr, lit};
 
 use self::references::references;
 pub(super) use self::references::refers_outside;
@@ -47,6 +48,13 @@ pub(super) struct Key {
     pub(super) column: Column,
     /// Whether it may be NULL, for the rows whose column outside is NULL.
     pub(super) has_nulls: bool,
+}
+
+impl Key {
+    /// Its value in a row.
+    pub(super) fn value(&self) -> Expr {
+        Expr::Column(self.column.clone())
+    }
 }
 
 /// That two columns have the same values, for each pair; a value may be NULL if the pair says so.
@@ -65,6 +73,11 @@ pub(super) fn same_values(pairs: &[(&Column, &Column, bool)]) -> Vec<Expr> {
 pub(super) fn is_for(keys: &[Key]) -> Vec<Expr> {
     let pairs = keys.iter().map(|key| (&key.outer, &key.column, key.has_nulls));
     same_values(&pairs.collect::<Vec<_>>())
+}
+
+/// That all of these conditions are true.
+fn all_of(conditions: impl IntoIterator<Item = Expr>) -> Expr {
+    conjunction(conditions).unwrap_or_else(|| lit(true))
 }
 
 /// The rows of a plan for all values of the columns outside to which it refers.

@@ -45,15 +45,7 @@ fn add_references(expression: &Expr, outer: &DFSchema, found: &mut Vec<Column>) 
 
 /// Whether a plan refers to any column outside.
 pub(in crate::planner) fn refers_outside(plan: &LogicalPlan) -> Result<bool> {
-    let mut refers = false;
-    plan.apply(|node| {
-        node.apply_expressions(|expression| {
-            refers |=
-                expression.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))))?;
-            Ok(if refers { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })
-    })?;
-    Ok(refers)
+    plan.exists(|node| Ok(node.contains_outer_reference()))
 }
 
 /// The expression over the keys instead of the columns outside.
@@ -69,4 +61,9 @@ pub(super) fn replaced(expression: Expr, keys: &[Key]) -> Result<Expr> {
             _ => Ok(Transformed::no(part)),
         })
         .data()
+}
+
+/// The same of several expressions.
+pub(super) fn replaced_all(expressions: &[Expr], keys: &[Key]) -> Result<Vec<Expr>> {
+    expressions.iter().map(|expression| replaced(expression.clone(), keys)).collect()
 }

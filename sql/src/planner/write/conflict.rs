@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Column, ScalarValue};
 use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, Projection};
@@ -18,6 +17,7 @@ use super::target::Target;
 use super::{assignments, statement_rows};
 use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
+use crate::planner::equality::compares_by_bytes;
 use crate::planner::parameters::bind;
 use crate::planner::relation::source_of;
 use crate::statement::fold;
@@ -109,21 +109,6 @@ fn in_list(column: Column, values: &[Expr]) -> Expr {
         [value] => Expr::Column(column).eq(value.clone()),
         values => Expr::Column(column).in_list(values.to_vec(), false),
     }
-}
-
-/// Whether values of a type are equal just if they are the same: floats have two zeros.
-fn compares_by_bytes(data_type: &DataType) -> bool {
-    data_type.is_integer()
-        || data_type.is_decimal()
-        || matches!(
-            data_type,
-            DataType::Boolean
-                | DataType::Utf8
-                | DataType::Binary
-                | DataType::Date32
-                | DataType::Time64(_)
-                | DataType::Timestamp(..)
-        )
 }
 
 /// The plan of an ON CONFLICT; `None` without one.
