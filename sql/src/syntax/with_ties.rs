@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Fetch, Function, FunctionArgumentList, FunctionArguments,
-    Ident, LimitClause, ObjectName, OrderByExpr, OrderByKind, Query, Select, SelectItem,
+    Ident, LimitClause, ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, Spanned, Value, WildcardAdditionalOptions,
     WindowSpec, WindowType, visit_expressions,
 };
@@ -38,15 +38,9 @@ pub(super) fn with_ties_as_rank(query: &mut Query) -> Result<()> {
         // FETCH stays, and is refused beside LIMIT.
         Some(_) => return Ok(()),
     }
-    let order = match &query.order_by {
-        Some(order_by) => match &order_by.kind {
-            OrderByKind::Expressions(order) => order,
-            OrderByKind::All(_) => return refused("ORDER BY ALL beside FETCH … WITH TIES"),
-        },
-        None => {
-            let message = "FETCH … WITH TIES needs an ORDER BY, which says what rows are ties";
-            return Err(Error::new(message.to_owned(), position()));
-        }
+    let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = &query.order_by else {
+        let message = "FETCH … WITH TIES needs an ORDER BY, which says what rows are ties";
+        return Err(Error::new(message.to_owned(), position()));
     };
     let SetExpr::Select(select) = query.body.as_ref() else {
         return refused("FETCH … WITH TIES of anything but a SELECT (put the query into FROM)");
@@ -94,15 +88,7 @@ fn decides_later(select: &Select) -> Option<&'static str> {
 fn of_rows(key: &OrderByExpr, select: &Select) -> Result<OrderByExpr> {
     let position = || Position::of_span(key.expr.span());
     let expr = match &key.expr {
-        Expr::Identifier(name) => {
-            let aliased = select.projection.iter().find_map(|item| match item {
-                SelectItem::ExprWithAlias { expr, alias } if fold(alias) == fold(name) => {
-                    Some(expr)
-                }
-                _ => None,
-            });
-            aliased.unwrap_or(&key.expr)
-        }
+        Expr::Identifier(name) => aliased(name, select).unwrap_or(&key.expr),
         Expr::Value(value) => match &value.value {
             Value::Number(number, _) => match selected(number, select) {
                 Some(expr) => expr,
@@ -115,7 +101,7 @@ fn of_rows(key: &OrderByExpr, select: &Select) -> Result<OrderByExpr> {
         },
         expr => {
             let names_alias = visit_expressions(expr, |inner| match inner {
-                Expr::Identifier(name) if is_alias(&fold(name), select) => ControlFlow::Break(()),
+                Expr::Identifier(name) if aliased(name, select).is_some() => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             });
             if names_alias.is_break() {
@@ -146,10 +132,12 @@ fn selected<'a>(number: &str, select: &'a Select) -> Option<&'a Expr> {
     columns.try_fold(None, |_, column| column.map(Some))?
 }
 
-fn is_alias(name: &str, select: &Select) -> bool {
-    select.projection.iter().any(|item| match item {
-        SelectItem::ExprWithAlias { alias, .. } => fold(alias) == name,
-        _ => false,
+/// What a selected column stands for that has this name by AS.
+fn aliased<'a>(name: &Ident, select: &'a Select) -> Option<&'a Expr> {
+    let name = fold(name);
+    select.projection.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } if fold(alias) == name => Some(expr),
+        _ => None,
     })
 }
 

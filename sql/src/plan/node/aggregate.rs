@@ -65,16 +65,11 @@ impl IncrementalPlan {
             .map(|(function, name)| Field::new(name, function.result.clone(), true));
         let fields: Vec<Field> = groups.chain(results).chain(others).collect();
         let (below, width) = (&input.properties, input.width());
-        let place = |column| keys.iter().position(|group| *group == column);
-        let passed = |key: &Vec<usize>| key.iter().map(|column| place(*column)).collect();
-        let mut unique: Vec<Vec<usize>> = below.unique.iter().filter_map(passed).collect();
+        let Properties { mut unique, dependencies, .. } = below.of_columns(&keys, width);
         // A broken promise can make several groups of one.
         if !below.relies_on_promise(&keys, width) {
             unique.push((0..keys.len()).collect());
         }
-        let mut computed: Vec<_> = keys.iter().map(|&key| Some(vec![key])).collect();
-        computed.resize(fields.len(), None);
-        let dependencies = below.computed_dependencies(width, place, &computed);
         let properties = Properties::new(unique, false).with(dependencies);
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Aggregate(Aggregate {
