@@ -34,4 +34,4 @@ mod tampering;
 
 pub use shipped::run as run_shipped;
 pub use suite::run;
-pub(crate) use suite::texts;
+pub(crate) use suite::{find, texts};

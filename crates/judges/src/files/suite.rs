@@ -60,9 +60,7 @@ pub(super) fn is_whole() -> bool {
 /// The files, or those whose path contains what `ALLUVIUM_SLT` says: their names and texts, in order.
 pub(crate) fn texts() -> Vec<(String, String)> {
     let only = std::env::var(ONLY).unwrap_or_default();
-    let mut files = Vec::new();
-    find(Path::new(FILES), &mut files);
-    files.sort();
+    let mut files = find(Path::new(FILES)).unwrap_or_else(|error| panic!("{FILES}: {error}"));
     files.retain(|file| file.to_string_lossy().contains(&only));
     assert!(!files.is_empty(), "no file under {FILES} has {only:?} in its path");
     let text = |file: &PathBuf| {
@@ -73,16 +71,21 @@ pub(crate) fn texts() -> Vec<(String, String)> {
     files.iter().map(text).collect()
 }
 
-fn find(folder: &Path, files: &mut Vec<PathBuf>) {
-    let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    for entry in entries {
-        let path = entry.expect("an entry of a folder that can be read").path();
-        if path.is_dir() {
-            find(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "slt") {
-            files.push(path);
+/// The files for `sqllogictest` in a folder and those within it, in order.
+pub(crate) fn find(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir()? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "slt") {
+                files.push(path);
+            }
         }
     }
+    files.sort();
+    Ok(files)
 }
 
 /// The outcome of a file.

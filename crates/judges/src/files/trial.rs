@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use alluvium::arrow::array::{AsArray, RecordBatch};
-use alluvium::arrow::datatypes::SchemaRef;
-use alluvium::{Engine, Outcome};
+use alluvium::Engine;
+use alluvium::arrow::array::AsArray;
 use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
 
-use crate::answers::batch::{Batch, quoted};
+use crate::answers::batch::Batch;
+use crate::answers::contents::contents;
 use crate::answers::deltas::Watch;
 use crate::answers::evidence::Evidence;
 use crate::answers::row::rows;
@@ -193,7 +193,7 @@ impl Trial {
                     self.forget_table(&table.name);
                 }
                 self.tables.push(table.name.clone());
-                let schema = self.read(&table.name).map(|(schema, _)| schema);
+                let schema = contents(&self.engine, &table.name).map(|(schema, _)| schema);
                 let result = schema.and_then(|schema| self.batch.create_table(&table.name, schema));
                 self.object("DataFusion", result);
                 self.with_sqlite(|sqlite| sqlite.create_table(table))
@@ -205,7 +205,7 @@ impl Trial {
             }
             StatementKind::CreateTableAs { name, .. } => {
                 self.tables.push(name.clone());
-                let schema = self.read(name).map(|(schema, _)| schema);
+                let schema = contents(&self.engine, name).map(|(schema, _)| schema);
                 let result = schema.and_then(|schema| self.batch.create_table(name, schema));
                 self.object("DataFusion", result);
                 self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
@@ -333,7 +333,7 @@ impl Trial {
             }
         }
         for table in self.tables.clone() {
-            match self.read(&table) {
+            match contents(&self.engine, &table) {
                 Ok((_, batches)) => self.batch.fill(&table, batches),
                 Err(error) => {
                     self.objections.push(format!("table {table} cannot be read: {error}"))
@@ -398,8 +398,8 @@ impl Trial {
         let (deltas, late_deltas) = (sum(&mut view.watch), sum(&mut view.late_watch));
         let (name, skips) = (view.name.clone(), view.skips);
 
-        let contents =
-            (materialized || !fails).then(|| self.read(&name).map(|(_, batches)| rows(&batches)));
+        let contents = (materialized || !fails)
+            .then(|| contents(&self.engine, &name).map(|(_, batches)| rows(&batches)));
         let batch = (!fails && !skips.datafusion).then(|| self.batch.answer(&name));
         let sqlite = self
             .sqlite
@@ -422,15 +422,6 @@ impl Trial {
             sqlite,
             naive: None,
             duckdb: None,
-        }
-    }
-
-    fn read(&self, relation: &str) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-        let sql = format!("SELECT * FROM {}", quoted(relation));
-        let outcomes = self.engine.session().execute(&sql).map_err(|error| error.to_string())?;
-        match outcomes.into_iter().next() {
-            Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),
-            other => Err(format!("{sql} returned {other:?} instead of rows")),
         }
     }
 

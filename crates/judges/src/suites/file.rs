@@ -10,9 +10,10 @@ use fastrand::Rng;
 use sqllogictest::{DefaultColumnType, Record, parse_file};
 
 use super::report::{Report, Verdict};
-use super::tables::{Table, change, read};
+use super::tables::{Table, change};
 use crate::answers::batch::Batch;
 use crate::answers::compare::{Measure, difference};
+use crate::answers::contents::contents;
 use crate::answers::row::{Row, rows};
 
 /// After how many transactions views are compared.
@@ -110,7 +111,7 @@ impl File {
             if self.tables.contains(&relation.name) {
                 continue;
             }
-            let Ok((schema, _)) = read(&mut self.session, &relation.name) else { continue };
+            let Ok((schema, _)) = contents(&self.engine, &relation.name) else { continue };
             if self.batch.create_table(&relation.name, schema).is_ok() {
                 self.tables.insert(relation.name.clone());
             }
@@ -134,7 +135,7 @@ impl File {
         let mut tables = Vec::new();
         for name in &self.tables {
             // Of others DataFusion has no rows, and queries that read them are not judged.
-            if let Ok(Some(table)) = Table::read(name, &mut self.session) {
+            if let Ok(Some(table)) = Table::read(name, &self.engine) {
                 tables.push(table);
             }
         }
@@ -203,7 +204,7 @@ impl File {
             // It fails for some row, and the view may leave that out.
             None => return Verdict::Passed,
         };
-        let actual = match read(&mut self.session, view) {
+        let actual = match contents(&self.engine, view) {
             Ok((_, batches)) => rows(&batches),
             Err(error) => return Verdict::Wrong(error),
         };

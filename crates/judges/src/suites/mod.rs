@@ -13,9 +13,11 @@ mod tables;
 
 pub use report::{Report, Verdict};
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use file::File;
+
+use crate::files::find;
 
 /// Judges the queries of all `.slt` files in a folder, and calls `done` after each file.
 ///
@@ -25,9 +27,7 @@ pub fn run(
     seed: u64,
     mut done: impl FnMut(&Path, &Report),
 ) -> Result<Report, String> {
-    let mut files = Vec::new();
-    find(folder, &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
-    files.sort();
+    let files = find(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut all = Report::default();
     for path in files {
         let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
@@ -36,18 +36,6 @@ pub fn run(
         all += report;
     }
     Ok(all)
-}
-
-fn find(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            find(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "slt") {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

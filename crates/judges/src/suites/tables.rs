@@ -1,12 +1,12 @@
 //! The tables of a file, whose rows go and come back.
 
+use alluvium::Engine;
 use alluvium::arrow::array::{RecordBatch, UInt32Array};
 use alluvium::arrow::compute::{concat_batches, take_record_batch};
-use alluvium::arrow::datatypes::SchemaRef;
-use alluvium::{Engine, Outcome, Session};
 use fastrand::Rng;
 
-use crate::answers::batch::{Batch, quoted};
+use crate::answers::batch::Batch;
+use crate::answers::contents::contents;
 
 /// A table with more rows is left out: views over it take too long.
 const MOST_ROWS: usize = 5_000;
@@ -20,8 +20,8 @@ pub(super) struct Table {
 
 impl Table {
     /// The table as it is; `None` if it has too many rows.
-    pub(super) fn read(name: &str, session: &mut Session) -> Result<Option<Self>, String> {
-        let (schema, batches) = read(session, name)?;
+    pub(super) fn read(name: &str, engine: &Engine) -> Result<Option<Self>, String> {
+        let (schema, batches) = contents(engine, name)?;
         let rows = concat_batches(&schema, &batches).map_err(|error| error.to_string())?;
         let is_there = vec![true; rows.num_rows()];
         let table = Self { name: name.to_owned(), rows, is_there };
@@ -75,17 +75,4 @@ pub(super) fn change(
         transaction.insert(&table.name, table.take(back)).map_err(message)?;
     }
     transaction.commit().map(drop).map_err(message)
-}
-
-/// All rows of a relation.
-pub(super) fn read(
-    session: &mut Session,
-    relation: &str,
-) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-    let sql = format!("SELECT * FROM {}", quoted(relation));
-    let outcomes = session.execute(&sql).map_err(|error| error.to_string())?;
-    match outcomes.into_iter().next() {
-        Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),
-        other => Err(format!("{sql} returned {other:?} instead of rows")),
-    }
 }

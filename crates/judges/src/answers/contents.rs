@@ -1,0 +1,20 @@
+//! What the engine itself says that a relation contains.
+
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::{Engine, Outcome};
+
+use super::batch::quoted;
+
+/// The columns and the rows of a relation.
+pub(crate) fn contents(
+    engine: &Engine,
+    relation: &str,
+) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+    let sql = format!("SELECT * FROM {}", quoted(relation));
+    let outcomes = engine.execute(&sql).map_err(|error| error.to_string())?;
+    match outcomes.into_iter().next() {
+        Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),
+        other => Err(format!("{sql} returned {other:?} instead of rows")),
+    }
+}
