@@ -85,11 +85,7 @@ fn assert_small(engine: &Engine, when: &str) {
 #[test]
 fn groups_are_forgotten_by_what_follows_from_their_key() {
     for (workers, memory) in [(1, None), (2, Some(1 << 20)), (3, None)] {
-        let mut builder = Engine::builder().workers(workers);
-        if let Some(memory) = memory {
-            builder = builder.memory(memory);
-        }
-        let engine = builder.open().unwrap();
+        let engine = Engine::builder().workers(workers).memory(memory).open().unwrap();
         engine.execute(&tables("", PROMISED, NOTHING_KEPT, LATENESS)).unwrap();
         engine.execute(&views("", "")).unwrap();
         minutes(&engine, "", 0, 300);

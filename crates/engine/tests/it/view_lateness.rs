@@ -194,11 +194,7 @@ impl Judge {
 #[test]
 fn exactly_what_comes_too_late_is_dropped_on_any_number_of_workers() {
     for (workers, memory) in [(1, None), (2, Some(1 << 20)), (3, None)] {
-        let mut builder = Engine::builder().workers(workers);
-        if let Some(memory) = memory {
-            builder = builder.memory(memory);
-        }
-        let engine = builder.open().unwrap();
+        let engine = Engine::builder().workers(workers).memory(memory).open().unwrap();
         engine.execute(TABLES).unwrap();
         engine.execute(&views()).unwrap();
         let mut judge = Judge::new(11 + workers as u64);
