@@ -4,12 +4,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use alluvium_sql::planner::RegisteredFunctions;
 use alluvium_storage::{
     ClaimedStorage, Compaction, Journal, Manifests, MemoryManifests, MemoryStorage, MergePool,
     Scratch, Storage,
 };
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Pace, Schedule};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
 use crate::available;
 use crate::clock::Clock;
@@ -25,11 +27,13 @@ use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
 
-/// The settings, formats and clock that an engine starts with.
+/// The settings, formats, functions and clock that an engine starts with.
 pub struct Builder {
     workers: Option<usize>,
     sources: Vec<Arc<dyn Source>>,
     sinks: Vec<Arc<dyn Sink>>,
+    scalars: Vec<Arc<ScalarUDF>>,
+    aggregates: Vec<Arc<AggregateUDF>>,
     batch_rows: usize,
     strict: bool,
     clock: Clock,
@@ -66,6 +70,8 @@ impl Builder {
             workers: None,
             sources: Vec::new(),
             sinks: Vec::new(),
+            scalars: Vec::new(),
+            aggregates: Vec::new(),
             batch_rows: BATCH_ROWS,
             strict: false,
             clock: Clock::default(),
@@ -101,6 +107,21 @@ impl Builder {
     /// Registers a format that rows can be written in.
     pub fn sink(mut self, sink: impl Sink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Registers a scalar function, under its name and its aliases, for queries and views; see [`functions`](crate::functions)
+    /// for what it has to hold to.
+    ///
+    /// [`Builder::open`] fails if a name is that of another function, or cannot be called in SQL.
+    pub fn function(mut self, function: impl Into<ScalarUDF>) -> Self {
+        self.scalars.push(Arc::new(function.into()));
+        self
+    }
+
+    /// Registers an aggregate, as [`Builder::function`] does a scalar function. With OVER it is a window function, too.
+    pub fn aggregate(mut self, function: impl Into<AggregateUDF>) -> Self {
+        self.aggregates.push(Arc::new(function.into()));
         self
     }
 
@@ -248,6 +269,7 @@ impl Builder {
     ///
     /// Fails, and changes nothing, if the directory is in use or something in it is damaged or of another version.
     pub fn open(mut self) -> Result<Engine> {
+        let functions = self.functions()?;
         let directory = self.state.take().map(|url| Directory::acquire(directory_of(&url)?));
         let directory = directory.transpose()?;
         let store = match (self.store.take(), &directory) {
@@ -255,7 +277,7 @@ impl Builder {
             (store, _) => store,
         };
         let Some(Store { journal, manifests, blobs }) = store else {
-            return self.open_in_memory();
+            return self.start_in_memory(functions);
         };
         self.storage.get_or_insert(blobs.clone());
         let (durability, retained) = (self.durability, self.retained);
@@ -263,7 +285,7 @@ impl Builder {
         let (workers, context) = (self.worker_count()?, self.context()?);
         let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
         let is_dealt = restored.as_ref().is_some_and(|restored| !restored.is_for(workers));
-        let engine = self.start(workers, context, restored.as_ref())?;
+        let engine = self.start(workers, context, functions, restored.as_ref())?;
         resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
         if is_dealt {
@@ -284,8 +306,26 @@ impl Builder {
 
     /// Starts an engine that keeps nothing once it has ended.
     pub fn open_in_memory(self) -> Result<Engine> {
+        let functions = self.functions()?;
+        self.start_in_memory(functions)
+    }
+
+    fn start_in_memory(self, functions: RegisteredFunctions) -> Result<Engine> {
         let (workers, context) = (self.worker_count()?, self.context()?);
-        self.start(workers, context, None)
+        self.start(workers, context, functions, None)
+    }
+
+    /// The functions of the program.
+    fn functions(&self) -> Result<RegisteredFunctions> {
+        let mut functions = RegisteredFunctions::default();
+        let failed = |message| Error::Start { message };
+        for function in &self.scalars {
+            functions.add_scalar(Arc::clone(function)).map_err(failed)?;
+        }
+        for function in &self.aggregates {
+            functions.add_aggregate(Arc::clone(function)).map_err(failed)?;
+        }
+        Ok(functions)
     }
 
     fn worker_count(&self) -> Result<usize> {
@@ -301,6 +341,7 @@ impl Builder {
         self,
         workers: usize,
         mut context: StateContext,
+        functions: RegisteredFunctions,
         restored: Option<&Restored>,
     ) -> Result<Engine> {
         if let Some(compaction) = self.merges()? {
@@ -317,8 +358,8 @@ impl Builder {
             Some(restored) => Some(restored.start(self.clock.now()?)),
             None => None,
         };
-        let (sources, sinks) = (self.sources, self.sinks);
-        let instance = Instance::start(settings, start, sources, sinks, self.clock, context)?;
+        let formats = (self.sources, self.sinks);
+        let instance = Instance::start(settings, start, formats, functions, self.clock, context)?;
         Ok(Engine { instance })
     }
 

@@ -21,7 +21,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::Planner;
+use alluvium_sql::planner::{Planner, RegisteredFunctions};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
@@ -66,8 +66,8 @@ impl Instance {
     pub(crate) fn start(
         settings: Settings,
         start: Option<(Epoch, Moment)>,
-        sources: Vec<Arc<dyn Source>>,
-        sinks: Vec<Arc<dyn Sink>>,
+        (sources, sinks): (Vec<Arc<dyn Source>>, Vec<Arc<dyn Sink>>),
+        functions: RegisteredFunctions,
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
@@ -86,7 +86,7 @@ impl Instance {
             settings.history,
         ));
         let catalog = Arc::new(Catalog::default());
-        let planner = Arc::new(Planner::new());
+        let planner = Arc::new(Planner::new().with_functions(functions));
         let query = Arc::new(QueryEngine::new(context.budget().policy().queries));
         let connectors = Connectors::new(sources, sinks, poison.clone(), context.budget());
         Ok(Arc::new(Self {

@@ -53,6 +53,7 @@ mod definitions;
 mod durable;
 mod engine;
 mod error;
+pub mod functions;
 mod instance;
 mod interrupt;
 mod poison;

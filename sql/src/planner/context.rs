@@ -16,6 +16,7 @@ use sqlparser::ast::{self, ColumnDef};
 use super::corrections;
 use super::extent::Extent;
 use super::frame_bounds;
+use super::functions::registered::{self, RegisteredFunctions};
 use super::functions::{FUNCTIONS, Functions, moving};
 use super::grouping_sets;
 use super::lateral;
@@ -63,10 +64,18 @@ static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
     ]
 });
 
+/// What a statement can name: relations, and functions of the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) catalog: &'a dyn Catalog,
+    pub(crate) registered: &'a RegisteredFunctions,
+}
+
 /// The relations of a catalog and all functions, for one statement.
 pub(crate) struct Context<'a> {
     catalog: &'a dyn Catalog,
     functions: &'static Functions,
+    registered: &'a RegisteredFunctions,
     /// Of the table that the statement changes.
     defaults: Option<Defaults>,
     /// The last round of its recursions.
@@ -74,8 +83,21 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(catalog: &'a dyn Catalog) -> Context<'a> {
-        Context { catalog, functions: &FUNCTIONS, defaults: None, recursion_limit: RECURSION_LIMIT }
+    pub(crate) fn new(scope: Scope<'a>) -> Context<'a> {
+        let Scope { catalog, registered } = scope;
+        Context {
+            catalog,
+            functions: &FUNCTIONS,
+            registered,
+            defaults: None,
+            recursion_limit: RECURSION_LIMIT,
+        }
+    }
+
+    /// For expressions that name nothing but functions of Alluvium.
+    fn of_nothing() -> Context<'static> {
+        static NONE: LazyLock<RegisteredFunctions> = LazyLock::new(RegisteredFunctions::default);
+        Context::new(Scope { catalog: &Nothing, registered: &NONE })
     }
 
     /// The same, whose recursions end at this round.
@@ -84,8 +106,8 @@ impl<'a> Context<'a> {
     }
 
     /// For parts of a statement that changes a table with these DEFAULTs: they may name its rows, and DEFAULT.
-    pub(super) fn of_statement(catalog: &'a dyn Catalog, defaults: Defaults) -> Context<'a> {
-        Context { defaults: Some(defaults), ..Context::new(catalog) }
+    pub(super) fn of_statement(scope: Scope<'a>, defaults: Defaults) -> Context<'a> {
+        Context { defaults: Some(defaults), ..Context::new(scope) }
     }
 
     /// A planner of SQL that resolves names here.
@@ -98,6 +120,8 @@ impl<'a> Context<'a> {
     /// [`literal_rows`](super::literal_rows), frames by [`frame_bounds`](super::frame_bounds), aggregates over them
     /// by [`moving`](super::functions::moving), and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
+        registered::check_calls(&statement, self.registered)
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
         merged::qualify(&mut statement, self.catalog);
@@ -147,7 +171,8 @@ impl ContextProvider for Context<'_> {
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let default = || self.defaults.as_ref().and_then(|defaults| defaults.function(name));
-        self.functions.scalar.get(name).cloned().or_else(default)
+        let registered = || self.registered.scalar(name).cloned();
+        self.functions.scalar.get(name).cloned().or_else(registered).or_else(default)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -155,7 +180,8 @@ impl ContextProvider for Context<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.functions.aggregate.get(name).cloned()
+        let registered = || self.registered.aggregate(name).cloned();
+        self.functions.aggregate.get(name).cloned().or_else(registered)
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
@@ -171,7 +197,7 @@ impl ContextProvider for Context<'_> {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        self.functions.scalar.keys().cloned().collect()
+        self.functions.scalar.keys().chain(self.registered.scalar_names()).cloned().collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {
@@ -179,7 +205,7 @@ impl ContextProvider for Context<'_> {
     }
 
     fn udaf_names(&self) -> Vec<String> {
-        self.functions.aggregate.keys().cloned().collect()
+        self.functions.aggregate.keys().chain(self.registered.aggregate_names()).cloned().collect()
     }
 
     fn udwf_names(&self) -> Vec<String> {
@@ -238,7 +264,7 @@ impl TypePlanner for MoreTypes {
 fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
     let name = ast::Ident::new("column");
     let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
-    let schema = Context::new(&Nothing).planner().build_schema(vec![column])?;
+    let schema = Context::of_nothing().planner().build_schema(vec![column])?;
     Ok(in_microseconds(schema.field(0).data_type()))
 }
 
@@ -257,7 +283,7 @@ pub(crate) fn interval(
     expression: &ast::Expr,
 ) -> crate::error::Result<Option<IntervalMonthDayNano>> {
     let nothing = DFSchema::empty();
-    let planned = Context::new(&Nothing)
+    let planned = Context::of_nothing()
         .planner()
         .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
         .map_err(|error| Error::from_datafusion(&error))?;
@@ -273,7 +299,7 @@ pub(crate) fn column_default(
     data_type: &DataType,
 ) -> crate::error::Result<Expr> {
     refusal::check_default(expression)?;
-    let context = Context::new(&Nothing);
+    let context = Context::of_nothing();
     let nothing = DFSchema::empty();
     context
         .planner()

@@ -78,11 +78,14 @@ use sqlparser::ast;
 
 pub use self::constructs::ViewText;
 pub(crate) use self::constructs::{Clause, Constructs};
+use self::context::{Context, Scope};
 pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 pub use self::functions::duckdb::type_name;
+use self::functions::registered;
+pub use self::functions::registered::RegisteredFunctions;
 pub use self::in_lists::DisjointLists;
 pub use self::intervals::IntervalsByLength;
 pub use self::literal_rows::LiteralRows;
@@ -113,6 +116,7 @@ use crate::statement::ViewDefinition;
 #[derive(Debug)]
 pub struct Planner {
     optimizer: optimizer::ViewOptimizer,
+    registered: RegisteredFunctions,
 }
 
 impl Default for Planner {
@@ -124,7 +128,25 @@ impl Default for Planner {
 impl Planner {
     /// A planner; it can plan any number of statements, against any catalog.
     pub fn new() -> Planner {
-        Planner { optimizer: optimizer::ViewOptimizer::new() }
+        Planner {
+            optimizer: optimizer::ViewOptimizer::new(),
+            registered: RegisteredFunctions::default(),
+        }
+    }
+
+    /// The same, for statements that can call these functions, too.
+    #[must_use]
+    pub fn with_functions(self, registered: RegisteredFunctions) -> Planner {
+        Planner { registered, ..self }
+    }
+
+    fn scope<'a>(&'a self, catalog: &'a dyn Catalog) -> Scope<'a> {
+        Scope { catalog, registered: &self.registered }
+    }
+
+    /// A function that a view calls and nobody knows: the name of one that another program had registered.
+    pub fn unknown_function(&self, view: &ViewDefinition) -> Option<String> {
+        registered::unknown(&view.query, &self.registered)
     }
 
     /// The plan of a view.
@@ -132,12 +154,12 @@ impl Planner {
     /// # Errors
     /// If the query is wrong, or the view cannot be maintained.
     pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
-        view::plan(&self.optimizer, view, catalog)
+        view::plan(&self.optimizer, view, self.scope(catalog))
     }
 
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
-        let context = context::Context::new(catalog);
+        let context = Context::new(self.scope(catalog));
         let start = Position::of(query);
         recursion::check_syntax(query)?;
         let mut query = query.clone();
@@ -164,18 +186,18 @@ impl Planner {
 
     /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
-        write::insert(insert, catalog)
+        write::insert(insert, self.scope(catalog))
     }
 
     /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they
     /// become, qualified `new`.
     pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
-        write::update(update, catalog)
+        write::update(update, self.scope(catalog))
     }
 
     /// The rows that a DELETE removes: the table's columns.
     pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
-        write::delete(delete, catalog)
+        write::delete(delete, self.scope(catalog))
     }
 
     /// A plan as text, with one node per line and inputs indented below.

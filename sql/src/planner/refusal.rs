@@ -10,7 +10,9 @@ use sqlparser::ast::{self, Expr, Query, Spanned, Visitor};
 use sqlparser::tokenizer::Span;
 
 use super::functions::FUNCTIONS;
+use super::functions::registered::RegisteredFunctions;
 use crate::error::{Error, Position};
+use crate::syntax::called;
 use crate::walk::walk;
 
 /// The first positions of constructs that the optimizer may or may not be able to replace.
@@ -35,9 +37,12 @@ pub(crate) struct Landmarks {
 }
 
 /// Refuses unsupported constructs in a view's query; returns the positions of those that may be unsupported.
-pub(crate) fn check_view(query: &Query) -> Result<Landmarks, Error> {
-    let mut check =
-        Check { landmarks: Landmarks { start: Position::of(query), ..Landmarks::default() } };
+pub(crate) fn check_view(
+    query: &Query,
+    registered: &RegisteredFunctions,
+) -> Result<Landmarks, Error> {
+    let landmarks = Landmarks { start: Position::of(query), ..Landmarks::default() };
+    let mut check = Check { landmarks, registered };
     match walk(query, &mut check) {
         Err(error) => Err(error.at(check.landmarks.start)),
         Ok(()) => Ok(check.landmarks),
@@ -72,21 +77,18 @@ pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
     walk(expression, &mut Default)
 }
 
-struct Check {
+struct Check<'a> {
     landmarks: Landmarks,
+    registered: &'a RegisteredFunctions,
 }
 
 fn refuse(name: impl std::fmt::Display, span: Span) -> ControlFlow<Error> {
     ControlFlow::Break(Error::not_supported(format!("{name} in a view"), Position::of_span(span)))
 }
 
-fn function_name(function: &ast::Function) -> String {
-    function.name.to_string().to_lowercase()
-}
-
 /// Functions that return different results for the same arguments.
 fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error> {
-    let name = function_name(function);
+    let Some(name) = called(function) else { return ControlFlow::Continue(()) };
     let Some(scalar) = FUNCTIONS.scalar.get(&name) else { return ControlFlow::Continue(()) };
     let position = Position::of(&function.name);
     ControlFlow::Break(match scalar.signature().volatility {
@@ -99,16 +101,32 @@ fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error
     })
 }
 
-impl Check {
+impl Check<'_> {
+    /// Functions of the program whose results depend on anything but their arguments.
+    fn changing_registered(&self, function: &ast::Function) -> ControlFlow<Error> {
+        let Some(name) = called(function) else { return ControlFlow::Continue(()) };
+        match self.registered.volatility(&name) {
+            None | Some(Volatility::Immutable) => ControlFlow::Continue(()),
+            Some(volatility @ (Volatility::Stable | Volatility::Volatile)) => {
+                let message = format!(
+                    "{name}() is registered as {volatility:?} and cannot be used in a view: only a function that is Immutable, \
+                     whose results depend on its arguments alone, can"
+                );
+                ControlFlow::Break(Error::new(message, Position::of(&function.name)))
+            }
+        }
+    }
+
     fn function(&mut self, function: &ast::Function) -> ControlFlow<Error> {
-        let name = function_name(function);
+        let Some(name) = called(function) else { return ControlFlow::Continue(()) };
         let span = function.name.span();
+        self.changing_registered(function)?;
         if function.over.is_some() {
             self.landmarks.window = self.landmarks.window.or_else(|| Position::of_span(span));
             return ControlFlow::Continue(());
         }
         changing_function(function, "a view")?;
-        if FUNCTIONS.aggregate.contains_key(&name) {
+        if FUNCTIONS.aggregate.contains_key(&name) || self.registered.aggregate(&name).is_some() {
             self.landmarks.aggregate = self.landmarks.aggregate.or_else(|| Position::of_span(span));
         }
         ControlFlow::Continue(())
@@ -126,7 +144,7 @@ fn first_known(span: Span, otherwise: Span) -> Span {
     if span.start.line > 0 { span } else { otherwise }
 }
 
-impl Visitor for Check {
+impl Visitor for Check<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {

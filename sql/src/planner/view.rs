@@ -8,7 +8,7 @@ use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast;
 
-use super::context::Context;
+use super::context::{Context, Scope};
 use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
@@ -16,7 +16,7 @@ use super::{
     final_rows, hopeless, lateness, now, recursion, refusal, repeated_names, selected_names,
     set_operation, subquery, validate,
 };
-use crate::catalog::{Catalog, Relation};
+use crate::catalog::Relation;
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan, LowerBounds};
 use crate::statement::{Lateness, ViewDefinition};
@@ -48,14 +48,14 @@ pub struct PlannedView {
 pub(super) fn plan(
     optimizer: &ViewOptimizer,
     view: &ViewDefinition,
-    catalog: &dyn Catalog,
+    scope: Scope<'_>,
 ) -> Result<PlannedView> {
-    let landmarks = refusal::check_view(&view.query)?;
+    let landmarks = refusal::check_view(&view.query, scope.registered)?;
     let in_query = |error: datafusion_common::DataFusionError| {
         Error::from_datafusion(&error).at(landmarks.start)
     };
     recursion::check_syntax(&view.query)?;
-    let context = Context::new(catalog).with_recursion_limit(view.recursion_limit);
+    let context = Context::new(scope).with_recursion_limit(view.recursion_limit);
     let mut query = view.query.clone();
     repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;

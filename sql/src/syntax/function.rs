@@ -19,8 +19,8 @@ pub(super) fn check(function: &Function) -> Result<()> {
         uses_odbc_syntax: _,
         parameters,
         args,
-        filter,
-        null_treatment,
+        filter: _,
+        null_treatment: _,
         over,
         within_group,
     } = function;
@@ -40,12 +40,23 @@ pub(super) fn check(function: &Function) -> Result<()> {
             return refuse(format_args!("{name}(SELECT …)"), at);
         }
     };
-    let clauses = check_arguments(name, list)?;
+    check_arguments(name, list)?;
     check_order(within_group)?;
+    check_clauses(function, function_kind(&name.to_string().to_lowercase(), over.is_some()))?;
+    match over {
+        Some(WindowType::WindowSpec(window)) => check_window(window),
+        None | Some(WindowType::NamedWindow(_)) => Ok(()),
+    }
+}
+
+/// Refuses clauses that calls of functions of this kind do not have.
+pub(crate) fn check_clauses(function: &Function, kind: Option<FunctionKind>) -> Result<()> {
+    let Function { name, args, filter, null_treatment, over, within_group, .. } = function;
+    let at = || name.span();
     let folded = name.to_string().to_lowercase();
+    let clauses = Clauses::of(args);
     let nulls = null_treatment.is_some() || clauses.nulls;
-    let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
-    let kind = function_kind(&folded, over.is_some());
+    let distinct = clauses.distinct;
     let ignored_nulls = nulls && !NULL_TREATING.contains(&folded.as_str());
     let in_call = |clause: &str| format!("{clause} in a call of {folded}()");
     let unused: &[(&dyn Clause, &str)] = match (kind, over) {
@@ -68,10 +79,7 @@ pub(super) fn check(function: &Function) -> Result<()> {
     if let Some((_, clause)) = unused.iter().find(|(clause, _)| clause.is_there()) {
         refuse(in_call(clause), at)?;
     }
-    match over {
-        Some(WindowType::WindowSpec(window)) => check_window(window),
-        None | Some(WindowType::NamedWindow(_)) => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses everything but a name and arguments in the call of a function that returns a relation.
@@ -108,14 +116,25 @@ pub(super) fn check_bare(function: &Function) -> Result<()> {
 
 /// Which of the clauses between the brackets of a call are there.
 struct Clauses {
+    distinct: bool,
     order: bool,
     nulls: bool,
 }
 
-fn check_arguments(
-    name: &sqlparser::ast::ObjectName,
-    list: &FunctionArgumentList,
-) -> Result<Clauses> {
+impl Clauses {
+    fn of(arguments: &FunctionArguments) -> Self {
+        let mut found = Self { distinct: false, order: false, nulls: false };
+        let FunctionArguments::List(list) = arguments else { return found };
+        found.distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
+        for clause in &list.clauses {
+            found.order |= matches!(clause, FunctionArgumentClause::OrderBy(_));
+            found.nulls |= matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_));
+        }
+        found
+    }
+}
+
+fn check_arguments(name: &sqlparser::ast::ObjectName, list: &FunctionArgumentList) -> Result<()> {
     let FunctionArgumentList { duplicate_treatment: _, args, clauses } = list;
     let at = || name.span();
     for argument in args {
@@ -134,14 +153,10 @@ fn check_arguments(
             }
         }
     }
-    let mut found = Clauses { order: false, nulls: false };
     for clause in clauses {
         match clause {
-            FunctionArgumentClause::IgnoreOrRespectNulls(_) => found.nulls = true,
-            FunctionArgumentClause::OrderBy(order) => {
-                found.order = true;
-                check_order(order)?;
-            }
+            FunctionArgumentClause::IgnoreOrRespectNulls(_) => {}
+            FunctionArgumentClause::OrderBy(order) => check_order(order)?,
             FunctionArgumentClause::Limit(_) => refuse("LIMIT in a call", at)?,
             FunctionArgumentClause::OnOverflow(_) => refuse("ON OVERFLOW", at)?,
             FunctionArgumentClause::Having(_) => refuse("HAVING in a call", at)?,
@@ -150,7 +165,7 @@ fn check_arguments(
             FunctionArgumentClause::JsonReturningClause(_) => refuse("RETURNING in a call", at)?,
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 pub(super) fn check_window(window: &WindowSpec) -> Result<()> {

@@ -44,8 +44,11 @@ use sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
 pub(crate) use self::asof::AsofJoin;
-pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
+pub(crate) use self::calls::{
+    LEVELS, OTHER_NAMES, call, is_defined, name_of as called, names as defined_names,
+};
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
+pub(crate) use self::function::check_clauses;
 pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;
 pub(crate) use self::relation::refers;

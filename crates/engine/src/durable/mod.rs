@@ -13,7 +13,8 @@
 //!
 //! [`Durability`](flusher::Durability) says whether commits wait for the disk.
 //!
-//! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows;
+//! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows; [`functions`]: what views need of
+//!   the program;
 //! - [`directory`]: the state directory, and who may use it; [`damage`]: what is said if it is damaged, and
 //!   [`known_end`]: how far its journal is known to go.
 
@@ -23,6 +24,7 @@ pub(crate) mod checkpointer;
 pub(crate) mod damage;
 pub(crate) mod directory;
 pub(crate) mod flusher;
+mod functions;
 pub(crate) mod known_end;
 pub(crate) mod portion;
 pub(crate) mod record;

@@ -9,10 +9,10 @@ use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefi
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
-use super::damage;
 use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
+use super::{damage, functions};
 use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -29,12 +29,16 @@ pub(crate) fn resume(
     journal: &dyn Journal,
 ) -> Result<()> {
     let definitions = &engine.instance.definitions;
+    let from = |restored: &Restored| Position(restored.checkpoint.replay);
+    let start = restored.as_ref().map_or(journal.range().start, from);
+    let relations = restored.iter().flat_map(|restored| &restored.checkpoint.definitions);
+    functions::check(&definitions.planner, relations.map(|(_, made)| made), journal, start)?;
     definitions.expect_journal();
     let mut replay = Replay { engine, transaction: None, parts: 0, readers: HashMap::new() };
     // A checkpoint has all before the end, except for parts of an epoch that ends later.
-    let (mut start, mut end) = (journal.range().start, 0);
+    let mut end = 0;
     if let Some(mut restored) = restored {
-        (start, end) = (Position(restored.checkpoint.replay), restored.checkpoint.end);
+        end = restored.checkpoint.end;
         let lengths = std::mem::take(&mut restored.checkpoint.outputs);
         engine.instance.connectors.outputs.restore(restored.checkpoint.epoch, lengths);
         let positions = std::mem::take(&mut restored.checkpoint.positions);

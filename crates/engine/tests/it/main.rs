@@ -13,6 +13,7 @@ mod failures;
 mod final_rows;
 mod forgetting;
 mod forgetting_by_key;
+mod functions;
 mod idle;
 mod interrupts;
 mod keys;

@@ -6,6 +6,7 @@
 //! - `to_char` and these know the patterns of PostgreSQL, too.
 //! - `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
+//! - `registered` has what a program adds.
 
 mod arg_extremes;
 mod date_bin;
@@ -17,6 +18,7 @@ pub(crate) mod moving;
 pub(super) mod now;
 mod pattern;
 mod percentile;
+pub(super) mod registered;
 mod similar_to;
 mod sum;
 mod to_char;

@@ -11,6 +11,8 @@ use datafusion_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, Values,
 };
 
+use crate::planner::functions::registered::is_registered;
+
 use super::double::{as_double, is_floating, to_double};
 use super::{Change, Types, change_node};
 
@@ -63,7 +65,10 @@ fn in_expression(mut part: Expr, types: &mut Types) -> Result<Change> {
             meet_all(&mut all, types, &places)
         }
         Expr::Case(case) => in_case(case, types),
-        Expr::ScalarFunction(ScalarFunction { func, args }) if !makes_struct(func.name()) => {
+        // A function of the program says itself what its arguments become.
+        Expr::ScalarFunction(ScalarFunction { func, args })
+            if !makes_struct(func.name()) && !is_registered(func) =>
+        {
             let places: Vec<usize> = (0..args.len()).collect();
             meet_all(&mut args.iter_mut().collect::<Vec<_>>(), types, &places)
         }

@@ -10,20 +10,17 @@ use sqlparser::ast::{
 use super::query::{column, derived, from, named, select};
 use super::target::Target;
 use super::{PlannedWrite, assignments, returning};
-use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
+use crate::planner::context::Scope;
 use crate::statement::fold;
 use crate::syntax::call;
 
 /// The number of a row of a table without a primary key.
 const ROW: &str = "row of the table";
 
-pub(in crate::planner) fn update(
-    update: &ast::Update,
-    catalog: &dyn Catalog,
-) -> Result<PlannedWrite> {
+pub(in crate::planner) fn update(update: &ast::Update, scope: Scope<'_>) -> Result<PlannedWrite> {
     let (name, alias) = single_table(&update.table)?;
-    let target = Target::find(name, catalog)?;
+    let target = Target::find(name, scope)?;
     target.check_changes("UPDATE")?;
     let alias = alias.unwrap_or_else(|| target.name.clone());
     let mut values = assignments::read(&update.assignments, &target)?;
@@ -36,27 +33,24 @@ pub(in crate::planner) fn update(
         }
     };
     let changed = Changed { target: &target, alias: &alias, others, selection: &update.selection };
-    let plan = changed.rows(new.collect(), catalog)?;
-    let returning = returning::plan(&update.returning, &target, &alias, catalog)?;
+    let plan = changed.rows(new.collect(), scope)?;
+    let returning = returning::plan(&update.returning, &target, &alias, scope)?;
     Ok(PlannedWrite { table: target.name, plan, on_conflict: None, returning })
 }
 
-pub(in crate::planner) fn delete(
-    delete: &ast::Delete,
-    catalog: &dyn Catalog,
-) -> Result<PlannedWrite> {
+pub(in crate::planner) fn delete(delete: &ast::Delete, scope: Scope<'_>) -> Result<PlannedWrite> {
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
     let [table] = from.as_slice() else {
         return Err(Error::not_supported("DELETE FROM several tables", Position::of(delete)));
     };
     let (name, alias) = single_table(table)?;
-    let target = Target::find(name, catalog)?;
+    let target = Target::find(name, scope)?;
     target.check_changes("DELETE")?;
     let alias = alias.unwrap_or_else(|| target.name.clone());
     let others = delete.using.as_deref().unwrap_or_default();
     let changed = Changed { target: &target, alias: &alias, others, selection: &delete.selection };
-    let plan = changed.rows(Vec::new(), catalog)?;
-    let returning = returning::plan(&delete.returning, &target, &alias, catalog)?;
+    let plan = changed.rows(Vec::new(), scope)?;
+    let returning = returning::plan(&delete.returning, &target, &alias, scope)?;
     Ok(PlannedWrite { table: target.name, plan, on_conflict: None, returning })
 }
 
@@ -73,7 +67,7 @@ struct Changed<'a> {
 impl Changed<'_> {
     /// The rows as they are, with columns qualified `old`, each once, and beside it the values that its columns get,
     /// qualified `new`. If several rows of the other relations go with one, any of them gives the values.
-    fn rows(&self, values: Vec<ast::Expr>, catalog: &dyn Catalog) -> Result<LogicalPlan> {
+    fn rows(&self, values: Vec<ast::Expr>, scope: Scope<'_>) -> Result<LogicalPlan> {
         let Target { columns, .. } = self.target;
         let old = columns.iter().enumerate();
         let old = old
@@ -91,7 +85,7 @@ impl Changed<'_> {
         }];
         relations.extend(self.others.iter().cloned());
         let query = select(items, relations, self.selection.clone());
-        let plan = self.target.queried(query, catalog)?;
+        let plan = self.target.queried(query, scope)?;
         let rows = self.converted(plan, is_numbered)?;
         match self.others.is_empty() {
             true => Ok(rows),

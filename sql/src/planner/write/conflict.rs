@@ -15,8 +15,8 @@ use sqlparser::ast::{
 use super::query::{column, from, named, select};
 use super::target::Target;
 use super::{assignments, statement_rows};
-use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
+use crate::planner::context::Scope;
 use crate::planner::equality::compares_by_bytes;
 use crate::planner::parameters::bind;
 use crate::planner::relation::source_of;
@@ -115,7 +115,7 @@ fn in_list(column: Column, values: &[Expr]) -> Expr {
 pub(super) fn plan(
     on: &Option<OnInsert>,
     target: &Target,
-    catalog: &dyn Catalog,
+    scope: Scope<'_>,
 ) -> Result<Option<OnConflict>> {
     let on = match on {
         None => return Ok(None),
@@ -136,7 +136,7 @@ pub(super) fn plan(
     };
     let (table, key) = (target.name.clone(), target.key.clone());
     let updates = changed.update.is_some();
-    Ok(Some(OnConflict { plan: changed.plan(catalog)?, key, table, updates }))
+    Ok(Some(OnConflict { plan: changed.plan(scope)?, key, table, updates }))
 }
 
 /// Only keys that are unique can conflict.
@@ -175,7 +175,7 @@ struct Conflicting<'a> {
 }
 
 impl Conflicting<'_> {
-    fn plan(&self, catalog: &dyn Catalog) -> Result<LogicalPlan> {
+    fn plan(&self, scope: Scope<'_>) -> Result<LogicalPlan> {
         let target = self.target;
         let Target { name, columns, key, .. } = target;
         let old = columns.iter().enumerate();
@@ -201,7 +201,7 @@ impl Conflicting<'_> {
             global: false,
             join_operator: JoinOperator::Inner(on),
         });
-        let plan = target.queried(select(items, vec![rows], None), catalog)?;
+        let plan = target.queried(select(items, vec![rows], None), scope)?;
         match self.update {
             None => Ok(plan),
             Some(_) => self.converted(plan),

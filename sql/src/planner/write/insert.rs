@@ -9,21 +9,18 @@ use super::defaults::{is_default, of_column};
 use super::query::select;
 use super::target::Target;
 use super::{PlannedWrite, conflict, returning};
-use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
+use crate::planner::context::Scope;
 use crate::planner::repeated_names;
 
-pub(in crate::planner) fn insert(
-    insert: &ast::Insert,
-    catalog: &dyn Catalog,
-) -> Result<PlannedWrite> {
+pub(in crate::planner) fn insert(insert: &ast::Insert, scope: Scope<'_>) -> Result<PlannedWrite> {
     let TableObject::TableName(name) = &insert.table else {
         return Err(Error::not_supported(
             "INSERT INTO a function or a query",
             Position::of(&insert.insert_token.0),
         ));
     };
-    let target = Target::find(name, catalog)?;
+    let target = Target::find(name, scope)?;
     let mut insert = insert.clone();
     let (on, items) = (insert.on.take(), insert.returning.take());
     let columns = named(&insert, &target)?;
@@ -31,11 +28,11 @@ pub(in crate::planner) fn insert(
     fill_values(source, &columns, &target)?;
     // They go by their places.
     repeated_names::apart(source);
-    let plan = target.cast(target.inserted(insert, catalog)?)?;
+    let plan = target.cast(target.inserted(insert, scope)?)?;
     Ok(PlannedWrite {
         plan,
-        on_conflict: conflict::plan(&on, &target, catalog)?,
-        returning: returning::plan(&items, &target, &target.name, catalog)?,
+        on_conflict: conflict::plan(&on, &target, scope)?,
+        returning: returning::plan(&items, &target, &target.name, scope)?,
         table: target.name,
     })
 }

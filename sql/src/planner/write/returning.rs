@@ -7,20 +7,20 @@ use super::Returning;
 use super::query::{from, select};
 use super::statement_rows::NAME;
 use super::target::Target;
-use crate::catalog::Catalog;
 use crate::error::{Error, Position, Result};
+use crate::planner::context::Scope;
 
 /// The columns that `items` select of changed rows, which they name by `alias`.
 pub(super) fn plan(
     items: &Option<Vec<SelectItem>>,
     target: &Target,
     alias: &str,
-    catalog: &dyn Catalog,
+    scope: Scope<'_>,
 ) -> Result<Option<Returning>> {
     let Some(items) = items else { return Ok(None) };
     let at = items.first().and_then(|item| Position::of_span(item.span()));
     let query = select(items.clone(), vec![from(NAME, alias)], None);
-    let plan = target.queried(query, catalog).map_err(|error| error.at(at))?;
+    let plan = target.queried(query, scope).map_err(|error| error.at(at))?;
     match is_row_by_row(&plan) {
         true => Ok(Some(Returning { plan })),
         false => {

@@ -6,9 +6,9 @@ use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast::{self, ObjectName};
 
 use super::defaults::Defaults;
-use crate::catalog::{Catalog, KEEPING, Relation};
+use crate::catalog::{KEEPING, Relation};
 use crate::error::{Error, Position, Result, no_column};
-use crate::planner::context::{Context, no_relation};
+use crate::planner::context::{Context, Scope, no_relation};
 use crate::planner::extent::Extent;
 use crate::planner::{constant, relation, selected_names, set_operation, subquery};
 use crate::statement::{fold, relation_name};
@@ -27,9 +27,9 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn find(name: &ObjectName, catalog: &dyn Catalog) -> Result<Target> {
+    pub(super) fn find(name: &ObjectName, scope: Scope<'_>) -> Result<Target> {
         let (name, position) = relation_name(name)?;
-        match catalog.relation(&name) {
+        match scope.catalog.relation(&name) {
             Some(Relation::Table { schema, kept, append_only, primary_key, defaults, .. }) => {
                 let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
                 let key = primary_key;
@@ -39,7 +39,7 @@ impl Target {
                 format!("\"{name}\" is not a table: only tables can be changed"),
                 position,
             )),
-            None => Err(no_relation(&name, catalog).at(Some(position))),
+            None => Err(no_relation(&name, scope.catalog).at(Some(position))),
         }
     }
 
@@ -96,12 +96,8 @@ impl Target {
     }
 
     /// The rows of an INSERT, as DataFusion plans them.
-    pub(super) fn inserted(
-        &self,
-        insert: ast::Insert,
-        catalog: &dyn Catalog,
-    ) -> Result<LogicalPlan> {
-        let plan = self.context(catalog).plan(ast::Statement::Insert(insert));
+    pub(super) fn inserted(&self, insert: ast::Insert, scope: Scope<'_>) -> Result<LogicalPlan> {
+        let plan = self.context(scope).plan(ast::Statement::Insert(insert));
         match plan.map_err(|error| self.error(error))? {
             LogicalPlan::Dml(change) => self.checked(change.input.as_ref().clone()),
             _ => Err(Error::new("the statement does not change a table", self.position)),
@@ -109,14 +105,14 @@ impl Target {
     }
 
     /// The rows of a query that is a part of the statement.
-    pub(super) fn queried(&self, query: ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
-        let plan = self.context(catalog).plan(ast::Statement::Query(Box::new(query)));
+    pub(super) fn queried(&self, query: ast::Query, scope: Scope<'_>) -> Result<LogicalPlan> {
+        let plan = self.context(scope).plan(ast::Statement::Query(Box::new(query)));
         self.checked(plan.map_err(|error| self.error(error))?)
     }
 
-    fn context<'a>(&self, catalog: &'a dyn Catalog) -> Context<'a> {
+    fn context<'a>(&self, scope: Scope<'a>) -> Context<'a> {
         let (expressions, schema) = (self.defaults.clone(), self.schema.clone());
-        Context::of_statement(catalog, Defaults { expressions, schema })
+        Context::of_statement(scope, Defaults { expressions, schema })
     }
 
     fn checked(&self, plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -106,7 +106,7 @@ pub(crate) fn call(name: Ident, arguments: impl IntoIterator<Item = Expr>) -> Ex
 }
 
 /// The folded name of a function that is not in a schema.
-fn name_of(function: &Function) -> Option<String> {
+pub(crate) fn name_of(function: &Function) -> Option<String> {
     match function.name.0.as_slice() {
         [ObjectNamePart::Identifier(name)] => Some(fold(name)),
         _ => None,
