@@ -119,9 +119,9 @@ impl Maker {
             true => Some(self.one_of(&ends)),
             false => None,
         };
-        let end = end.unwrap_or_else(|| self.moved(one.time.clone()));
+        let until = end.clone().unwrap_or_else(|| self.moved(one.time.clone()));
         let most =
-            Expr::binary(self.moved(other.time), self.one_of(&[Op::LessEqual, Op::Less]), end);
+            Expr::binary(self.moved(other.time), self.one_of(&[Op::LessEqual, Op::Less]), until);
         let mut on = match self.once_in(4) {
             true => self.one_of(&[least, most]),
             false => Expr::binary(least, Op::And, most),
@@ -145,6 +145,12 @@ impl Maker {
         let mut sight = one.sight;
         if !kind.is_filter() {
             sight.extend(other.sight);
+        }
+        // Pairs have an end that is not too early, and rows without a partner any.
+        if let Some(end) = end
+            && self.once_in(2)
+        {
+            return self.by_time(from, &sight, end);
         }
         if self.once_in(3) {
             return match !one.key.is_empty() && self.once_in(2) {
