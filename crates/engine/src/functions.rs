@@ -51,9 +51,9 @@
 //! # How they are computed
 //!
 //! A view evaluates a scalar function once for each row that changes, for many rows at a time, and may evaluate it again when
-//! the row is removed. It [recomputes](https://docs.rs/datafusion/latest/datafusion/logical_expr/trait.Accumulator.html) an
-//! aggregate from all rows of each group that changes, through the accumulator; groups accumulators and hints for the optimizer
-//! are not used.
+//! the row is removed. It recomputes an aggregate from all rows of
+//! each group that changes, through an [`Accumulator`]; groups accumulators and hints for the optimizer are not used. With
+//! `DISTINCT` the accumulator is given each row once.
 //!
 //! # State that outlives the program
 //!

@@ -266,7 +266,7 @@ fn by_slug(model: &Model) -> Vec<String> {
 
 #[test]
 fn views_and_queries_call_them_whatever_changes_and_with_any_number_of_workers() {
-    const QUERIES: [(&str, &str); 5] = [
+    const QUERIES: [(&str, &str); 7] = [
         (
             "by_slug",
             "SELECT slug(name) AS s, COUNT(*) AS c, product_of(n) AS p, longest(name) AS l FROM t GROUP BY slug(name)",
@@ -277,6 +277,15 @@ fn views_and_queries_call_them_whatever_changes_and_with_any_number_of_workers()
             "windows",
             "SELECT id, longest(name) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS l,
                  product_of(n) OVER (PARTITION BY k ORDER BY id) AS p FROM t",
+        ),
+        (
+            "distinct_products",
+            "SELECT k, product_of(DISTINCT n) AS p, product_of(n) AS q, longest(DISTINCT name) AS l FROM t GROUP BY k",
+        ),
+        (
+            "of_union",
+            "SELECT product_of(DISTINCT n) AS p, longest(name) AS l FROM
+                 (SELECT n, name FROM t UNION ALL SELECT n, k FROM t UNION ALL SELECT 3, 'x')",
         ),
         (
             "nested",

@@ -8,6 +8,7 @@ use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature};
 
+use super::distinct::{self, Distinct};
 use super::{check_type, guarded};
 
 /// An aggregate of a program, by one of its names.
@@ -22,13 +23,20 @@ impl GuardedAggregate {
         Self { name: name.to_owned(), function }
     }
 
+    /// The accumulator that `make` makes for a call.
     fn guard(
         &self,
-        result: FieldRef,
-        make: impl FnOnce() -> Result<Box<dyn Accumulator>>,
+        mut call: AccumulatorArgs<'_>,
+        make: impl FnOnce(&AggregateUDF, AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>>,
     ) -> Result<Box<dyn Accumulator>> {
-        let accumulator = guarded(&self.name, make)?;
-        Ok(Box::new(GuardedAccumulator { name: self.name.clone(), result, accumulator }))
+        let result = Arc::clone(&call.return_field);
+        let (is_distinct, fields) = (std::mem::take(&mut call.is_distinct), call.expr_fields);
+        let accumulator = guarded(&self.name, || make(&self.function, call))?;
+        let guarded = GuardedAccumulator { name: self.name.clone(), result, accumulator };
+        match is_distinct {
+            true => Ok(Box::new(Distinct::new(Box::new(guarded), fields)?)),
+            false => Ok(Box::new(guarded)),
+        }
     }
 }
 
@@ -62,20 +70,21 @@ impl AggregateUDFImpl for GuardedAggregate {
     }
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        guarded(&self.name, || self.function.state_fields(arguments))
+        match arguments.is_distinct {
+            true => Ok(distinct::state_fields(&arguments)),
+            false => guarded(&self.name, || self.function.state_fields(arguments)),
+        }
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let result = Arc::clone(&arguments.return_field);
-        self.guard(result, || self.function.accumulator(arguments))
+        self.guard(arguments, AggregateUDF::accumulator)
     }
 
     fn create_sliding_accumulator(
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        let result = Arc::clone(&arguments.return_field);
-        self.guard(result, || self.function.create_sliding_accumulator(arguments))
+        self.guard(arguments, AggregateUDF::create_sliding_accumulator)
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Each is called through a guard, [`scalar`] or [`aggregate`], so that what is wrong with it is an error of the statement or
 //! of the row: a panic, and a result of another type or length than was announced. The guards pass on what decides the
-//! result, and none of what only makes it cheaper: hints for the optimizer, and accumulators of several groups at once.
+//! result, and none of what only makes it cheaper: hints for the optimizer, and accumulators of several groups at once. With
+//! DISTINCT an aggregate is given each row once, by [`distinct`].
 
 mod aggregate;
+mod distinct;
 mod scalar;
 
 use std::collections::HashMap;
