@@ -22,7 +22,10 @@ impl Maker {
         let one = self.table_with_time(|_| true)?;
         let kind = one.time.kind();
         let other = self.table_with_time(|other| other == kind)?;
-        Some(match self.below(11) {
+        // Intervals that end at another time of the row are rare, and only some of their pairs may be forgotten.
+        let ends = Self::ends(&one);
+        let kinds = if ends.is_empty() { 11 } else { 16 };
+        Some(match self.below(kinds) {
             0 | 1 => self.band(one, other),
             2 => self.same_time(one, other),
             3 => self.union_by_time(&one, &other),
@@ -30,6 +33,7 @@ impl Maker {
             5 | 6 if kind == Kind::Moment => self.sessions(one),
             7 | 8 if kind == Kind::Moment => self.recent_by_time(one),
             9 => self.nearest(one, other),
+            11.. => self.by_end(one, other, &ends),
             _ => {
                 let Timed { from, sight, time, .. } = one;
                 match kind.is_whole() && self.once_in(2) {
@@ -112,16 +116,14 @@ impl Maker {
             self.moved(one.time.clone()),
         );
         // Until a time that is computed, or another one of the row.
-        let kind = one.time.kind();
-        let mut ends = Self::columns(&one.sight, |other| other == kind);
-        ends.retain(|end| *end != one.time);
+        let ends = Self::ends(&one);
         let end = match !ends.is_empty() && !self.once_in(3) {
             true => Some(self.one_of(&ends)),
             false => None,
         };
-        let until = end.clone().unwrap_or_else(|| self.moved(one.time.clone()));
+        let end = end.unwrap_or_else(|| self.moved(one.time.clone()));
         let most =
-            Expr::binary(self.moved(other.time), self.one_of(&[Op::LessEqual, Op::Less]), until);
+            Expr::binary(self.moved(other.time), self.one_of(&[Op::LessEqual, Op::Less]), end);
         let mut on = match self.once_in(4) {
             true => self.one_of(&[least, most]),
             false => Expr::binary(least, Op::And, most),
@@ -146,12 +148,6 @@ impl Maker {
         if !kind.is_filter() {
             sight.extend(other.sight);
         }
-        // Pairs have an end that is not too early, and rows without a partner any.
-        if let Some(end) = end
-            && self.once_in(2)
-        {
-            return self.by_time(from, &sight, end);
-        }
         if self.once_in(3) {
             return match !one.key.is_empty() && self.once_in(2) {
                 true => self.by(one.key, from, &sight),
@@ -159,6 +155,35 @@ impl Maker {
             };
         }
         Query::select(Select::of(named(self.items(&sight, 4)), from))
+    }
+
+    /// The columns that can be the end of what begins at the time of a row.
+    fn ends(one: &Timed) -> Vec<Expr> {
+        let kind = one.time.kind();
+        let mut ends = Self::columns(&one.sight, |other| other == kind);
+        ends.retain(|end| *end != one.time);
+        ends
+    }
+
+    /// Groups by the end of an interval, of its pairs and of rows without any: the end of a pair is not before the time of
+    /// its other row, and that of a row without a pair may be at any time.
+    fn by_end(&mut self, one: Timed, other: Timed, ends: &[Expr]) -> Query {
+        let end = self.one_of(ends);
+        let begun = Expr::binary(other.time.clone(), Op::GreaterEqual, one.time);
+        let mut on =
+            Expr::binary(begun, Op::And, Expr::binary(other.time, Op::LessEqual, end.clone()));
+        if self.once_in(2)
+            && let Some(equal) = self.pair(&one.sight, &other.sight, Op::Equal)
+        {
+            on = Expr::binary(equal, Op::And, on);
+        }
+        let kind = self.one_of(&[JoinKind::Left, JoinKind::Full, JoinKind::LeftAnti]);
+        let from = joined(kind, one.from, other.from, on);
+        let mut sight = one.sight;
+        if !kind.is_filter() {
+            sight.extend(other.sight);
+        }
+        self.by(vec![end], from, &sight)
     }
 
     /// Rows with the nearest one of another table.
