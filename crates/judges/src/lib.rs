@@ -7,6 +7,7 @@
 //! - `naive`: a naive evaluator of query trees;
 //! - `generate`: programs generated from a seed;
 //! - `program`: running, judging, varying and shrinking a program;
+//! - `own`: functions that programs register;
 //! - [`recursion`]: recursive views over random graphs;
 //! - [`tally`]: running many programs, and statistics about them;
 //! - [`hostile`]: statements and files that an engine must survive;
@@ -21,6 +22,7 @@ mod kept;
 #[cfg(feature = "faults")]
 pub mod mutants;
 mod naive;
+mod own;
 mod program;
 mod query;
 pub mod recursion;

@@ -39,6 +39,10 @@ use crate::weight::weight_of;
 /// How many rows are evaluated at once, or more if one group has more.
 const TOGETHER: usize = 32_768;
 
+/// How many copies of the rows of groups an evaluation makes: decoded, in the order of a function, in its state, as its result,
+/// and encoded.
+const COPIES: usize = 5;
+
 /// Computes the results of groups.
 pub(crate) trait Evaluator: 'static {
     /// Adds the results of each of the groups to `results`, in order.
@@ -227,7 +231,7 @@ impl<E: Evaluator> Recompute<E> {
         }
         let Some(group) = groups.end(key) else { return Place::Nowhere };
         let place = Place::Computed(self.known.computed.len() + group);
-        if groups.rows() >= TOGETHER || groups.bytes() >= policy.large_buffer {
+        if groups.rows() >= TOGETHER || groups.bytes() >= policy.large_buffer / COPIES {
             self.evaluate();
         }
         place
@@ -236,8 +240,7 @@ impl<E: Evaluator> Recompute<E> {
     /// Computes the results of all groups that have none yet.
     fn evaluate(&mut self) {
         if self.groups.len() > 0 {
-            // Decoded rows, and encoded results.
-            self.charge.set(self.groups.bytes().saturating_mul(2));
+            self.charge.set(self.groups.bytes().saturating_mul(COPIES));
             self.evaluated = self.evaluated.saturating_add(self.groups.bytes());
             self.evaluator.evaluate(&self.groups, &mut self.known.computed);
             self.groups.clear();
@@ -249,7 +252,7 @@ impl<E: Evaluator> Recompute<E> {
     fn is_full(&self) -> bool {
         let bytes = self.known.computed.bytes() + self.known.kept.bytes();
         self.known.computed.rows() >= TOGETHER
-            || bytes >= self.charge.budget().policy().large_buffer
+            || bytes >= self.charge.budget().policy().large_buffer / COPIES
     }
 
     /// Emits the changes of the pending keys, and those of the key `number` up to now. Returns the place of its results.

@@ -186,21 +186,27 @@ impl View {
 
     /// Its definition.
     pub(crate) fn sql(&self) -> String {
+        self.with_query(text::sql(&self.query, text::Dialect::Alluvium, 0))
+    }
+
+    /// Its definition for an engine that has functions of its own.
+    pub(crate) fn sql_with_own(&self) -> String {
+        self.with_query(text::sql_with_own(&self.query))
+    }
+
+    fn with_query(&self, query: Option<String>) -> String {
         let keeping = match self.keeping {
             Keeping::Materialized => "MATERIALIZED ",
             Keeping::Plain => "",
             Keeping::Local => "LOCAL ",
         };
-        format!("CREATE {keeping}VIEW {} AS {}", self.name, self.query_sql())
+        format!("CREATE {keeping}VIEW {} AS {}", self.name, query.unwrap_or_default())
     }
 
     /// The definition of a view of its rows that are final by a column.
     pub(crate) fn sql_of_final(&self, name: &str, column: &str) -> String {
-        format!("CREATE VIEW {name} WITH ('emit_final' = '{column}') AS {}", self.query_sql())
-    }
-
-    fn query_sql(&self) -> String {
-        text::sql(&self.query, text::Dialect::Alluvium, 0).unwrap_or_default()
+        let query = text::sql_with_own(&self.query).unwrap_or_default();
+        format!("CREATE VIEW {name} WITH ('emit_final' = '{column}') AS {query}")
     }
 }
 

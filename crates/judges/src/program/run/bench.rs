@@ -19,6 +19,7 @@ use crate::answers::deltas::Watch;
 use crate::answers::sqlite::Sqlite;
 use crate::kept::Kept;
 use crate::naive::Relation;
+use crate::own;
 use crate::program::model::Model;
 use crate::program::recording::Recorder;
 use crate::program::variation::Variation;
@@ -296,7 +297,8 @@ impl<'a> Bench<'a> {
 
     fn create(&mut self, view: usize) -> Result<(), String> {
         let definition = &self.program.views[view];
-        let sql = self.program.statement(&Step::Create(view)).unwrap_or_default();
+        let lateness = definition.lateness_sql().map(|lateness| format!("{lateness};\n"));
+        let sql = format!("{}{}", lateness.unwrap_or_default(), definition.sql_with_own());
         if let Err(error) = self.session.execute(&sql) {
             if matches!(error, alluvium::Error::Poisoned { .. }) {
                 return Err(text(error));
@@ -383,7 +385,7 @@ fn open(
         Merges::AtOnce | Merges::InBackground(_) => Pace::AtOnce,
         Merges::InSlices => Pace::InSlices,
     };
-    let mut builder = Engine::builder();
+    let mut builder = own::registered(Engine::builder());
     if let Merges::InBackground(seed) = program.merges {
         builder = builder.compaction(Haphazard::new(seed));
     }

@@ -27,6 +27,7 @@ impl Text {
         if name == "count" && aggregate.arguments.len() > 1 {
             self.only(&[]);
         }
+        let start = self.text.len();
         self.push(&name.to_uppercase());
         self.push("(");
         if name == "percentile_cont" {
@@ -44,6 +45,7 @@ impl Text {
             }
             self.push(")");
         }
+        self.own(start, name);
         self.filter(aggregate.filter.as_ref());
     }
 
@@ -56,6 +58,7 @@ impl Text {
     }
 
     pub(super) fn window(&mut self, window: &Window) {
+        let start = self.text.len();
         self.push(&window.function.to_uppercase());
         self.push("(");
         self.exprs(&window.arguments);
@@ -63,6 +66,7 @@ impl Text {
             self.push("*");
         }
         self.push(")");
+        self.own(start, window.function);
         self.filter(window.filter.as_ref());
         if window.ignore_nulls {
             self.only(&[Dialect::DataFusion]);

@@ -297,6 +297,7 @@ impl Text {
             Function::ArrayAppend => ("ARRAY_APPEND", None),
             Function::ArrayToString => ("ARRAY_TO_STRING", None),
         };
+        let start = self.text.len();
         match (self.dialect, in_sqlite) {
             (Dialect::Sqlite, None) => self.refuse(),
             (Dialect::Sqlite, Some(name)) => self.push(name),
@@ -312,6 +313,7 @@ impl Text {
             Function::ArrayToString => ", '+')",
             _ => ")",
         });
+        self.own(start, &name.to_lowercase());
     }
 }
 
