@@ -50,17 +50,17 @@
 //!
 //! # How they are computed
 //!
-//! A view evaluates a scalar function once for each row that changes, for many rows at a time, and may evaluate it again when
-//! the row is removed. It recomputes an aggregate from all rows of
-//! each group that changes, through an [`Accumulator`]; groups accumulators and hints for the optimizer are not used. With
-//! `DISTINCT` the accumulator is given each row once.
+//! A view evaluates a scalar function for rows that change, many at a time, also when they are removed. It recomputes an aggregate
+//! from all rows of each group that changes, through an [`Accumulator`]. Groups accumulators and hints for the optimizer are
+//! not used. With `DISTINCT` the accumulator is given each row once.
 //!
 //! # State that outlives the program
 //!
 //! A [state directory](crate::Builder::state) has the text of a view, and not the function. To open the directory, a program
-//! registers all functions that its views call, and those of views that were dropped since the last checkpoint; without one
-//! it cannot be opened, and is left as it is. A function whose types have changed makes its views be computed again. One that computes something
-//! else under the same name and types does not: drop the view and create it again, or give the function another name.
+//! registers all functions that its views call, and those of views that were dropped since the last checkpoint. Without one
+//! it cannot be opened, and is left as it is. A function whose types have changed makes its views be computed again. One that
+//! computes something else under the same name and types does not: drop the view and create it again, or give the function
+//! another name.
 //!
 //! [`Builder::function`]: crate::Builder::function
 //! [`Builder::aggregate`]: crate::Builder::aggregate

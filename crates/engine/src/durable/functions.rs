@@ -3,6 +3,7 @@
 //! Without them a view cannot be made again, so an engine looks for them before it does anything else.
 
 use alluvium_sql::planner::Planner;
+use alluvium_sql::stack;
 use alluvium_sql::statement::{self, StatementKind};
 use alluvium_storage::{Journal, Position};
 
@@ -31,7 +32,8 @@ fn check_one(planner: &Planner, definition: &Record) -> Result<()> {
     let Record::Definition { sql, .. } = definition else { return Ok(()) };
     for statement in statement::parse(sql).map_while(std::result::Result::ok) {
         if let StatementKind::CreateView(view) = &statement.kind
-            && let Some(function) = planner.unknown_function(view)
+            && let Some(function) =
+                stack::with_room(statement.depth, || planner.unknown_function(view))
         {
             return Err(Error::Start {
                 message: format!(

@@ -266,7 +266,7 @@ fn by_slug(model: &Model) -> Vec<String> {
 
 #[test]
 fn views_and_queries_call_them_whatever_changes_and_with_any_number_of_workers() {
-    const QUERIES: [(&str, &str); 7] = [
+    const QUERIES: [(&str, &str); 8] = [
         (
             "by_slug",
             "SELECT slug(name) AS s, COUNT(*) AS c, product_of(n) AS p, longest(name) AS l FROM t GROUP BY slug(name)",
@@ -286,6 +286,11 @@ fn views_and_queries_call_them_whatever_changes_and_with_any_number_of_workers()
             "of_union",
             "SELECT product_of(DISTINCT n) AS p, longest(name) AS l FROM
                  (SELECT n, name FROM t UNION ALL SELECT n, k FROM t UNION ALL SELECT 3, 'x')",
+        ),
+        (
+            "ordered",
+            "SELECT longest(l ORDER BY id DESC) AS l FROM
+                 (SELECT id, name AS l FROM t UNION ALL SELECT id, k FROM t)",
         ),
         (
             "nested",
