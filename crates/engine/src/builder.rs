@@ -22,7 +22,7 @@ use crate::durable::resume::resume;
 use crate::durable::schedule::Checkpoints;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::instance::Instance;
+use crate::instance::{Extensions, Instance};
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
@@ -358,8 +358,9 @@ impl Builder {
             Some(restored) => Some(restored.start(self.clock.now()?)),
             None => None,
         };
-        let formats = (self.sources, self.sinks);
-        let instance = Instance::start(settings, start, formats, functions, self.clock, context)?;
+        let (sources, sinks) = (self.sources, self.sinks);
+        let extensions = Extensions { sources, sinks, functions };
+        let instance = Instance::start(settings, start, extensions, self.clock, context)?;
         Ok(Engine { instance })
     }
 

@@ -61,16 +61,23 @@ pub(crate) struct Instance {
     pub(crate) context: StateContext,
 }
 
+/// What a program adds to an engine.
+pub(crate) struct Extensions {
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) sinks: Vec<Arc<dyn Sink>>,
+    pub(crate) functions: RegisteredFunctions,
+}
+
 impl Instance {
     /// Starts one without relations, once the epoch `start` is complete, if that is given with its time.
     pub(crate) fn start(
         settings: Settings,
         start: Option<(Epoch, Moment)>,
-        (sources, sinks): (Vec<Arc<dyn Source>>, Vec<Arc<dyn Sink>>),
-        functions: RegisteredFunctions,
+        extensions: Extensions,
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
+        let Extensions { sources, sinks, functions } = extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
