@@ -10,6 +10,7 @@ use sqlparser::ast;
 
 use super::context::{Context, Scope};
 use super::extent::Extent;
+use super::functions::registered;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
@@ -51,6 +52,18 @@ pub(super) fn plan(
     scope: Scope<'_>,
 ) -> Result<PlannedView> {
     let landmarks = refusal::check_view(&view.query, scope.registered)?;
+    let planned = planned(optimizer, view, scope, &landmarks)?;
+    // Else a state directory with the view could not be opened again.
+    debug_assert_eq!(registered::unknown(&view.query, scope.registered), None);
+    Ok(planned)
+}
+
+fn planned(
+    optimizer: &ViewOptimizer,
+    view: &ViewDefinition,
+    scope: Scope<'_>,
+    landmarks: &refusal::Landmarks,
+) -> Result<PlannedView> {
     let in_query = |error: datafusion_common::DataFusionError| {
         Error::from_datafusion(&error).at(landmarks.start)
     };
@@ -63,20 +76,20 @@ pub(super) fn plan(
     recursion::check(&logical)
         .map_err(|error| error.at(landmarks.recursion.or(landmarks.start)))?;
     let logical = name_columns(logical, view)?;
-    let depends = relations(&logical, &landmarks)?;
+    let depends = relations(&logical, landmarks)?;
 
     let logical = set_operation::plan(logical)
         .and_then(now::with_clock)
         .and_then(selected_names::apart)
         .and_then(subquery::decorrelate)
         .map_err(in_query)?;
-    validate::check_subqueries(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    validate::check_subqueries(&logical, landmarks).map_err(|error| error.at(landmarks.start))?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
     hopeless::check(&logical).map_err(|error| error.at(landmarks.start))?;
-    validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    validate::validate(&logical, landmarks).map_err(|error| error.at(landmarks.start))?;
     let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
-    let mut plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let mut plan = plan::build(&shared, landmarks).map_err(|error| error.at(landmarks.start))?;
     let emit_final = final_rows::column(view, &plan)?;
     if let Some(column) = emit_final {
         plan = plan::build_final(plan, column)?;

@@ -550,6 +550,34 @@ fn state_is_opened_again_with_the_functions_and_refused_without_them() {
     }
 }
 
+/// What looks like a call and is none, or none that a program registers, is not missed when a directory is opened again.
+#[test]
+fn views_without_functions_of_the_program_are_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let state = format!("file:{}", directory.path().display());
+        Engine::builder().workers(1).state(state).open()
+    };
+    open()
+        .unwrap()
+        .execute(
+            "CREATE TABLE e (k VARCHAR, ts TIMESTAMP, n BIGINT, l BIGINT[]);
+             CREATE VIEW a AS SELECT window_start, COUNT(*) AS c
+                 FROM TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY window_start;
+             CREATE VIEW b AS SELECT x.n, y.n AS m FROM e x LEFT ASOF JOIN e y MATCH_CONDITION (x.ts >= y.ts) ON x.k = y.k;
+             CREATE VIEW c AS SELECT k, u FROM e, UNNEST(l) AS t (u);
+             CREATE VIEW d AS SELECT k, GROUPING(k) AS g, SUM(n) AS s FROM e GROUP BY ROLLUP (k);
+             CREATE VIEW f AS SELECT TRIM(k) AS t, EXTRACT(HOUR FROM ts) AS h, SUBSTRING(k FROM 2) AS s, k LIKE 'a%' AS i,
+                 list_transform(l, x -> x + 1) AS m, struct_pack(a := n) AS p, POSITION('a' IN k) AS q, nvl2(k, 1, 2) AS v FROM e;
+             CREATE VIEW h AS SELECT TUMBLE_START(ts, INTERVAL '1' HOUR) AS s, COUNT(*) AS c
+                 FROM e GROUP BY TUMBLE(ts, INTERVAL '1' HOUR);
+             CREATE VIEW o AS SELECT * FROM e ORDER BY n FETCH FIRST 2 ROWS WITH TIES;
+             CREATE VIEW r AS SELECT n FROM e WHERE ts > NOW() - INTERVAL '1' HOUR AND regexp_like(k, 'x')",
+        )
+        .unwrap();
+    open().unwrap();
+}
+
 #[test]
 fn a_function_of_other_types_has_its_views_computed_again() {
     let length = |result: DataType| {

@@ -125,7 +125,7 @@ impl RegisteredFunctions {
 }
 
 /// What is told from other functions by its name, and cannot be called, or only in one place.
-const RESERVED: [&str; 5] = [ONE_NAN, "by_length", "tumble", "hop", "session"];
+const RESERVED: [&str; 6] = [ONE_NAN, "by_length", "tumble", "hop", "session", "descriptor"];
 
 /// Whether a function was registered by a program.
 pub(crate) fn is_registered(function: &ScalarUDF) -> bool {
@@ -157,13 +157,15 @@ pub(crate) fn check_calls(
     }
 }
 
-/// The first function that a query calls and that is neither built in nor among these.
+/// The first function that a query calls and that is neither built in nor among these. Joins that stand in a query as calls have
+/// names that no function has.
 pub(crate) fn unknown(query: &ast::Query, registered: &RegisteredFunctions) -> Option<String> {
     let found = visit_expressions(query, |expression| {
         if let Expr::Function(call) = expression
             && let Some(name) = called(call)
             && !is_built_in(&name)
             && registered.kind(&name).is_none()
+            && is_written_as_call(&name)
         {
             return ControlFlow::Break(name);
         }
