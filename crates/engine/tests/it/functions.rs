@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
+use alluvium::arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
 use alluvium::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use alluvium::functions::{
     Accumulator, AccumulatorArgs, AggregateUDF, AggregateUDFImpl, ColumnarValue, DataFusionError,
