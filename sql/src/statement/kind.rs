@@ -9,8 +9,8 @@ use super::dialect::Alluvium;
 use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, asof, copy, file, lateness,
-    nested_types,
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, file,
+    lateness, nested_types,
 };
 use crate::error::{Error, Position, Result};
 use crate::syntax;
@@ -143,7 +143,8 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
         "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
         | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
-        "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
+        "ALTER" if !word(1).is_empty() => alter::read(&mut parser, start, text)?,
+        "DECLARE" | "SHOW" if !word(1).is_empty() => {
             return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
         }
         "LATENESS" => {

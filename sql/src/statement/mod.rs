@@ -8,7 +8,9 @@
 //!   depth of its trees;
 //! - `table` and `view` read definitions, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
+//! - `alter` reads ALTER, and `source` edits definitions in their text;
 //! - `copy` reads COPY, `file` finds the files that queries name.
+mod alter;
 mod asof;
 mod connector;
 mod copy;
@@ -19,12 +21,14 @@ mod kind;
 mod lateness;
 mod nested_types;
 mod room;
+mod source;
 mod statements;
 mod table;
 mod view;
 
 use sqlparser::ast;
 
+pub use self::alter::{Alter, AlteredKind, Change, name_as_written};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
@@ -82,6 +86,8 @@ pub enum StatementKind {
     CreateView(ViewDefinition),
     /// `LATENESS view.column expression`
     Lateness(Box<ViewLateness>),
+    /// `ALTER TABLE` or `ALTER [MATERIALIZED] VIEW`
+    Alter(Box<Alter>),
     /// `DROP TABLE`
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`

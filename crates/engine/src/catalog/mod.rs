@@ -178,17 +178,19 @@ impl Catalog {
 
     /// Fails, naming them, if relations depend on `name`.
     pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
-        let entries = self.entries();
-        let dependents =
-            entries.values().filter(|entry| entry.depends.iter().any(|other| other == name));
-        let dependents = dependents.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
-        if dependents.is_empty() {
-            return Ok(());
-        }
-        let dependents = dependents.join(", ");
+        let Some(users) = self.users(name) else { return Ok(()) };
         Err(Error::sql(format!(
-            "\"{name}\" is used by {dependents}; drop what uses it first, or DROP … CASCADE"
+            "\"{name}\" is used by {users}; drop what uses it first, or DROP … CASCADE"
         )))
+    }
+
+    /// The relations that depend on `name` themselves, for messages; `None` if there are none.
+    pub(crate) fn users(&self, name: &str) -> Option<String> {
+        let entries = self.entries();
+        let users =
+            entries.values().filter(|entry| entry.depends.iter().any(|other| other == name));
+        let users = users.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
+        (!users.is_empty()).then(|| users.join(", "))
     }
 
     /// The number of levels of the deepest view so far, for [`stack::with_room`].
@@ -197,11 +199,19 @@ impl Catalog {
     }
 
     pub(crate) fn insert(&self, entry: Entry) {
+        let name = entry.name.clone();
+        self.replace(&name, entry);
+    }
+
+    /// Puts a relation in the place of the one of this name, if there is one, at once.
+    pub(crate) fn replace(&self, name: &str, entry: Entry) {
         if let Definition::View(view) = &entry.definition {
             self.deepest.fetch_max(view.extent.levels, Ordering::Relaxed);
         }
         let mut entries = self.entries.write();
-        Arc::make_mut(&mut entries).insert(entry.name.clone(), Arc::new(entry));
+        let entries = Arc::make_mut(&mut entries);
+        entries.remove(name);
+        entries.insert(entry.name.clone(), Arc::new(entry));
     }
 
     pub(crate) fn remove(&self, name: &str) {

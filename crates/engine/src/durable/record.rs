@@ -113,11 +113,14 @@ pub(crate) struct ChangedTable {
 pub(crate) struct Recorded {
     /// The name of the relation.
     pub(crate) name: String,
+    /// The name that it had before, if it is another one.
+    pub(crate) before: Option<String>,
     /// The statement.
     pub(crate) definition: Record,
     /// All that has been said of the relation, which checkpoints have.
     pub(crate) whole: Record,
-    pub(crate) undo: Record,
+    /// `None` for a definition that takes the place of another one: only a stopped engine fails then, and replays it.
+    pub(crate) undo: Option<Record>,
 }
 
 impl Record {

@@ -27,6 +27,7 @@ pub use outcome::Outcome;
 
 use crate::catalog::{Entries, FileScope};
 use crate::definitions::Definitions;
+use crate::definitions::alter::Parts;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -175,6 +176,13 @@ impl Session {
                 let base = self.instance().recorded_path(&self.base)?;
                 let said = definitions.declare_lateness(declared, &base, writer, connectors);
                 said.map(|()| Outcome::Done).map_err(|error| error.at(declared.position))
+            }
+            StatementKind::Alter(alter) => {
+                self.outside("ALTER")?;
+                let base = &self.instance().recorded_path(&self.base)?;
+                let reader = &self.instance().reader;
+                let altered = definitions.alter(alter, Parts { writer, reader, connectors, base });
+                altered.map(|()| Outcome::Done).map_err(|error| error.at(alter.position))
             }
             StatementKind::DropTable(table) => {
                 self.outside("DROP TABLE")?;
