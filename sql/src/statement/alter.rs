@@ -11,7 +11,7 @@ use sqlparser::parser::Parser;
 use super::kind::{fold, relation_name};
 use super::source::Source;
 use super::statements::{parse, syntax_error};
-use super::{StatementKind, TableDefinition, ViewDefinition, ViewLateness, lateness};
+use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::type_name;
 use crate::syntax;
@@ -250,6 +250,16 @@ impl TableDefinition {
     /// The definition of the table as a change leaves it. Its text is a statement that creates a table as it then is.
     /// `None` if there is nothing to do. Says why if the change cannot be made, whatever rows the table has.
     pub fn altered(&self, change: &Change) -> Result<Option<TableDefinition>> {
+        if !self.lateness.is_empty()
+            && matches!(change, Change::AddColumn { .. } | Change::DropColumn { .. })
+        {
+            let message = format!(
+                "\"{}\" has LATENESS, and columns of such a table can only be renamed: create another table and insert the \
+                 rows of this one",
+                self.name
+            );
+            return Err(Error::new(message, None));
+        }
         let text = self.written()?;
         let source = Source::new(&text)?;
         let mut expected = TableDefinition { text: String::new(), ..self.clone() };
@@ -286,8 +296,6 @@ impl TableDefinition {
                 expected.defaults.remove(number);
                 let columns = expected.primary_key.iter_mut().chain(&mut expected.promised_key);
                 columns.filter(|column| **column > number).for_each(|column| *column -= 1);
-                let columns = expected.lateness.iter_mut().map(|lateness| &mut lateness.column);
-                columns.filter(|column| **column > number).for_each(|column| *column -= 1);
                 source.without_column(column)
             }
         };
@@ -303,11 +311,6 @@ impl TableDefinition {
         })?;
         TableDefinition::columns(&altered.schema)?;
         Ok(Some(TableDefinition { position: self.position, ..altered }))
-    }
-
-    /// The definition that a text has, which was written once before.
-    pub fn of_text(text: &str) -> Option<TableDefinition> {
-        defined(text)
     }
 
     /// A statement that creates the table.
@@ -378,32 +381,21 @@ impl TableDefinition {
 }
 
 impl ViewDefinition {
-    /// The same view under another name, with what is said of its lateness.
+    /// The same view under another name.
     pub fn renamed(&self, name: &str) -> Result<ViewDefinition> {
-        let written = name_as_written(name);
-        let rename = |text: &str| -> Result<Option<String>> { Ok(Source::new(text)?.renamed(&written)) };
-        let view = rename(&self.text)?.and_then(|text| match only(&text)? {
-            StatementKind::CreateView(view) => Some(view),
-            _ => None,
-        });
-        let lateness = self.lateness.iter().map(|said| {
-            Ok(rename(&said.text)?.and_then(|text| match only(&text)? {
-                StatementKind::Lateness(said) => Some(*said),
-                _ => None,
-            }))
-        });
-        let lateness: Option<Vec<ViewLateness>> = lateness.collect::<Result<_>>()?;
-        let renamed = view.zip(lateness).filter(|(view, lateness)| {
-            view.name == name && lateness.iter().all(|said| said.view == name)
-        });
-        let (view, lateness) = renamed.ok_or_else(|| {
-            let message = format!(
-                "the statement that created \"{}\" cannot be rewritten for this: create another view and drop this one",
-                self.name
-            );
-            Error::new(message, None)
-        })?;
-        Ok(ViewDefinition { position: self.position, lateness, ..view })
+        let text = Source::new(&self.text)?.renamed(&name_as_written(name));
+        match text.as_deref().and_then(only) {
+            Some(StatementKind::CreateView(view)) if view.name == name => {
+                Ok(ViewDefinition { position: self.position, ..view })
+            }
+            _ => {
+                let message = format!(
+                    "the statement that created \"{}\" cannot be rewritten for this: create another view and drop this one",
+                    self.name
+                );
+                Err(Error::new(message, None))
+            }
+        }
     }
 }
 
@@ -470,13 +462,16 @@ mod tests {
     #[test]
     fn the_first_column_goes_and_constraints_follow_names() {
         let create = "CREATE TABLE t (a INT, b INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '1' HOUR, PRIMARY KEY (b))";
-        let dropped = altered(create, "ALTER TABLE t DROP a").unwrap();
-        assert!(dropped.starts_with("CREATE TABLE t (b INT, at"), "{dropped}");
-        let renamed = altered(&dropped, "ALTER TABLE t RENAME at TO time").unwrap();
+        let refused = altered(create, "ALTER TABLE t DROP a").unwrap_err();
+        assert!(refused.contains("LATENESS"), "{refused}");
+        let renamed = altered(create, "ALTER TABLE t RENAME at TO time").unwrap();
         assert!(renamed.contains("WATERMARK FOR \"time\" AS \"time\" - INTERVAL"), "{renamed}");
         let renamed = altered(&renamed, "ALTER TABLE t RENAME COLUMN b TO key_of_it").unwrap();
         assert!(renamed.ends_with("PRIMARY KEY (key_of_it))"), "{renamed}");
-        let kept = altered(&renamed, "ALTER TABLE t DROP COLUMN key_of_it").unwrap_err();
+        let create = "CREATE TABLE t (a INT, b INT, FOREIGN KEY (a) REFERENCES x (a), PRIMARY KEY (b))";
+        let dropped = altered(create, "ALTER TABLE t DROP a").unwrap();
+        assert!(dropped.starts_with("CREATE TABLE t (b INT, FOREIGN"), "{dropped}");
+        let kept = altered(&dropped, "ALTER TABLE t DROP COLUMN b").unwrap_err();
         assert!(kept.contains("PRIMARY KEY"), "{kept}");
     }
 
@@ -498,11 +493,8 @@ mod tests {
     #[test]
     fn a_view_is_renamed_in_its_text() {
         let create = "CREATE MATERIALIZED VIEW IF NOT EXISTS v (a) AS SELECT v.a FROM t AS v";
-        let Some(StatementKind::CreateView(mut view)) = only(create) else { panic!("a view") };
-        let Some(StatementKind::Lateness(said)) = only("LATENESS v.a INTERVAL '1' HOUR") else { panic!("it is") };
-        view.lateness.push(*said);
+        let Some(StatementKind::CreateView(view)) = only(create) else { panic!("a view") };
         let renamed = view.renamed("w").unwrap();
         assert_eq!(renamed.text, "CREATE MATERIALIZED VIEW IF NOT EXISTS w (a) AS SELECT v.a FROM t AS v");
-        assert_eq!(renamed.lateness[0].text, "LATENESS w.a INTERVAL '1' HOUR");
     }
 }

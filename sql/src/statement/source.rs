@@ -113,36 +113,18 @@ impl<'a> Source<'a> {
         Some(self.with(edits))
     }
 
-    /// The tokens of the name of what the statement defines.
+    /// The tokens of the name of what the statement creates.
     fn name(&self) -> Option<Range<usize>> {
-        let begins = |word: &Word| {
-            matches!(word.keyword, Keyword::TABLE | Keyword::VIEW)
-                || word.value.eq_ignore_ascii_case("LATENESS")
-        };
-        let mut start = (0..self.tokens.len()).find(|&at| self.word(at).is_some_and(begins))? + 1;
+        let is_kind = |at: &usize| self.is(*at, Keyword::TABLE) || self.is(*at, Keyword::VIEW);
+        let mut start = (0..self.tokens.len()).find(is_kind)? + 1;
         if self.is(start, Keyword::IF) {
             start += 3;
         }
         let mut end = start + 1;
-        if self.is_lateness() {
-            // What follows the name of the view is that of a column.
-            return Some(start..end.max(self.dotted(start)?.checked_sub(2)?));
-        }
-        end = end.max(self.dotted(start)?);
-        Some(start..end)
-    }
-
-    fn is_lateness(&self) -> bool {
-        self.word(0).is_some_and(|word| word.value.eq_ignore_ascii_case("LATENESS"))
-    }
-
-    /// Where a name ends that starts here and may have dots.
-    fn dotted(&self, start: usize) -> Option<usize> {
-        let mut end = start + 1;
         while matches!(self.tokens.get(end)?.0, Token::Period) {
             end += 2;
         }
-        Some(end)
+        Some(start..end)
     }
 
     /// What a CREATE TABLE has between its brackets.

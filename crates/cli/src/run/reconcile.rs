@@ -212,6 +212,12 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
                     .to_owned();
                 return Err(Problem { statement: Some(steps.len()), message });
             }
+            StatementKind::Alter(_) => {
+                let message = "a program that is run with --state says what there is, and alters nothing: ALTER in the shell, \
+                               with the same --state, and write the definition as it then is"
+                    .to_owned();
+                return Err(Problem { statement: Some(steps.len()), message });
+            }
             StatementKind::Begin => {
                 let mut inside = Vec::new();
                 for next in statements.by_ref() {

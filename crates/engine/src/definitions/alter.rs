@@ -82,13 +82,6 @@ impl Definitions {
         let compiled = Arc::new(compiled.with_lateness(&definition.lateness));
         let contents = match alter.change {
             Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
-            Change::AddColumn { .. } | Change::DropColumn { .. } if !table.lateness.is_empty() => {
-                return Err(Error::sql(format!(
-                    "\"{}\" has LATENESS, and columns of such a table can only be renamed: create another table and insert \
-                     the rows of this one",
-                    entry.name
-                )));
-            }
             _ if !table.kept => Contents::Same,
             Change::AddColumn { ref column, .. } => {
                 Contents::Rows(rewritten(entry, &definition, Some(column), now, parts)?)
@@ -141,9 +134,15 @@ impl Definitions {
             return Err(Error::sql("a view can only be renamed"));
         };
         self.check_free_to_change(entry, &alter.change, parts.connectors)?;
+        if !view.late_by.is_empty() {
+            return Err(Error::sql(format!(
+                "\"{}\" has LATENESS, which goes by its name: create another view and DROP this one",
+                entry.name
+            )));
+        }
         let definition = lateness::defined(view)?.renamed(to)?;
-        let (now, whole) = (parts.writer.now()?, lateness::whole(&definition));
-        let record = self.altered(entry, to, alter, &whole, parts, now)?;
+        let now = parts.writer.now()?;
+        let record = self.altered(entry, to, alter, &definition.text, parts, now)?;
         interrupt::deferred(|| {
             let kept = match view.kind {
                 ViewKind::Local => None,

@@ -199,6 +199,11 @@ impl Definitions {
             }
             ViewKind::Plain | ViewKind::Materialized => {
                 let key = DataflowKey::relation(name, compiled.plan.fingerprint());
+                if kept.as_ref().is_some_and(|kept| !kept.is_of(&key.fingerprint)) {
+                    return Err(Error::sql(format!(
+                        "\"{name}\" would be computed in another way than before: create another view and drop this one"
+                    )));
+                }
                 let role = Role::of(key, kept);
                 let (id, uses) =
                     self.install_plan(&compiled, record, role, |view| Dataflow::View {

@@ -1,5 +1,6 @@
 //! The engine as its users meet it.
 
+mod alter;
 mod bank;
 mod checkpoints;
 mod copy;
