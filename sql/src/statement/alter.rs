@@ -5,7 +5,7 @@ use sqlparser::ast::{
     self, AlterTable, AlterTableOperation, CreateTable, DropBehavior, Ident, ObjectName,
     RenameTableNameKind,
 };
-use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 
 use super::kind::{fold, relation_name};
@@ -13,6 +13,7 @@ use super::source::Source;
 use super::statements::{parse, syntax_error};
 use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, no_column};
+use crate::name;
 use crate::planner::type_name;
 use crate::syntax;
 
@@ -93,19 +94,17 @@ pub(super) fn read(
 ) -> Result<StatementKind> {
     let alter = Parser::expect_keyword_is(parser, Keyword::ALTER);
     alter.map_err(syntax_error)?;
-    let kind = match parser.parse_one_of_keywords(&[
-        Keyword::TABLE,
-        Keyword::VIEW,
-        Keyword::MATERIALIZED,
-    ]) {
-        Some(Keyword::TABLE) => AlteredKind::Table,
-        Some(Keyword::VIEW) => AlteredKind::View,
-        Some(_) if parser.parse_keyword(Keyword::VIEW) => AlteredKind::MaterializedView,
-        _ => {
-            let what = format!("ALTER {}", parser.peek_token_ref().token).to_uppercase();
-            return Err(Error::not_supported(what, start));
-        }
-    };
+    let kind =
+        match parser.parse_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW, Keyword::MATERIALIZED])
+        {
+            Some(Keyword::TABLE) => AlteredKind::Table,
+            Some(Keyword::VIEW) => AlteredKind::View,
+            Some(_) if parser.parse_keyword(Keyword::VIEW) => AlteredKind::MaterializedView,
+            _ => {
+                let what = format!("ALTER {}", parser.peek_token_ref().token).to_uppercase();
+                return Err(Error::not_supported(what, start));
+            }
+        };
     let (name, if_exists, change) = match kind {
         AlteredKind::Table => table(parser, start, text)?,
         AlteredKind::View | AlteredKind::MaterializedView => view(parser, start)?,
@@ -115,10 +114,7 @@ pub(super) fn read(
     Ok(StatementKind::Alter(Box::new(Alter { name, position, if_exists, kind, change, text })))
 }
 
-fn view(
-    parser: &mut Parser<'_>,
-    start: Option<Position>,
-) -> Result<(ObjectName, bool, Change)> {
+fn view(parser: &mut Parser<'_>, start: Option<Position>) -> Result<(ObjectName, bool, Change)> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = parser.parse_object_name(false).map_err(syntax_error)?;
     if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
@@ -126,12 +122,23 @@ fn view(
         return Err(Error::not_supported(what, start));
     }
     let to = parser.parse_object_name(false).map_err(syntax_error)?;
-    Ok((name, if_exists, renamed(&to)?))
+    let change = renamed(&name, &to)?;
+    Ok((name, if_exists, change))
 }
 
-fn renamed(to: &ObjectName) -> Result<Change> {
-    let (to, position) = relation_name(to)?;
-    Ok(Change::Rename { to, position })
+/// Another name in the same schema.
+fn renamed(name: &ObjectName, to: &ObjectName) -> Result<Change> {
+    let position = Position::of(to).unwrap_or(Position { line: 1, column: 1 });
+    match to.0.as_slice() {
+        [part] if let Some(to) = part.as_ident() => {
+            let (schema, _) = name::split(&name::of_object(name)?);
+            Ok(Change::Rename { to: name::qualified(Some(&schema), &fold(to)), position })
+        }
+        _ => {
+            let message = "RENAME TO takes a name without a schema: a relation stays in its schema";
+            Err(Error::new(message, position))
+        }
+    }
 }
 
 fn table(
@@ -162,7 +169,7 @@ fn table(
     };
     let change = match operation {
         AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) } => {
-            renamed(to)?
+            renamed(&name, to)?
         }
         AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
             Change::RenameColumn {
@@ -223,11 +230,12 @@ fn added(
         (Some(start), Some(position)) => Source::new(text)?.from(start, position),
         _ => "",
     };
-    let mut create: CreateTable = ast::helpers::stmt_create_table::CreateTableBuilder::new(
-        ObjectName::from(vec![Ident::with_span(table_span(table), "table")]),
-    )
-    .columns(vec![column.clone()])
-    .build();
+    let mut create: CreateTable =
+        ast::helpers::stmt_create_table::CreateTableBuilder::new(ObjectName::from(vec![
+            Ident::with_span(table_span(table), "table"),
+        ]))
+        .columns(vec![column.clone()])
+        .build();
     if let Some(declared) = lateness::take(&mut create)?.first() {
         let what = "LATENESS or WATERMARK of a column that is added (create a table with it)";
         return Err(Error::not_supported(what, declared.position().or(position)));
@@ -268,13 +276,13 @@ impl TableDefinition {
         let text = match change {
             Change::Rename { to, .. } => {
                 expected.name.clone_from(to);
-                source.renamed(&name_as_written(to))
+                source.renamed(&name::written(to))
             }
             Change::RenameColumn { column, position, to, to_position } => {
                 let number = self.column(column).map_err(|error| error.at(*position))?;
                 self.check_free(to).map_err(|error| error.at(*to_position))?;
                 fields[number] = fields[number].clone().with_name(to);
-                source.with_renamed_column(column, &name_as_written(to))
+                source.with_renamed_column(column, &name::spelled(to))
             }
             Change::AddColumn { column, if_not_exists, position } => {
                 let field = column.schema.field(0);
@@ -320,11 +328,11 @@ impl TableDefinition {
         }
         let columns = self.schema.fields().iter().map(|field| {
             let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
-            let (name, data_type) = (name_as_written(field.name()), type_name(field.data_type()));
+            let (name, data_type) = (name::spelled(field.name()), type_name(field.data_type()));
             format!("{name} {data_type}{not_null}")
         });
         let columns = columns.collect::<Vec<_>>().join(", ");
-        let text = format!("CREATE TABLE {} ({columns})", name_as_written(&self.name));
+        let text = format!("CREATE TABLE {} ({columns})", name::written(&self.name));
         match defined(&text) {
             Some(read) if read.says(self) => Ok(text),
             _ => {
@@ -383,7 +391,7 @@ impl TableDefinition {
 impl ViewDefinition {
     /// The same view under another name.
     pub fn renamed(&self, name: &str) -> Result<ViewDefinition> {
-        let text = Source::new(&self.text)?.renamed(&name_as_written(name));
+        let text = Source::new(&self.text)?.renamed(&name::written(name));
         match text.as_deref().and_then(only) {
             Some(StatementKind::CreateView(view)) if view.name == name => {
                 Ok(ViewDefinition { position: self.position, ..view })
@@ -416,18 +424,6 @@ fn only(text: &str) -> Option<StatementKind> {
     }
 }
 
-/// A name as SQL spells it: in quotes where it needs them.
-pub fn name_as_written(name: &str) -> String {
-    let is_word = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && name.chars().all(|letter| {
-            letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_'
-        });
-    match is_word && ALL_KEYWORDS.binary_search(&&*name.to_ascii_uppercase()).is_err() {
-        true => name.to_owned(),
-        false => Ident::with_quote('"', name).to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,8 +443,15 @@ mod tests {
     fn a_definition_is_edited_in_its_text() {
         let create = "CREATE TABLE IF NOT EXISTS t (\n  a INT PRIMARY KEY, -- first, and (only) key\n  \
                       m MAP<VARCHAR, INT>,\n  d DECIMAL(10, 2) DEFAULT (1 < 2)::INT, \"B,(\" TEXT\n) WITH ('append_only' = 'false')";
-        let add = altered(create, "ALTER TABLE t ADD COLUMN c BIGINT NOT NULL DEFAULT 1 + (2 * 3) -- why").unwrap();
-        assert!(add.contains("\"B,(\" TEXT, c BIGINT NOT NULL DEFAULT 1 + (2 * 3)\n) WITH"), "{add}");
+        let add = altered(
+            create,
+            "ALTER TABLE t ADD COLUMN c BIGINT NOT NULL DEFAULT 1 + (2 * 3) -- why",
+        )
+        .unwrap();
+        assert!(
+            add.contains("\"B,(\" TEXT, c BIGINT NOT NULL DEFAULT 1 + (2 * 3)\n) WITH"),
+            "{add}"
+        );
         let again = altered(&add, "ALTER TABLE t ADD COLUMN IF NOT EXISTS c TEXT").unwrap();
         assert_eq!(again, "as it was");
         let dropped = altered(&add, "ALTER TABLE t DROP COLUMN m").unwrap();
@@ -464,11 +467,15 @@ mod tests {
         let create = "CREATE TABLE t (a INT, b INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '1' HOUR, PRIMARY KEY (b))";
         let refused = altered(create, "ALTER TABLE t DROP a").unwrap_err();
         assert!(refused.contains("LATENESS"), "{refused}");
-        let renamed = altered(create, "ALTER TABLE t RENAME at TO time").unwrap();
-        assert!(renamed.contains("WATERMARK FOR \"time\" AS \"time\" - INTERVAL"), "{renamed}");
+        let renamed = altered(create, "ALTER TABLE t RENAME at TO \"The time\"").unwrap();
+        assert!(
+            renamed.contains("WATERMARK FOR \"The time\" AS \"The time\" - INTERVAL"),
+            "{renamed}"
+        );
         let renamed = altered(&renamed, "ALTER TABLE t RENAME COLUMN b TO key_of_it").unwrap();
         assert!(renamed.ends_with("PRIMARY KEY (key_of_it))"), "{renamed}");
-        let create = "CREATE TABLE t (a INT, b INT, FOREIGN KEY (a) REFERENCES x (a), PRIMARY KEY (b))";
+        let create =
+            "CREATE TABLE t (a INT, b INT, FOREIGN KEY (a) REFERENCES x (a), PRIMARY KEY (b))";
         let dropped = altered(create, "ALTER TABLE t DROP a").unwrap();
         assert!(dropped.starts_with("CREATE TABLE t (b INT, FOREIGN"), "{dropped}");
         let kept = altered(&dropped, "ALTER TABLE t DROP COLUMN b").unwrap_err();
@@ -478,8 +485,24 @@ mod tests {
     #[test]
     fn a_table_without_a_text_is_written() {
         let types = [
-            "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "INT UNSIGNED", "FLOAT", "DOUBLE", "DECIMAL(18, 3)", "VARCHAR", "BLOB", "DATE", "TIME", "TIMESTAMP",
-            "TIMESTAMP WITH TIME ZONE", "INTEGER[]", "STRUCT(a INTEGER, b VARCHAR[])", "MAP<VARCHAR, INTEGER>",
+            "BOOLEAN",
+            "TINYINT",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "INT UNSIGNED",
+            "FLOAT",
+            "DOUBLE",
+            "DECIMAL(18, 3)",
+            "VARCHAR",
+            "BLOB",
+            "DATE",
+            "TIME",
+            "TIMESTAMP",
+            "TIMESTAMP WITH TIME ZONE",
+            "INTEGER[]",
+            "STRUCT(a INTEGER, b VARCHAR[])",
+            "MAP<VARCHAR, INTEGER>",
         ];
         let is_refused = |data_type: &&str| {
             let create = format!("CREATE TABLE t (a {data_type}, \"B\" INT)");
@@ -495,6 +518,9 @@ mod tests {
         let create = "CREATE MATERIALIZED VIEW IF NOT EXISTS v (a) AS SELECT v.a FROM t AS v";
         let Some(StatementKind::CreateView(view)) = only(create) else { panic!("a view") };
         let renamed = view.renamed("w").unwrap();
-        assert_eq!(renamed.text, "CREATE MATERIALIZED VIEW IF NOT EXISTS w (a) AS SELECT v.a FROM t AS v");
+        assert_eq!(
+            renamed.text,
+            "CREATE MATERIALIZED VIEW IF NOT EXISTS w (a) AS SELECT v.a FROM t AS v"
+        );
     }
 }

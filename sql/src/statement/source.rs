@@ -105,9 +105,8 @@ impl<'a> Source<'a> {
                 false => continue,
             };
             let named = self.tokens.get(named)?.iter();
-            let named = named.filter(|(token, ..)| {
-                matches!(token, Token::Word(word) if folded(word) == column)
-            });
+            let named = named
+                .filter(|(token, ..)| matches!(token, Token::Word(word) if folded(word) == column));
             edits.extend(named.map(|(_, bytes, _)| (bytes.clone(), name.to_owned())));
         }
         Some(self.with(edits))
@@ -134,7 +133,7 @@ impl<'a> Source<'a> {
             return None;
         }
         let (mut parts, mut start, mut depth) = (Vec::new(), open + 1, 1_usize);
-        for at in start..self.tokens.len() {
+        for at in open + 1..self.tokens.len() {
             let is_outer = depth == 1;
             match &self.tokens[at].0 {
                 Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
@@ -173,8 +172,7 @@ impl<'a> Source<'a> {
 
     fn declares(&self, part: &Part, column: &str) -> bool {
         let first = self.tokens.get(part.tokens.start).map(|(token, ..)| token);
-        !part.is_constraint
-            && matches!(first, Some(Token::Word(word)) if folded(word) == column)
+        !part.is_constraint && matches!(first, Some(Token::Word(word)) if folded(word) == column)
     }
 
     /// The word without quotes at this place, if it is one.

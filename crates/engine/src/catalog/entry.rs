@@ -106,7 +106,7 @@ pub(crate) struct View {
 /// A table or view, as [`crate::Engine::relations`] lists it.
 #[derive(Clone, Debug)]
 pub struct RelationInfo {
-    /// Its name.
+    /// The [name](crate::name) it goes by.
     pub name: String,
     /// Its kind.
     pub kind: RelationKind,

@@ -6,11 +6,12 @@
 mod entry;
 mod indexes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use alluvium_sql::catalog::Relation;
+use alluvium_sql::name::{self, SCHEMA};
 use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::RwLock;
@@ -110,8 +111,18 @@ pub(crate) static INFORMATION_COLUMNS_SCHEMA: LazyLock<SchemaRef> = LazyLock::ne
     ]))
 });
 
+/// The name of the standard's relation of schemas.
+pub(crate) const INFORMATION_SCHEMATA: &str = "information_schema.schemata";
+
+/// The columns of [`INFORMATION_SCHEMATA`].
+pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let names = ["catalog_name", "schema_name"];
+    Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec()))
+});
+
 /// The names of all system relations.
-const SYSTEM: [&str; 5] = [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS];
+const SYSTEM: [&str; 6] =
+    [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS, INFORMATION_SCHEMATA];
 
 /// The columns of a system relation.
 fn system(name: &str) -> Option<&'static SchemaRef> {
@@ -121,6 +132,7 @@ fn system(name: &str) -> Option<&'static SchemaRef> {
         TABLES => Some(&TABLES_SCHEMA),
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),
         INFORMATION_COLUMNS => Some(&INFORMATION_COLUMNS_SCHEMA),
+        INFORMATION_SCHEMATA => Some(&INFORMATION_SCHEMATA_SCHEMA),
         _ => None,
     }
 }
@@ -132,6 +144,8 @@ pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<Arc<Entries>>,
+    /// The schemas that were created.
+    schemas: RwLock<BTreeSet<String>>,
     /// The number of levels of the deepest view so far.
     deepest: AtomicUsize,
 }
@@ -151,6 +165,7 @@ impl Catalog {
 
     /// The relation of this name.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Entry>> {
+        let name = name::short(name);
         let found = self.entries.read().get(name).cloned();
         found.ok_or_else(|| Error::sql(format!("there is no table or view \"{name}\"")))
     }
@@ -158,6 +173,24 @@ impl Catalog {
     /// Whether there is a relation of this name.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.entries.read().contains_key(name)
+    }
+
+    /// Whether there is a schema of this name for relations of users.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        name == SCHEMA || self.schemas.read().contains(name)
+    }
+
+    /// The schemas that were created, by name.
+    pub(crate) fn schemas(&self) -> Vec<String> {
+        self.schemas.read().iter().cloned().collect()
+    }
+
+    pub(crate) fn insert_schema(&self, name: &str) {
+        self.schemas.write().insert(name.to_owned());
+    }
+
+    pub(crate) fn remove_schema(&self, name: &str) {
+        self.schemas.write().remove(name);
     }
 
     /// The relations that depend on `name`, directly or through others, each before those it depends on.

@@ -92,10 +92,8 @@ impl Definitions {
         };
         let record = self.altered(entry, &definition.name, alter, &definition.text, parts, now)?;
         interrupt::deferred(|| {
-            let (record, key) = (
-                record.as_ref(),
-                DataflowKey::relation(&definition.name, compiled.fingerprint()),
-            );
+            let (record, key) =
+                (record.as_ref(), DataflowKey::relation(&definition.name, compiled.fingerprint()));
             let (role, rows) = match contents {
                 Contents::Same => {
                     let kept = self.sequencer.kept(table.id)?;

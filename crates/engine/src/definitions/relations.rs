@@ -299,7 +299,7 @@ impl Definitions {
 
     /// Removes a relation that no other names, with its subscriptions, inputs and outputs. An error says that an output
     /// could not be written to its end; the relation is gone all the same.
-    fn remove(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
+    pub(super) fn remove(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.catalog.remove(&entry.name);
         self.cut_all(&entry.name);
         // Outputs write what is complete, which waits for the disk.
@@ -321,6 +321,7 @@ impl Definitions {
         if_taken: IfTaken,
         is_same_kind: impl Fn(&Entry) -> bool,
     ) -> Result<Taken> {
+        self.check_schema(name)?;
         let Ok(entry) = self.catalog.get(name) else { return Ok(Taken::Free) };
         match if_taken {
             IfTaken::Keep if is_same_kind(&entry) => Ok(Taken::Keep),

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::name;
 use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, WorkTable, at};
-use alluvium_sql::statement::{StatementKind, name_as_written};
+use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -86,7 +87,7 @@ impl Reader {
 
     /// All rows of a table or a materialized view.
     pub(crate) fn contents(&self, name: &str) -> Result<Answer> {
-        self.select(&format!("SELECT * FROM {}", name_as_written(name)))
+        self.select(&format!("SELECT * FROM {}", name::written(name)))
     }
 
     /// Passes all rows of a table or a materialized view to `take`, batch by batch. Ends at the first error of either.
@@ -95,7 +96,7 @@ impl Reader {
         name: &str,
         take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
     ) -> Result<()> {
-        let plan = self.planned(&format!("SELECT * FROM {}", name_as_written(name)))?;
+        let plan = self.planned(&format!("SELECT * FROM {}", name::written(name)))?;
         self.query.run_each(plan, take).map(drop)
     }
 

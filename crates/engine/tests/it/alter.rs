@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium::{Engine, Error};
+use alluvium_storage::SimulatedDisk;
 
-use crate::checkpoints::{DEFINITIONS, Minutes, change, shown, with};
+use crate::checkpoints::{DEFINITIONS, Minutes, change, on_with, shown, with};
 use crate::support::{PATIENCE, engine, engine_with, query, settled};
 
 /// An engine with a state directory, which takes checkpoints when it is told to.
@@ -38,7 +39,11 @@ const STEPS: &[(&str, &str, &[&str])] = &[
     ("INSERT INTO t VALUES (1, 'a', 10), (2, 'b', NULL)", "t", &["1 a 10", "2 b NULL"]),
     ("ALTER TABLE t ADD COLUMN x BIGINT", "t", &["1 a 10 NULL", "2 b NULL NULL"]),
     ("INSERT INTO t VALUES (2, 'c', 20, 5)", "t", &["1 a 10 NULL", "2 c 20 5"]),
-    ("ALTER TABLE t ADD COLUMN y VARCHAR NOT NULL DEFAULT 'd'", "t", &["1 a 10 NULL d", "2 c 20 5 d"]),
+    (
+        "ALTER TABLE t ADD COLUMN y VARCHAR NOT NULL DEFAULT 'd'",
+        "t",
+        &["1 a 10 NULL d", "2 c 20 5 d"],
+    ),
     ("INSERT INTO t (id) VALUES (3)", "t", &["1 a 10 NULL d", "2 c 20 5 d", "3 NULL NULL NULL d"]),
     ("ALTER TABLE t DROP COLUMN v", "t", &["1 10 NULL d", "2 20 5 d", "3 NULL NULL d"]),
     ("UPDATE t SET y = 'e' WHERE w IS NULL", "t", &["1 10 NULL d", "2 20 5 d", "3 NULL NULL e"]),
@@ -57,7 +62,11 @@ const STEPS: &[(&str, &str, &[&str])] = &[
     ("ALTER TABLE t ADD COLUMN a INT; ALTER TABLE t DROP COLUMN a", "t", &["7 new 7"]),
     // Copies of rows stay as many.
     ("CREATE TABLE bag (a INT, b INT)", "bag", &[]),
-    ("INSERT INTO bag VALUES (1, 1), (1, 1), (1, 2), (NULL, NULL)", "bag", &["1 1", "1 1", "1 2", "NULL NULL"]),
+    (
+        "INSERT INTO bag VALUES (1, 1), (1, 1), (1, 2), (NULL, NULL)",
+        "bag",
+        &["1 1", "1 1", "1 2", "NULL NULL"],
+    ),
     ("ALTER TABLE bag DROP COLUMN b", "bag", &["1", "1", "1", "NULL"]),
     ("DELETE FROM bag WHERE a = 1; INSERT INTO bag VALUES (5)", "bag", &["5", "NULL"]),
     ("CREATE MATERIALIZED VIEW s AS SELECT COUNT(*) AS n, SUM(v) AS v FROM u", "s", &["2 3"]),
@@ -112,8 +121,25 @@ fn without_a_journal_tables_are_altered_as_well() {
 #[test]
 fn renamed_views_go_on() {
     const RENAMED: &[&str] = &[
-        "noted", "ticked", "recent", "silent", "names", "without", "first", "running", "texts", "failing",
-        "cross_all", "numbers", "richest", "highest", "longest", "shares", "closest", "ends", "maps",
+        "noted",
+        "ticked",
+        "recent",
+        "silent",
+        "names",
+        "without",
+        "first",
+        "running",
+        "texts",
+        "failing",
+        "cross_all",
+        "numbers",
+        "richest",
+        "highest",
+        "longest",
+        "shares",
+        "closest",
+        "ends",
+        "maps",
     ];
     for (workers, memory) in [(1, None), (3, None), (2, Some(1))] {
         let directory = tempfile::tempdir().unwrap();
@@ -151,6 +177,25 @@ fn renamed_views_go_on() {
             rename(&engine, "_of_old", "");
             assert_eq!(shown(&engine), shown(&judge), "round {round}");
         }
+    }
+}
+
+#[test]
+fn a_renamed_recursion_goes_on_without_a_journal() {
+    for workers in [1, 3] {
+        let engine = engine_with(
+            workers,
+            "CREATE TABLE e (a INT, b INT); INSERT INTO e VALUES (1, 2), (2, 3), (3, 1);
+             CREATE MATERIALIZED VIEW r AS WITH RECURSIVE p(a, b) AS (
+                 SELECT a, b FROM e UNION SELECT p.a, e.b FROM p JOIN e ON p.b = e.a) SELECT a, COUNT(*) AS n FROM p GROUP BY a",
+        );
+        assert_eq!(settled(&engine, "SELECT * FROM r"), ["1 3", "2 3", "3 3"]);
+        engine.execute("ALTER VIEW r RENAME TO reached; DELETE FROM e WHERE a = 3").unwrap();
+        assert_eq!(settled(&engine, "SELECT * FROM reached"), ["1 2", "2 1"]);
+        engine
+            .execute("ALTER VIEW reached RENAME TO r; INSERT INTO e VALUES (3, 4), (4, 2)")
+            .unwrap();
+        assert_eq!(settled(&engine, "SELECT * FROM r"), ["1 3", "2 3", "3 3", "4 3"]);
     }
 }
 
@@ -207,7 +252,8 @@ fn what_reads_a_relation_is_named() {
 
 #[test]
 fn columns_that_cannot_be_added_or_dropped_are_named_where_they_stand() {
-    let engine = engine_with(2, "CREATE TABLE t (id INT PRIMARY KEY, a INT); CREATE TABLE one (a INT)");
+    let engine =
+        engine_with(2, "CREATE TABLE t (id INT PRIMARY KEY, a INT); CREATE TABLE one (a INT)");
     engine.execute("INSERT INTO t VALUES (1, 2)").unwrap();
     let refused = |sql: &str, what: &str, column: u64| {
         let error = engine.execute(sql).unwrap_err();
@@ -305,7 +351,9 @@ fn a_table_of_the_columns_of_a_query_is_altered() {
     let engine = open(directory.path(), 2, None);
     engine.execute("CREATE TABLE t AS SELECT 1 AS a, 'x' AS \"B c\"; ALTER TABLE t ADD COLUMN d INT DEFAULT 4").unwrap();
     assert_eq!(query(&engine, "SELECT a, \"B c\", d FROM t"), ["1 x 4"]);
-    engine.execute("CHECKPOINT; INSERT INTO t (a) VALUES (2); ALTER TABLE t DROP COLUMN \"B c\"").unwrap();
+    engine
+        .execute("CHECKPOINT; INSERT INTO t (a) VALUES (2); ALTER TABLE t DROP COLUMN \"B c\"")
+        .unwrap();
     drop(engine);
     let engine = open(directory.path(), 1, None);
     assert_eq!(query(&engine, "SELECT * FROM t"), ["1 4", "2 4"]);
@@ -348,7 +396,10 @@ fn an_append_only_table_stays_append_only() {
 #[test]
 fn subscriptions_and_handles_of_an_altered_table_end() {
     for change in ["ADD COLUMN c INT", "RENAME COLUMN b TO c", "RENAME TO t"] {
-        let engine = engine_with(2, "CREATE TABLE s (a BIGINT PRIMARY KEY, b INT); INSERT INTO s VALUES (1, 2)");
+        let engine = engine_with(
+            2,
+            "CREATE TABLE s (a BIGINT PRIMARY KEY, b INT); INSERT INTO s VALUES (1, 2)",
+        );
         let mut subscription = engine.subscribe("s").unwrap();
         let handle = engine.view("s").unwrap();
         assert_eq!(subscription.next().unwrap().unwrap().rows.num_rows(), 1);
@@ -436,7 +487,9 @@ fn a_table_that_is_larger_than_the_budget_is_altered_within_it() {
     engine.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR)").unwrap();
     for part in 0..8 {
         let (from, to) = (part * 10_000, (part + 1) * 10_000);
-        let sql = format!("INSERT INTO t SELECT v, repeat(v::VARCHAR, 200) FROM UNNEST(range({from}, {to})) AS r(v)");
+        let sql = format!(
+            "INSERT INTO t SELECT v, repeat(v::VARCHAR, 200) FROM UNNEST(range({from}, {to})) AS r(v)"
+        );
         engine.execute(&sql).unwrap();
     }
     let sum = query(&engine, "SELECT COUNT(*), SUM(length(v)) FROM t");
@@ -474,4 +527,61 @@ fn a_stopped_engine_is_altered_as_a_whole() {
     assert_eq!(query(&engine, "SELECT * FROM t"), ["1", "2"]);
     drop(engine);
     assert_eq!(query(&open(directory.path(), 1, None), "SELECT * FROM t"), ["1", "2"]);
+}
+
+/// Whatever call of the disk fails, and though the machine loses power then, each ALTER has happened as a whole or not at all.
+#[test]
+fn after_a_crash_or_failure_at_any_call_a_table_is_as_one_statement_left_it() {
+    const STATEMENTS: [&str; 5] = [
+        "ALTER TABLE t ADD COLUMN b INT DEFAULT 7",
+        "ALTER TABLE t RENAME TO u",
+        "CHECKPOINT",
+        "ALTER TABLE u DROP COLUMN a",
+        "ALTER VIEW v RENAME TO w",
+    ];
+    const STATES: [(&str, &[&str]); 6] = [
+        ("SELECT * FROM t", &["1", "2", "3"]),
+        ("SELECT * FROM t", &["1 7", "2 7", "3 7"]),
+        ("SELECT * FROM u", &["1 7", "2 7", "3 7"]),
+        ("SELECT * FROM u", &["1 7", "2 7", "3 7"]),
+        ("SELECT u.*, v.n FROM u, v", &["7 3", "7 3", "7 3"]),
+        ("SELECT u.*, w.n FROM u, w", &["7 3", "7 3", "7 3"]),
+    ];
+    let prepared = |seed| {
+        let disk = SimulatedDisk::new(seed);
+        let engine = on_with(&disk, 2).unwrap();
+        engine
+            .execute(
+                "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (3); CREATE TABLE other (a INT);
+                 CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM other; INSERT INTO other VALUES (1), (2), (3)",
+            )
+            .unwrap();
+        (disk, engine)
+    };
+    let is_in = |engine: &Engine, state: usize| {
+        let (sql, rows) = STATES[state];
+        engine.query(sql).is_ok_and(|found| crate::support::lines(&found) == rows)
+    };
+    let (disk, engine) = prepared(0);
+    let first = disk.calls();
+    STATEMENTS.iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
+    let calls = disk.calls() - first;
+    drop(engine);
+    assert!(calls > 20, "{calls}");
+    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 5 };
+    for call in (1..=calls).step_by(step) {
+        let (disk, engine) = prepared(call);
+        disk.fail_from(disk.calls() + call);
+        let done = STATEMENTS.iter().take_while(|sql| engine.execute(sql).is_ok()).count();
+        drop(engine);
+        disk.crash();
+        disk.mend();
+        let engine = on_with(&disk, 1).unwrap_or_else(|error| panic!("call {call}: {error}"));
+        // One more may have reached the disk.
+        let last = (done + 1).min(STATEMENTS.len());
+        let state = (done..=last).rev().find(|state| is_in(&engine, *state));
+        let state = state.unwrap_or_else(|| panic!("call {call}, behind {done} statements"));
+        STATEMENTS[state..].iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
+        assert!(is_in(&engine, STATEMENTS.len()), "call {call}");
+    }
 }

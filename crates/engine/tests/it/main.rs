@@ -28,6 +28,7 @@ mod poison;
 mod reach;
 mod recursion;
 mod resumed_subscriptions;
+mod schemas;
 mod sessions;
 mod sharing;
 mod siblings;

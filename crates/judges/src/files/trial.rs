@@ -214,7 +214,9 @@ impl Trial {
                 self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
             }
             StatementKind::Alter(alter) => self.alter(alter),
-            StatementKind::DropTable(_) | StatementKind::DropView(_) => {
+            StatementKind::DropTable(_)
+            | StatementKind::DropView(_)
+            | StatementKind::DropSchema(_) => {
                 self.forget_the_dropped();
                 Ok(())
             }
@@ -225,6 +227,7 @@ impl Trial {
             | StatementKind::Commit
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
             StatementKind::Lateness(_)
+            | StatementKind::CreateSchema(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint

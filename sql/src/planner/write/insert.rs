@@ -35,7 +35,7 @@ pub(in crate::planner) fn insert(
     Ok(PlannedWrite {
         plan,
         on_conflict: conflict::plan(&on, &target, catalog)?,
-        returning: returning::plan(&items, &target, &target.name, catalog)?,
+        returning: returning::plan(&items, &target, &target.own_name, catalog)?,
         table: target.name,
     })
 }
