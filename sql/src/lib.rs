@@ -4,7 +4,7 @@
 //!
 //! - [`statement`]: from text to statements;
 //! - `syntax`: every part of them is used or refused;
-//! - [`catalog`]: the relations that SQL can name;
+//! - [`name`] and [`catalog`]: the relations that SQL can name;
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
 //! - [`physical`]: the operators that maintain it, and their dataflow;
@@ -18,6 +18,7 @@ pub mod decimal;
 pub mod error;
 pub mod fault;
 mod leaves;
+pub mod name;
 pub mod physical;
 pub mod plan;
 pub mod planner;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use alluvium_sql::name;
 use alluvium_storage::Scratch;
 use arrow::array::RecordBatch;
 use datafusion::scalar::ScalarValue;
@@ -22,6 +23,8 @@ use crate::transaction::Transaction;
 use crate::view::View;
 
 /// A database whose views are always exactly right.
+///
+/// Relations go by their [names](crate::name): `t`, or `s.t` in a schema.
 ///
 /// Clones are handles of one engine. All calls block. When the last handle is dropped (sessions and open
 /// transactions are handles too, subscriptions are not) the workers shut down and their threads are joined.
@@ -116,7 +119,7 @@ impl Engine {
 
     /// Subscribes to the changes of a view, or of a table.
     pub fn subscribe(&self, view: &str) -> Result<Subscription> {
-        self.instance.subscribe(view, Subscriber::New)
+        self.instance.subscribe(name::short(view), Subscriber::New)
     }
 
     /// Subscribes to the changes of a view, or of a table, behind an epoch: for a subscriber that has had all changes up to
@@ -130,7 +133,7 @@ impl Engine {
     /// An epoch that was not durable may be lost with its process, and another one gets its number: with another
     /// [durability](Builder::durability) than `always`, a subscriber after a crash begins anew.
     pub fn subscribe_from(&self, view: &str, epoch: u64) -> Result<Subscription> {
-        self.instance.subscribe(view, Subscriber::After(epoch))
+        self.instance.subscribe(name::short(view), Subscriber::After(epoch))
     }
 
     /// Starts the inputs of tables that have not started. Their rows come in on threads of their own, a
@@ -201,7 +204,7 @@ impl Engine {
         options: &[(String, String)],
         mode: OutputMode,
     ) -> Result<()> {
-        self.instance.output(relation, path.as_ref(), format, options, mode)
+        self.instance.output(name::short(relation), path.as_ref(), format, options, mode)
     }
 
     /// Starts inputs that have not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of contents, and
@@ -240,6 +243,11 @@ impl Engine {
     /// is about to end without dropping them, because of a signal.
     pub fn remove_temporary_files() {
         Scratch::remove_all();
+    }
+
+    /// The schemas that were created, by name: all but the default one and the engine's own.
+    pub fn schemas(&self) -> Vec<String> {
+        self.instance.definitions.catalog.schemas()
     }
 
     /// All tables and views, by name.

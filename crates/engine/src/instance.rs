@@ -2,7 +2,7 @@
 //!
 //! | part | owns | used by |
 //! |---|---|---|
-//! | [`Definitions`] | catalog, indexes, subscriptions; installs and removes dataflows | CREATE, DROP, SUBSCRIBE |
+//! | [`Definitions`] | catalog, indexes, subscriptions; installs and removes dataflows | CREATE, ALTER, DROP, SUBSCRIBE |
 //! | [`Writer`] | write lock, clock, the next epoch | transactions |
 //! | [`Reader`] | versions of relations, ad-hoc queries | SELECT, and what transactions read |
 //! | [`Connectors`] | formats, inputs, outputs, refused rows | START, COPY, outputs |

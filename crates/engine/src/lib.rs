@@ -73,6 +73,7 @@ mod writer;
 
 pub use alluvium_sql::decimal;
 pub use alluvium_sql::error::Position;
+pub use alluvium_sql::name;
 pub use alluvium_sql::statement::{
     MOST_COLUMNS, MOST_NAME_BYTES, Statement, StatementKind, Statements, parse,
 };

@@ -34,6 +34,7 @@ use super::write::defaults::Defaults;
 use super::write::statement_rows::{self, StatementRows};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, did_you_mean};
+use crate::name;
 use crate::statement::is_column_type;
 use crate::syntax::check_type;
 
@@ -141,9 +142,10 @@ impl<'a> Context<'a> {
 
 impl ContextProvider for Context<'_> {
     fn get_table_source(&self, reference: TableReference) -> Result<Arc<dyn TableSource>> {
-        let name = reference.to_string();
+        let of_other = |error| DataFusionError::External(Box::new(error));
+        let name = name::of_reference(&reference).map_err(of_other)?;
         if let Some(Defaults { schema, .. }) = &self.defaults
-            && name == statement_rows::NAME
+            && reference.table() == statement_rows::NAME
         {
             return Ok(Arc::new(StatementRows { schema: schema.clone() }));
         }
@@ -217,6 +219,7 @@ impl ContextProvider for Context<'_> {
 pub(crate) fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
     let names = catalog.names();
     let near = did_you_mean(name, names.iter().map(String::as_str));
+    let name = name.trim_matches('"');
     Error::new(format!("no table or view \"{name}\"{near}"), None)
 }
 

@@ -1,7 +1,7 @@
 //! `COPY table [(columns)] FROM 'path' (NAME value, …)`, `COPY table [(columns)] | (query) TO 'path' (…)`,
 //! and `CREATE TABLE table FROM 'path' (…)`.
 
-use sqlparser::ast::{Ident, Query, Spanned};
+use sqlparser::ast::{Ident, ObjectName, Query, Spanned};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{IsOptional, Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
@@ -9,11 +9,37 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::StatementKind;
 use super::connector::Setting;
 use super::dialect::Alluvium;
-use super::kind::fold;
+use super::kind::{fold, relation_name};
+use super::statements::syntax_error;
 use crate::error::Position;
 
 /// Reads COPY from its first word on. Sources and sinks interpret the options.
-pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
+pub(super) fn read(parser: &mut Parser<'_>) -> crate::error::Result<StatementKind> {
+    named(parse(parser).map_err(syntax_error)?)
+}
+
+/// Reads `CREATE TABLE name FROM 'path' (…)`.
+pub(super) fn create_table(parser: &mut Parser<'_>) -> crate::error::Result<StatementKind> {
+    named(parse_create(parser).map_err(syntax_error)?)
+}
+
+/// The statement, with the name of its table.
+fn named(
+    (name, mut statement): (Option<ObjectName>, StatementKind),
+) -> crate::error::Result<StatementKind> {
+    if let StatementKind::Copy { table, .. } | StatementKind::CreateTableFrom { name: table, .. } =
+        &mut statement
+        && let Some(name) = &name
+    {
+        *table = relation_name(name)?.0;
+    }
+    Ok(statement)
+}
+
+/// A statement, and the name of its table, which is not part of it yet.
+type Parsed = Result<(Option<ObjectName>, StatementKind), ParserError>;
+
+fn parse(parser: &mut Parser<'_>) -> Parsed {
     parser.expect_keyword_is(Keyword::COPY)?;
     let start = parser.peek_token_ref().clone();
     if start.token == Token::LParen {
@@ -23,7 +49,8 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError
         parser.expect_keyword_is(Keyword::TO)?;
         let path = parser.parse_literal_string()?;
         let position = place(start.span);
-        return Ok(StatementKind::CopyTo { query, position, path, options: options(parser)? });
+        let options = options(parser)?;
+        return Ok((None, StatementKind::CopyTo { query, position, path, options }));
     }
     let table = parser.parse_object_name(false)?;
     let columns = match parser.peek_token_ref().token {
@@ -34,26 +61,23 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError
     if parser.parse_keyword(Keyword::TO) {
         let path = parser.parse_literal_string()?;
         let query = select(&table.to_string(), &columns, start.span)?;
-        return Ok(StatementKind::CopyTo { query, position, path, options: options(parser)? });
+        let options = options(parser)?;
+        return Ok((None, StatementKind::CopyTo { query, position, path, options }));
     }
     parser.expect_keyword_is(Keyword::FROM)?;
     let path = parser.parse_literal_string()?;
-    let table = match table.0.as_slice() {
-        [part] if let Some(name) = part.as_ident() => fold(name),
-        _ => table.to_string(),
-    };
     let columns = columns.iter().map(|column| (fold(column), place(column.span))).collect();
-    Ok(StatementKind::Copy { table, position, columns, path, options: options(parser)? })
+    let (name, options) = (String::new(), options(parser)?);
+    Ok((Some(table), StatementKind::Copy { table: name, position, columns, path, options }))
 }
 
-/// Reads `CREATE TABLE name FROM 'path' (…)`.
-pub(super) fn create_table(parser: &mut Parser<'_>) -> Result<StatementKind, ParserError> {
+fn parse_create(parser: &mut Parser<'_>) -> Parsed {
     parser.expect_keywords(&[Keyword::CREATE, Keyword::TABLE])?;
-    let name = parser.parse_identifier()?;
+    let table = parser.parse_object_name(false)?;
     parser.expect_keyword_is(Keyword::FROM)?;
     let path = parser.parse_literal_string()?;
-    let (name, position) = (fold(&name), place(name.span));
-    Ok(StatementKind::CreateTableFrom { name, position, path, options: options(parser)? })
+    let (name, position, options) = (String::new(), place(table.span()), options(parser)?);
+    Ok((Some(table), StatementKind::CreateTableFrom { name, position, path, options }))
 }
 
 /// `SELECT columns FROM table`, at the place of the table's name.

@@ -9,10 +9,11 @@ use super::dialect::Alluvium;
 use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, asof, copy, file, lateness,
-    nested_types,
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, file,
+    lateness, nested_types, schema,
 };
 use crate::error::{Error, Position, Result};
+use crate::name;
 use crate::syntax;
 
 /// Statements that sqlparser parses and Alluvium does not support, by their first word.
@@ -96,8 +97,8 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
     let (tokens, on_window_close) = window_close(tokens, &words);
     let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
     let kind = match word(0) {
-        "CREATE" if word(1) == "TABLE" && word(3) == "FROM" => {
-            copy::create_table(&mut parser).map_err(syntax_error)?
+        "CREATE" if word(1) == "TABLE" && word(behind_name(&words, 2)) == "FROM" => {
+            copy::create_table(&mut parser)?
         }
         "CREATE" => {
             let created = create(&mut parser, &words, (start, on_window_close), text)?;
@@ -120,7 +121,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             parser.advance_token();
             StatementKind::ShowTables
         }
-        "DESCRIBE" | "DESC" if tokens.len() == 2 => {
+        "DESCRIBE" | "DESC" if tokens.len() == behind_name(&words, 1) => {
             parser.advance_token();
             let name = parser.parse_object_name(false).map_err(syntax_error)?;
             let (name, position) = relation_name(&name)?;
@@ -133,7 +134,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             StatementKind::Subscribe { name, position }
         }
         "COPY" => {
-            let mut copied = copy::read(&mut parser).map_err(syntax_error)?;
+            let mut copied = copy::read(&mut parser)?;
             if let StatementKind::CopyTo { query, .. } = &mut copied {
                 syntax::normalize(query)?;
                 syntax::check(query)?;
@@ -143,7 +144,8 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
         "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
         | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
-        "ALTER" | "DECLARE" | "SHOW" if !word(1).is_empty() => {
+        "ALTER" if !word(1).is_empty() => alter::read(&mut parser, start, text)?,
+        "DECLARE" | "SHOW" if !word(1).is_empty() => {
             return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
         }
         "LATENESS" => {
@@ -164,6 +166,15 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         ));
     }
     Ok(kind)
+}
+
+/// Where a name ends that starts here, with all its parts.
+fn behind_name(words: &[String], start: usize) -> usize {
+    let mut end = start + 1;
+    while words.get(end).is_some_and(|word| word == ".") {
+        end += 2;
+    }
+    end
 }
 
 /// The tokens of a statement without the `EMIT ON WINDOW CLOSE` that a view ends with, and where that is. The parser would
@@ -205,6 +216,9 @@ fn create(
 ) -> Result<StatementKind> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let kind = match words[1..] {
+        ["SCHEMA", _, ..] => {
+            return schema::create(parser.parse_statement().map_err(syntax_error)?, start);
+        }
         ["TABLE", ..] => None,
         ["VIEW", ..] => Some(ViewKind::Plain),
         ["LOCAL", "VIEW", ..] => Some(ViewKind::Local),
@@ -338,9 +352,13 @@ fn sort(
                     start,
                 ));
             };
-            let (name, position) = relation_name(name)?;
+            let (name, position) = match object_type {
+                ObjectType::Schema => schema::schema_name(name)?,
+                _ => relation_name(name)?,
+            };
             let drop = Drop { name, position, if_exists, cascade };
             match object_type {
+                ObjectType::Schema => Ok(StatementKind::DropSchema(drop)),
                 ObjectType::Table => Ok(StatementKind::DropTable(drop)),
                 ObjectType::View | ObjectType::MaterializedView => {
                     Ok(StatementKind::DropView(drop))
@@ -376,14 +394,8 @@ pub(crate) fn fold(identifier: &Ident) -> String {
     }
 }
 
-/// The folded name of a relation that is created, dropped or written to, and its position.
+/// The name of a relation that is created, dropped or written to, and its position.
 pub(crate) fn relation_name(name: &ObjectName) -> Result<(String, Position)> {
     let position = Position::of(name).unwrap_or(Position { line: 1, column: 1 });
-    match name.0.as_slice() {
-        [part] => match part.as_ident() {
-            Some(identifier) => Ok((fold(identifier), position)),
-            None => Err(Error::new(format!("\"{name}\" is not a valid name"), position)),
-        },
-        _ => Err(Error::not_supported("a name in a schema", position)),
-    }
+    Ok((name::of_object(name).map_err(|error| error.at(Some(position)))?, position))
 }

@@ -11,14 +11,14 @@
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use sqlparser::ast::{
-    self, BinaryOperator, ColumnOption, Expr, Ident, SqlOption, UnaryOperator, Value,
+    self, BinaryOperator, ColumnOption, Expr, Ident, ObjectName, SqlOption, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::kind::fold;
+use super::kind::{fold, relation_name};
 use super::statements::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::context::interval;
@@ -93,17 +93,26 @@ pub(super) fn read_statement(parser: &mut Parser<'_>, text: &str) -> Result<View
     let name = parser.parse_object_name(false).map_err(syntax_error)?;
     let position = Position::of(&name).or(start).unwrap_or(Position { line: 1, column: 1 });
     let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
-    let Some([view, column]) = parts.as_deref() else {
-        let message = "LATENESS names a view and a column: write LATENESS view.column INTERVAL '1' HOUR; \
-                       that of a table's column stands in CREATE TABLE";
-        return Err(Error::new(message, position));
+    let Some([view @ .., column]) = parts.as_deref() else {
+        return Err(usage(position));
     };
+    if view.is_empty() {
+        return Err(usage(position));
+    }
+    let view = ObjectName::from(view.iter().map(|part| (*part).clone()).collect::<Vec<Ident>>());
+    let (view, _) = relation_name(&view)?;
     let mut by = amount(parser).map_err(syntax_error)?;
     syntax::normalize(&mut by)?;
     syntax::check(&by)?;
     let (clause, column) = ("LATENESS", (*column).clone());
     let declared = Declared { clause, position: start, column, by: Some(by) };
-    Ok(ViewLateness { view: fold(view), position, text: text.to_owned(), declared })
+    Ok(ViewLateness { view, position, text: text.to_owned(), declared })
+}
+
+fn usage(position: Position) -> Error {
+    let message = "LATENESS names a view and a column: write LATENESS view.column INTERVAL '1' HOUR; \
+                   that of a table's column stands in CREATE TABLE";
+    Error::new(message, position)
 }
 
 impl ViewLateness {

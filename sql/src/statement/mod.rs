@@ -8,7 +8,9 @@
 //!   depth of its trees;
 //! - `table` and `view` read definitions, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
+//! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA;
 //! - `copy` reads COPY, `file` finds the files that queries name.
+mod alter;
 mod asof;
 mod connector;
 mod copy;
@@ -19,17 +21,21 @@ mod kind;
 mod lateness;
 mod nested_types;
 mod room;
+mod schema;
+mod source;
 mod statements;
 mod table;
 mod view;
 
 use sqlparser::ast;
 
+pub use self::alter::{Alter, AlteredKind, Change};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
+pub use self::schema::SchemaDefinition;
 pub use self::statements::{Statements, parse};
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
@@ -60,16 +66,16 @@ pub enum IfTaken {
     Replace,
 }
 
-/// `DROP TABLE` or `DROP VIEW`.
+/// `DROP TABLE`, `DROP VIEW` or `DROP SCHEMA`.
 #[derive(Clone, Debug)]
 pub struct Drop {
-    /// The relation.
+    /// The relation or schema.
     pub name: String,
     /// Where it is named.
     pub position: Position,
     /// Whether it may be missing.
     pub if_exists: bool,
-    /// Whether relations that depend on it are dropped with it.
+    /// Whether relations that depend on it, or are in it, are dropped with it.
     pub cascade: bool,
 }
 
@@ -82,6 +88,12 @@ pub enum StatementKind {
     CreateView(ViewDefinition),
     /// `LATENESS view.column expression`
     Lateness(Box<ViewLateness>),
+    /// `CREATE SCHEMA`
+    CreateSchema(SchemaDefinition),
+    /// `DROP SCHEMA`
+    DropSchema(Drop),
+    /// `ALTER TABLE` or `ALTER [MATERIALIZED] VIEW`
+    Alter(Box<Alter>),
     /// `DROP TABLE`
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`

@@ -8,6 +8,7 @@
 //! - `expression`, `function` and `data_type`: what they are made of;
 //! - `clause` refuses what is written and not used;
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
+//! - `schemas` resolves names in schemas;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
 //! - `column_names` names computed columns;
 //! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `with_ties` FETCH … WITH
@@ -31,6 +32,7 @@ mod normalize;
 mod quantified;
 mod query;
 mod relation;
+mod schemas;
 mod select;
 mod shape;
 mod simple_query;

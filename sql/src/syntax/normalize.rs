@@ -14,6 +14,7 @@ use super::column_names::{name_columns, name_order};
 use super::grouped_windows::as_relation;
 use super::lambdas::{self, Lambdas};
 use super::quantified::as_exists;
+use super::schemas;
 use super::shape::Shape;
 use super::with_ties::with_ties_as_rank;
 use crate::error::{Error, Position, Result};
@@ -29,12 +30,14 @@ use crate::statement::fold;
 /// - columns that are computed and have no alias to columns that have one;
 /// - windows of time in GROUP BY to relations in FROM;
 /// - FETCH to LIMIT or, WITH TIES, to QUALIFY, and comparisons with ANY and ALL to IN and EXISTS;
+/// - names in schemas to names without;
 /// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
 /// # Errors
 /// If a window that is named is not defined, or if the tree is too deep.
 pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
+    schemas::resolve(part)?;
     match part.visit(&mut Normalize {
         shape: Shape::default(),
         windows: Vec::new(),

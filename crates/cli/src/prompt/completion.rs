@@ -1,5 +1,6 @@
 //! Completion at the prompt.
 
+use alluvium::name::{spelled, split, written};
 use alluvium::{Engine, RelationInfo};
 
 use crate::shell::COMMANDS;
@@ -128,12 +129,18 @@ fn complete(line: &str, relations: &[RelationInfo]) -> (usize, Vec<String>) {
     let (before, word) = line.split_at(start);
     let mut found = Vec::new();
     if let Some(qualified) = before.strip_suffix('.') {
+        let is_part = |character: char| is_part(character) || character == '.';
         let name = &qualified[qualified.trim_end_matches(is_part).len()..];
-        let named = relations.iter().filter(|relation| relation.name.eq_ignore_ascii_case(name));
-        found.extend(named.flat_map(columns));
+        for relation in relations {
+            let (schema, own_name) = split(&relation.name);
+            let is_named =
+                [&relation.name, &own_name].iter().any(|of| of.eq_ignore_ascii_case(name));
+            found.extend(is_named.then(|| columns(relation)).into_iter().flatten());
+            found.extend(schema.eq_ignore_ascii_case(name).then(|| spelled(&own_name)));
+        }
     } else {
         let last = before.split_whitespace().next_back().unwrap_or_default().to_uppercase();
-        found.extend(relations.iter().map(|relation| quoted(&relation.name)));
+        found.extend(relations.iter().map(|relation| written(&relation.name)));
         if !BEFORE_RELATIONS.contains(&last.as_str()) {
             found.extend(relations.iter().flat_map(columns));
             // Without a prefix there are too many keywords to list.
@@ -157,18 +164,7 @@ fn complete(line: &str, relations: &[RelationInfo]) -> (usize, Vec<String>) {
 }
 
 fn columns(relation: &RelationInfo) -> impl Iterator<Item = String> {
-    relation.schema.fields().iter().map(|field| quoted(field.name()))
-}
-
-/// A name, quoted if needed: unquoted names are folded to lower case.
-fn quoted(name: &str) -> String {
-    let plain = |character: char| {
-        character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'
-    };
-    match name.chars().all(plain) && !name.starts_with(|first: char| first.is_ascii_digit()) {
-        true => name.to_string(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
+    relation.schema.fields().iter().map(|field| spelled(field.name()))
 }
 
 #[cfg(test)]
@@ -178,7 +174,8 @@ mod tests {
     fn completed(line: &str) -> (usize, Vec<String>) {
         let engine = Engine::builder().workers(1).open_in_memory().unwrap();
         let text = "CREATE TABLE flights (dep_time INT, \"Seat\" INT);
-            CREATE MATERIALIZED VIEW fleet AS SELECT COUNT(*) AS planes FROM flights";
+            CREATE MATERIALIZED VIEW fleet AS SELECT COUNT(*) AS planes FROM flights;
+            CREATE SCHEMA zoo; CREATE TABLE zoo.\"Apes\" (hair INT)";
         engine.execute(text).unwrap();
         Names::new(engine).complete(line)
     }
@@ -187,7 +184,9 @@ mod tests {
     fn names_complete_to_existing_relations_and_columns() {
         for (line, start, expected) in [
             ("SELECT * FROM fl", 14, &["fleet", "flights"][..]),
-            ("SELECT * FROM ", 14, &["fleet", "flights"]),
+            ("SELECT * FROM ", 14, &["fleet", "flights", "zoo.\"Apes\""]),
+            ("SELECT * FROM zoo.", 18, &["\"Apes\""]),
+            ("SELECT zoo.Apes.h", 16, &["hair"]),
             ("SELECT FLI", 7, &["flights"]),
             ("SELECT flights.", 15, &["\"Seat\"", "dep_time"]),
             ("SELECT (se", 8, &["\"Seat\"", "select", "set"]),

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::{Int64Type, Schema};
+use alluvium::name::written;
 use alluvium::{RelationInfo, RelationKind};
 
 use crate::shell::{Shell, Stop, stopped};
@@ -21,7 +22,7 @@ pub(crate) fn show<W: Write>(shell: &mut Shell<W>) -> Result<(), Stop> {
             false => format!(" ORDER BY {}", columns.join(", ")),
         };
         let rows =
-            query(shell, &format!("SELECT * FROM {}{order} LIMIT {ROWS}", quote(&view.name)))?;
+            query(shell, &format!("SELECT * FROM {}{order} LIMIT {ROWS}", written(&view.name)))?;
         let of = match count > ROWS as u64 {
             true => format!("the first {ROWS} of {count} rows"),
             false if count == 1 => "1 row".to_string(),
@@ -41,7 +42,7 @@ pub(crate) fn materialized<W: Write>(shell: &Shell<W>) -> Result<Vec<RelationInf
 
 /// The number of rows of a relation.
 pub(crate) fn count<W: Write>(shell: &Shell<W>, relation: &str) -> Result<u64, Stop> {
-    let rows = query(shell, &format!("SELECT COUNT(*) FROM {}", quote(relation)))?;
+    let rows = query(shell, &format!("SELECT COUNT(*) FROM {}", written(relation)))?;
     let counts = rows.iter().filter(|batch| batch.num_rows() > 0);
     Ok(counts.map(|batch| batch.column(0).as_primitive::<Int64Type>().value(0) as u64).sum())
 }

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use alluvium::name::written;
 use alluvium::{Engine, Error, RelationInfo, RelationKind, Statement, StatementKind};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -108,6 +109,14 @@ impl Reconciled {
             }
         }
         keep_lateness(program, &mut steps);
+        let schemas = engine.schemas();
+        for (statement, step) in program.iter().zip(&mut steps) {
+            if let StatementKind::CreateSchema(schema) = &statement.kind
+                && schemas.contains(&schema.name)
+            {
+                *step = Step::Keep;
+            }
+        }
         Ok(Self { steps, differences })
     }
 
@@ -133,8 +142,7 @@ impl Reconciled {
         let gone = gone.iter().map(|name| (name, RelationKind::View));
         rebuilt.chain(gone).try_for_each(|(name, kind)| {
             let kind = if kind == RelationKind::Table { "TABLE" } else { "VIEW" };
-            let name = name.replace('"', "\"\"");
-            engine.execute(&format!("DROP {kind} IF EXISTS \"{name}\" CASCADE")).map(drop)
+            engine.execute(&format!("DROP {kind} IF EXISTS {} CASCADE", written(name))).map(drop)
         })
     }
 
@@ -185,8 +193,7 @@ fn lateness(program: &[Statement]) -> HashMap<&str, String> {
 
 /// Whether a table has no rows.
 fn is_empty(engine: &Engine, table: &str) -> Result<bool> {
-    let table = table.replace('"', "\"\"");
-    let rows = engine.query(&format!("SELECT 1 FROM \"{table}\" LIMIT 1"))?;
+    let rows = engine.query(&format!("SELECT 1 FROM {} LIMIT 1", written(table)))?;
     Ok(rows.iter().all(|rows| rows.num_rows() == 0))
 }
 
@@ -206,9 +213,17 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
     while let Some(statement) = statements.next() {
         let mut text = normalized(&statement.text);
         match &statement.kind {
-            StatementKind::DropTable(_) | StatementKind::DropView(_) => {
+            StatementKind::DropTable(_)
+            | StatementKind::DropView(_)
+            | StatementKind::DropSchema(_) => {
                 let message = "a program that is run with --state says what there is, and drops nothing: leave the \
                                definition out"
+                    .to_owned();
+                return Err(Problem { statement: Some(steps.len()), message });
+            }
+            StatementKind::Alter(_) => {
+                let message = "a program that is run with --state says what there is, and alters nothing: ALTER in the shell, \
+                               with the same --state, and write the definition as it then is"
                     .to_owned();
                 return Err(Problem { statement: Some(steps.len()), message });
             }

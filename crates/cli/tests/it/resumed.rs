@@ -176,10 +176,40 @@ fn a_changed_program_keeps_what_it_can_and_says_what_it_cannot() {
     let without_table = "CREATE TABLE sale (id BIGINT);";
     refused(without_table, &["p.sql:1:1", "\"sale\" is defined otherwise"]);
     refused("CREATE TABLE x (n INT); DROP TABLE x;", &["p.sql:1:25", "drops nothing"]);
+    refused("CREATE SCHEMA s; DROP SCHEMA s;", &["p.sql:1:18", "drops nothing"]);
+    refused("ALTER TABLE sale RENAME TO x;", &["p.sql:1:1", "alters nothing"]);
     refused("CREATE TABLE x (n INT; ", &["p.sql"]);
     refused("", &["is not in the program", "rows would be lost"]);
     assert_eq!(run(&insert), (true, String::new()));
     assert_eq!(read("total.csv"), total);
+}
+
+/// The definition of an altered table is the statement that creates it as it is.
+#[test]
+fn a_program_goes_on_with_a_table_that_was_altered_meanwhile() {
+    let folder = TempDir::new().unwrap();
+    let program = |columns: &str| {
+        let text = format!(
+            "CREATE SCHEMA IF NOT EXISTS s; CREATE TABLE s.t ({columns}); INSERT INTO s.t (a) VALUES (1);
+             CREATE MATERIALIZED VIEW s.v AS SELECT * FROM s.t;"
+        );
+        write(&folder, "p.sql", &text);
+        run(folder.path())
+    };
+    let contents = || fs::read_to_string(folder.path().join("out/s.v.csv")).unwrap();
+    assert_eq!(program("a INT"), (true, String::new()));
+    assert_eq!(contents().lines().collect::<Vec<_>>(), ["a", "1"]);
+    let state = format!("file:{}", folder.path().join("state").display());
+    let formats = alluvium_connect::formats(alluvium::Engine::builder());
+    let engine = formats.state(state).open().unwrap();
+    // What is written to a file stays as it is.
+    engine.execute("ALTER TABLE s.t ADD COLUMN b INT").unwrap_err();
+    engine.execute("DROP VIEW s.v; ALTER TABLE s.t ADD COLUMN b INT DEFAULT 2").unwrap();
+    drop(engine);
+    let (done, said) = program("a INT");
+    assert!(!done && said.contains("\"s.t\" is defined otherwise"), "{said}");
+    assert_eq!(program("a INT, b INT DEFAULT 2"), (true, String::new()));
+    assert_eq!(contents().lines().collect::<Vec<_>>(), ["a,b", "1,2"]);
 }
 
 #[test]

@@ -335,3 +335,51 @@ fn rows_without_a_time_of_their_own_have_that_of_their_transaction() {
     seen.sort_unstable();
     assert_eq!(seen, [1, 2, 3, 5, 6, 7, 11, 13, 20, 21, 22]);
 }
+
+#[test]
+fn what_files_know_is_not_altered() {
+    let mut workspace = Workspace::new();
+    sales(&workspace);
+    workspace.run(SALES);
+    for change in
+        ["ADD COLUMN n INT", "DROP COLUMN item", "RENAME COLUMN item TO i", "RENAME TO sales"]
+    {
+        let problem =
+            workspace.problem(&format!("DROP VIEW IF EXISTS total; ALTER TABLE sale {change}"));
+        assert!(problem.contains("come from a connector"), "{problem}");
+    }
+    workspace.run("CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT n FROM t");
+    for (relation, alter) in
+        [("v", "ALTER VIEW v RENAME TO w"), ("t", "ALTER TABLE t ADD COLUMN m INT")]
+    {
+        workspace.run("DROP VIEW v; CREATE MATERIALIZED VIEW v AS SELECT 1 AS n");
+        let path = workspace.path(&format!("{relation}.csv"));
+        workspace.engine.output(relation, path, None, &[], OutputMode::Contents).unwrap();
+        let problem = workspace.problem(alter);
+        assert!(problem.contains("written to a file"), "{problem}");
+    }
+}
+
+#[test]
+fn files_go_into_tables_of_any_schema_and_come_from_them() {
+    let mut workspace = Workspace::new();
+    workspace.file("in.csv", "a,b\n1,x\n2,y\n");
+    workspace.run("CREATE SCHEMA s; CREATE TABLE s.t FROM 'in.csv'; CREATE TABLE public.t (a BIGINT, b VARCHAR)");
+    workspace.run("COPY s.t FROM 'in.csv'");
+    workspace.run("COPY public.t FROM 'in.csv'");
+    assert_eq!(workspace.query("SELECT COUNT(*) FROM s.t"), ["4"]);
+    workspace.run("COPY s.t (b) TO 'out.csv'");
+    assert_eq!(workspace.content("out.csv").lines().count(), 5);
+    // A file's name has a dot, and is no name in a schema.
+    workspace.run("INSERT INTO s.t SELECT * FROM 'in.csv'");
+    assert_eq!(workspace.query("SELECT COUNT(*) FROM s.t, 'in.csv' AS f WHERE t.a = f.a"), ["6"]);
+    workspace.run(
+        "CREATE TABLE s.u AS SELECT * FROM 'in.csv'; ALTER TABLE s.t ADD COLUMN c INT DEFAULT 3",
+    );
+    assert_eq!(
+        workspace.query("SELECT t.c, u.b FROM s.t JOIN s.u USING (a) WHERE a = 1 LIMIT 1"),
+        ["3|x"]
+    );
+    let problem = workspace.problem("CREATE TABLE none.t FROM 'in.csv'");
+    assert!(problem.contains("no schema \"none\""), "{problem}");
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use alluvium_sql::catalog::{KEEPING, Relation};
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
 use alluvium_sql::planner::Extent;
-use alluvium_sql::statement::{Lateness, ViewKind, ViewLateness};
+use alluvium_sql::statement::{Lateness, TableDefinition, ViewKind, ViewLateness};
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
@@ -48,6 +48,8 @@ pub(crate) struct Table {
     pub(crate) shows_late: bool,
     /// For how many microseconds it has had no rows when it is idle.
     pub(crate) idle_after: Option<i64>,
+    /// Its definition.
+    pub(crate) defined: Box<TableDefinition>,
 }
 
 impl Table {
@@ -104,7 +106,7 @@ pub(crate) struct View {
 /// A table or view, as [`crate::Engine::relations`] lists it.
 #[derive(Clone, Debug)]
 pub struct RelationInfo {
-    /// Its name.
+    /// The [name](crate::name) it goes by.
     pub name: String,
     /// Its kind.
     pub kind: RelationKind,
@@ -161,6 +163,28 @@ impl From<ViewKind> for RelationKind {
 }
 
 impl Entry {
+    /// A table that a dataflow keeps.
+    pub(crate) fn of_table(definition: &TableDefinition, id: DataflowId) -> Self {
+        let table = Table {
+            id,
+            primary_key: definition.primary_key.clone(),
+            promised_key: definition.promised_key.clone(),
+            defaults: definition.defaults.clone(),
+            kept: definition.is_kept(),
+            append_only: definition.is_append_only(),
+            lateness: definition.lateness.clone(),
+            shows_late: definition.shows_late_rows(),
+            idle_after: definition.idle_after(),
+            defined: Box::new(definition.clone()),
+        };
+        Self {
+            name: definition.name.clone(),
+            schema: definition.schema.clone(),
+            depends: Vec::new(),
+            definition: Definition::Table(table),
+        }
+    }
+
     pub(crate) fn kind(&self) -> RelationKind {
         match &self.definition {
             Definition::Table(_) => RelationKind::Table,

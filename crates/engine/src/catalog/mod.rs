@@ -6,11 +6,12 @@
 mod entry;
 mod indexes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use alluvium_sql::catalog::Relation;
+use alluvium_sql::name::{self, SCHEMA};
 use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::RwLock;
@@ -110,8 +111,18 @@ pub(crate) static INFORMATION_COLUMNS_SCHEMA: LazyLock<SchemaRef> = LazyLock::ne
     ]))
 });
 
+/// The name of the standard's relation of schemas.
+pub(crate) const INFORMATION_SCHEMATA: &str = "information_schema.schemata";
+
+/// The columns of [`INFORMATION_SCHEMATA`].
+pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let names = ["catalog_name", "schema_name"];
+    Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec()))
+});
+
 /// The names of all system relations.
-const SYSTEM: [&str; 5] = [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS];
+const SYSTEM: [&str; 6] =
+    [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS, INFORMATION_SCHEMATA];
 
 /// The columns of a system relation.
 fn system(name: &str) -> Option<&'static SchemaRef> {
@@ -121,6 +132,7 @@ fn system(name: &str) -> Option<&'static SchemaRef> {
         TABLES => Some(&TABLES_SCHEMA),
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),
         INFORMATION_COLUMNS => Some(&INFORMATION_COLUMNS_SCHEMA),
+        INFORMATION_SCHEMATA => Some(&INFORMATION_SCHEMATA_SCHEMA),
         _ => None,
     }
 }
@@ -132,6 +144,8 @@ pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<Arc<Entries>>,
+    /// The schemas that were created.
+    schemas: RwLock<BTreeSet<String>>,
     /// The number of levels of the deepest view so far.
     deepest: AtomicUsize,
 }
@@ -151,6 +165,7 @@ impl Catalog {
 
     /// The relation of this name.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Entry>> {
+        let name = name::short(name);
         let found = self.entries.read().get(name).cloned();
         found.ok_or_else(|| Error::sql(format!("there is no table or view \"{name}\"")))
     }
@@ -158,6 +173,24 @@ impl Catalog {
     /// Whether there is a relation of this name.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.entries.read().contains_key(name)
+    }
+
+    /// Whether there is a schema of this name for relations of users.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        name == SCHEMA || self.schemas.read().contains(name)
+    }
+
+    /// The schemas that were created, by name.
+    pub(crate) fn schemas(&self) -> Vec<String> {
+        self.schemas.read().iter().cloned().collect()
+    }
+
+    pub(crate) fn insert_schema(&self, name: &str) {
+        self.schemas.write().insert(name.to_owned());
+    }
+
+    pub(crate) fn remove_schema(&self, name: &str) {
+        self.schemas.write().remove(name);
     }
 
     /// The relations that depend on `name`, directly or through others, each before those it depends on.
@@ -178,17 +211,19 @@ impl Catalog {
 
     /// Fails, naming them, if relations depend on `name`.
     pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
-        let entries = self.entries();
-        let dependents =
-            entries.values().filter(|entry| entry.depends.iter().any(|other| other == name));
-        let dependents = dependents.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
-        if dependents.is_empty() {
-            return Ok(());
-        }
-        let dependents = dependents.join(", ");
+        let Some(users) = self.users(name) else { return Ok(()) };
         Err(Error::sql(format!(
-            "\"{name}\" is used by {dependents}; drop what uses it first, or DROP … CASCADE"
+            "\"{name}\" is used by {users}; drop what uses it first, or DROP … CASCADE"
         )))
+    }
+
+    /// The relations that depend on `name` themselves, for messages; `None` if there are none.
+    pub(crate) fn users(&self, name: &str) -> Option<String> {
+        let entries = self.entries();
+        let users =
+            entries.values().filter(|entry| entry.depends.iter().any(|other| other == name));
+        let users = users.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
+        (!users.is_empty()).then(|| users.join(", "))
     }
 
     /// The number of levels of the deepest view so far, for [`stack::with_room`].
@@ -197,11 +232,19 @@ impl Catalog {
     }
 
     pub(crate) fn insert(&self, entry: Entry) {
+        let name = entry.name.clone();
+        self.replace(&name, entry);
+    }
+
+    /// Puts a relation in the place of the one of this name, if there is one, at once.
+    pub(crate) fn replace(&self, name: &str, entry: Entry) {
         if let Definition::View(view) = &entry.definition {
             self.deepest.fetch_max(view.extent.levels, Ordering::Relaxed);
         }
         let mut entries = self.entries.write();
-        Arc::make_mut(&mut entries).insert(entry.name.clone(), Arc::new(entry));
+        let entries = Arc::make_mut(&mut entries);
+        entries.remove(name);
+        entries.insert(entry.name.clone(), Arc::new(entry));
     }
 
     pub(crate) fn remove(&self, name: &str) {

@@ -49,14 +49,14 @@ impl Definitions {
         };
         self.check_unread(&entry, connectors)?;
         let mut definition = defined(view)?;
-        definition.lateness = view.late_by.clone();
         definition.lateness.push(declared.clone());
         let record = self.recorded(entry.kind(), &entry.name, || {
             let now = writer.now()?;
             let said = Record::definition(&declared.text, base, now)?;
             Ok((said, Record::definition(&whole(&definition), base, now)?))
         })?;
-        self.build_view(&definition, Some(entry.clone()), record.as_ref(), writer, connectors)
+        let before = (Some(entry.clone()), None);
+        self.build_view(&definition, before, record.as_ref(), writer, connectors)
     }
 
     /// Waits for a view.
@@ -137,11 +137,11 @@ fn texts(lateness: &[ViewLateness]) -> String {
     texts.join(";\n")
 }
 
-/// The definition of a view, as it was written.
-fn defined(view: &View) -> Result<ViewDefinition> {
+/// The definition of a view, as it was written, with what was said of it since.
+pub(super) fn defined(view: &View) -> Result<ViewDefinition> {
     for statement in statement::parse(&view.text) {
         if let StatementKind::CreateView(definition) = statement?.kind {
-            return Ok(definition);
+            return Ok(ViewDefinition { lateness: view.late_by.clone(), ..definition });
         }
     }
     Err(Error::sql("the view was not defined by CREATE VIEW"))

@@ -8,14 +8,15 @@ use alluvium_sql::planner::CLOCK;
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 
 use super::{Definitions, lateness};
-use crate::catalog::{Definition, Entry, RelationKind, Scope, Table, Uses, View};
+use crate::catalog::{Definition, Entry, RelationKind, Scope, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
+use crate::durable::restore::RestoredDataflow;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::sequencer::Role;
-use crate::worker::Dataflow;
+use crate::worker::{Dataflow, DataflowId};
 use crate::writer::Writer;
 
 /// What happens to the name of a new relation.
@@ -65,9 +66,9 @@ impl Definitions {
         if !self.is_durable() {
             return Ok(None);
         }
-        let undo = Record::dropped(kind, name, false);
+        let undo = Some(Record::dropped(kind, name, false));
         let (definition, whole) = record()?;
-        Ok(Some(Recorded { name: name.to_owned(), definition, whole, undo }))
+        Ok(Some(Recorded { name: name.to_owned(), before: None, definition, whole, undo }))
     }
 
     fn add_table(
@@ -80,14 +81,12 @@ impl Definitions {
         let _lock = self.lock();
         let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
         let table = Arc::new(table.with_lateness(&definition.lateness));
-        let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
+        let kept = definition.is_kept();
         let inputs = (0..).zip(&definition.connectors).map(|(number, connector)| {
             connectors.formats.input(&definition.name, number, connector, base)
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        let (shows_late, idle_after) = (definition.shows_late_rows(), definition.idle_after());
-        let TableDefinition { name, schema, primary_key, promised_key, defaults, lateness, .. } =
-            definition.clone();
+        let name = definition.name.clone();
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
@@ -97,27 +96,28 @@ impl Definitions {
             Taken::Replace(before) => self.remove(&before, connectors),
         };
         let role = Role::Kept(DataflowKey::relation(&name, table.fingerprint()));
-        let id = self.sequencer.install(&[], record, role, |_, _, _| match kept {
-            true => Dataflow::Table { name: name.clone(), table: table.clone() },
-            false => Dataflow::Stream { name: name.clone() },
-        })?;
-        let definition = Definition::Table(Table {
-            id,
-            primary_key,
-            promised_key,
-            defaults,
-            kept,
-            append_only,
-            lateness,
-            shows_late,
-            idle_after,
-        });
-        let entry = Entry { name, schema, depends: Vec::new(), definition };
+        let id = self.install_table(&name, &table, kept, record, role)?;
+        let entry = Entry::of_table(definition, id);
         self.sequencer.declare(&entry);
         self.forget_announced(&entry.name);
         self.catalog.insert(entry);
         connectors.inputs.add(inputs);
         removed
+    }
+
+    /// Installs the dataflow of a table. The caller holds the definitions' lock.
+    pub(super) fn install_table(
+        &self,
+        name: &str,
+        table: &Arc<physical::Table>,
+        kept: bool,
+        record: Option<&Recorded>,
+        role: Role,
+    ) -> Result<DataflowId> {
+        self.sequencer.install(&[], record, role, |_, _, _| match kept {
+            true => Dataflow::Table { name: name.to_owned(), table: table.clone() },
+            false => Dataflow::Stream { name: name.to_owned() },
+        })
     }
 
     /// Creates a view, without outputs, durably. Returns false, and does nothing, if there is one that stays.
@@ -160,25 +160,26 @@ impl Definitions {
             Taken::Keep => return Ok(false),
             Taken::Replace(before) => Some(before),
         };
-        self.build_view(definition, before, record.as_ref(), writer, connectors)?;
+        let record = record.as_ref();
+        self.build_view(definition, (before, None), record, writer, connectors)?;
         self.forget_announced(&definition.name);
         Ok(true)
     }
 
-    /// Installs a view, which replaces another. The caller holds the definitions' lock.
+    /// Installs a view, which replaces another and may start with what that keeps. The caller holds the definitions' lock.
     pub(super) fn build_view(
         &self,
         definition: &ViewDefinition,
-        before: Option<Arc<Entry>>,
+        (before, kept): (Option<Arc<Entry>>, Option<RestoredDataflow>),
         record: Option<&Recorded>,
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
         let (name, kind) = (&definition.name, definition.kind);
         let mut entries = self.catalog.entries();
-        if before.is_some() {
+        if let Some(before) = &before {
             // A view cannot read the one it replaces.
-            Arc::make_mut(&mut entries).remove(name);
+            Arc::make_mut(&mut entries).remove(&before.name);
         }
         let planned = self.planner.view(definition, &Scope(&entries))?;
         let output = match kind {
@@ -197,7 +198,13 @@ impl Definitions {
                 (None, Uses::default())
             }
             ViewKind::Plain | ViewKind::Materialized => {
-                let role = Role::Kept(DataflowKey::relation(name, compiled.plan.fingerprint()));
+                let key = DataflowKey::relation(name, compiled.plan.fingerprint());
+                if kept.as_ref().is_some_and(|kept| !kept.is_of(&key.fingerprint)) {
+                    return Err(Error::sql(format!(
+                        "\"{name}\" would be computed in another way than before: create another view and drop this one"
+                    )));
+                }
+                let role = Role::of(key, kept);
                 let (id, uses) =
                     self.install_plan(&compiled, record, role, |view| Dataflow::View {
                         name: name.clone(),
@@ -292,7 +299,7 @@ impl Definitions {
 
     /// Removes a relation that no other names, with its subscriptions, inputs and outputs. An error says that an output
     /// could not be written to its end; the relation is gone all the same.
-    fn remove(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
+    pub(super) fn remove(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.catalog.remove(&entry.name);
         self.cut_all(&entry.name);
         // Outputs write what is complete, which waits for the disk.
@@ -314,6 +321,7 @@ impl Definitions {
         if_taken: IfTaken,
         is_same_kind: impl Fn(&Entry) -> bool,
     ) -> Result<Taken> {
+        self.check_schema(name)?;
         let Ok(entry) = self.catalog.get(name) else { return Ok(Taken::Free) };
         match if_taken {
             IfTaken::Keep if is_same_kind(&entry) => Ok(Taken::Keep),

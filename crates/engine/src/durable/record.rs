@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use alluvium_sql::name;
 use arrow::datatypes::Schema;
 use arrow::ipc::writer::StreamWriter;
-use datafusion::sql::sqlparser::ast;
 use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
@@ -113,11 +113,14 @@ pub(crate) struct ChangedTable {
 pub(crate) struct Recorded {
     /// The name of the relation.
     pub(crate) name: String,
+    /// The name that it had before, if it is another one.
+    pub(crate) before: Option<String>,
     /// The statement.
     pub(crate) definition: Record,
     /// All that has been said of the relation, which checkpoints have.
     pub(crate) whole: Record,
-    pub(crate) undo: Record,
+    /// `None` for a definition that takes the place of another one: only a stopped engine fails then, and replays it.
+    pub(crate) undo: Option<Record>,
 }
 
 impl Record {
@@ -129,13 +132,28 @@ impl Record {
     /// A statement that drops a relation.
     pub(crate) fn dropped(kind: RelationKind, name: &str, cascade: bool) -> Self {
         let kind = if kind == RelationKind::Table { "TABLE" } else { "VIEW" };
-        let name = ast::Ident::with_quote('"', name);
+        let name = name::written(name);
         let cascade = if cascade { " CASCADE" } else { "" };
-        Self::Definition {
-            sql: format!("DROP {kind} {name}{cascade}"),
-            base: String::new(),
-            now: 0,
-        }
+        Self::without_base(format!("DROP {kind} {name}{cascade}"))
+    }
+
+    /// A statement that creates a schema.
+    pub(crate) fn schema(name: &str) -> Self {
+        Self::without_base(format!("CREATE SCHEMA {}", name::spelled(name)))
+    }
+
+    /// A statement that drops a schema, with what is in it.
+    pub(crate) fn dropped_schema(name: &str) -> Self {
+        Self::without_base(format!("DROP SCHEMA {} CASCADE", name::spelled(name)))
+    }
+
+    /// The name by which a checkpoint has the definition of a schema, which no relation has.
+    pub(crate) fn name_of_schema(name: &str) -> String {
+        format!("{}.", name::spelled(name))
+    }
+
+    fn without_base(sql: String) -> Self {
+        Self::Definition { sql, base: String::new(), now: 0 }
     }
 
     /// An output of a relation.
@@ -230,7 +248,7 @@ mod tests {
         let refusing = Refusing::of(vec![refusal], 5);
         let records = [
             Record::definition("CREATE TABLE t (n INT)", Path::new("/base"), -7).unwrap(),
-            Record::dropped(RelationKind::View, "a \"view\"", true),
+            Record::dropped(RelationKind::View, "\"a \"\"view\"\"\"", true),
             Record::Table { name: "t".to_owned(), columns: vec![9; 5] },
             Record::Clock { now: 11 },
             Record::Part { number: 3, changes: vec![changed("t"), changed("a longer name")] },

@@ -20,6 +20,7 @@ use super::checkpointer::Last;
 use super::damage;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::sequencer::Kept;
 use crate::worker::{Resumed, Shard};
 
 /// What an engine starts with.
@@ -29,7 +30,7 @@ pub(crate) struct Restored {
     pub(crate) dataflows: HashMap<DataflowName, RestoredDataflow>,
 }
 
-/// A dataflow of a checkpoint.
+/// A dataflow of a checkpoint, or one whose place another takes.
 pub(crate) struct RestoredDataflow {
     /// The fingerprint of its plan.
     fingerprint: String,
@@ -42,6 +43,30 @@ pub(crate) struct RestoredDataflow {
 }
 
 impl RestoredDataflow {
+    /// What a running dataflow keeps on each worker. Changes before the epoch `first` are forgotten.
+    pub(crate) fn of(kept: &Kept, first: Epoch, shards: Vec<Shard>) -> Self {
+        Self {
+            fingerprint: kept.key.fingerprint.clone(),
+            since: kept.since.max(first),
+            built_for: kept.built_for,
+            shards,
+        }
+    }
+
+    /// The same bytes, for a plan that says the same in other words.
+    pub(crate) fn of_plan(mut self, fingerprint: &str) -> Self {
+        let states = self.shards.iter_mut().flat_map(|shard| &mut shard.states);
+        for (state, _) in states.filter(|(state, _)| state.fingerprint == self.fingerprint) {
+            state.fingerprint = fingerprint.to_owned();
+        }
+        Self { fingerprint: fingerprint.to_owned(), ..self }
+    }
+
+    /// Whether a plan makes of the bytes what the plan made of them that has written them.
+    pub(crate) fn is_of(&self, fingerprint: &str) -> bool {
+        self.fingerprint == fingerprint
+    }
+
     /// What each of `workers` workers starts with, who have everything before `upper`. With other workers than before each
     /// takes its share of what all of those kept. Returns also for how many it was first built, if its rows have ever been
     /// dealt out anew.

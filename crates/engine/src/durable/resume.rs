@@ -225,7 +225,9 @@ fn commit(transaction: Transaction, number: u64) -> Result<()> {
 /// Whether a definition waits until no transaction writes: then the parts before it are of one that has failed.
 fn waits_for_writers(statement: &Statement) -> bool {
     match &statement.kind {
-        StatementKind::DropTable(_) => true,
+        StatementKind::DropTable(_) | StatementKind::DropSchema(_) | StatementKind::Alter(_) => {
+            true
+        }
         StatementKind::CreateTable(table) => matches!(table.if_taken, IfTaken::Replace),
         _ => false,
     }

@@ -1,29 +1,33 @@
-//! `information_schema.tables` and `information_schema.columns`, as other systems have them.
+//! `information_schema.tables`, `columns` and `schemata`, as other systems have them.
 
 use std::sync::Arc;
 
+use alluvium_sql::name::{DATABASE, OWN_SCHEMAS, SCHEMA, split};
 use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::datasource::{MemTable, TableProvider};
 
 use super::providers::Providers;
 use crate::catalog::{
-    Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
-    INFORMATION_TABLES, INFORMATION_TABLES_SCHEMA,
+    Catalog, Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
+    INFORMATION_SCHEMATA, INFORMATION_SCHEMATA_SCHEMA, INFORMATION_TABLES,
+    INFORMATION_TABLES_SCHEMA,
 };
 use crate::error::Result;
 use crate::session::written;
 
-/// The catalog and the schema that all relations are in.
-const CATALOG: &str = "alluvium";
-const SCHEMA: &str = "public";
-
-/// Adds those of the two that are among the names.
-pub(super) fn add(names: &[String], entries: &Entries, providers: &mut Providers) -> Result<()> {
+/// Adds those of them that are among the names.
+pub(super) fn add(
+    names: &[String],
+    entries: &Entries,
+    catalog: &Catalog,
+    providers: &mut Providers,
+) -> Result<()> {
     for name in names {
         let table = match name.as_str() {
             INFORMATION_TABLES => tables(entries)?,
             INFORMATION_COLUMNS => columns(entries)?,
+            INFORMATION_SCHEMATA => schemata(catalog.schemas())?,
             _ => continue,
         };
         providers.insert(name.clone(), table);
@@ -31,14 +35,29 @@ pub(super) fn add(names: &[String], entries: &Entries, providers: &mut Providers
     Ok(())
 }
 
+/// A row for each schema.
+fn schemata(created: Vec<String>) -> Result<Arc<dyn TableProvider>> {
+    let mut names: Vec<String> =
+        [SCHEMA].iter().chain(&OWN_SCHEMAS).map(|&name| name.into()).collect();
+    names.extend(created);
+    names.sort();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(vec![DATABASE; names.len()])),
+        Arc::new(StringArray::from(names)),
+    ];
+    let rows = RecordBatch::try_new(INFORMATION_SCHEMATA_SCHEMA.clone(), columns)?;
+    Ok(Arc::new(MemTable::try_new(INFORMATION_SCHEMATA_SCHEMA.clone(), vec![vec![rows]])?))
+}
+
 /// A row for each table and view.
 fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
     let count = entries.len();
     let kind = |entry: &Arc<Entry>| if entry.is_table() { "BASE TABLE" } else { "VIEW" };
+    let (schemas, names): (Vec<_>, Vec<_>) = entries.keys().map(|name| split(name)).unzip();
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from(vec![CATALOG; count])),
-        Arc::new(StringArray::from(vec![SCHEMA; count])),
-        Arc::new(StringArray::from_iter_values(entries.keys())),
+        Arc::new(StringArray::from(vec![DATABASE; count])),
+        Arc::new(StringArray::from(schemas)),
+        Arc::new(StringArray::from(names)),
         Arc::new(StringArray::from_iter_values(entries.values().map(kind))),
     ];
     let rows = RecordBatch::try_new(INFORMATION_TABLES_SCHEMA.clone(), columns)?;
@@ -47,15 +66,18 @@ fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
 
 /// A row for each of their columns.
 fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
-    let (mut relations, mut names, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut schemas, mut relations) = (Vec::new(), Vec::new());
+    let (mut names, mut places) = (Vec::new(), Vec::new());
     let (mut defaults, mut nullable, mut types) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries.values() {
         let given = match &entry.definition {
             Definition::Table(table) => &table.defaults[..],
             Definition::View(_) => &[],
         };
+        let (schema, name) = split(&entry.name);
         for (place, field) in entry.schema.fields().iter().enumerate() {
-            relations.push(entry.name.as_str());
+            schemas.push(schema.clone());
+            relations.push(name.clone());
             names.push(field.name().as_str());
             places.push(i32::try_from(place + 1).unwrap_or(i32::MAX));
             defaults.push(given.get(place).and_then(Option::as_ref).map(written));
@@ -65,8 +87,8 @@ fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
     }
     let count = relations.len();
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from(vec![CATALOG; count])),
-        Arc::new(StringArray::from(vec![SCHEMA; count])),
+        Arc::new(StringArray::from(vec![DATABASE; count])),
+        Arc::new(StringArray::from(schemas)),
         Arc::new(StringArray::from(relations)),
         Arc::new(StringArray::from(names)),
         Arc::new(Int32Array::from(places)),

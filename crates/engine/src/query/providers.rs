@@ -87,7 +87,7 @@ impl Reader {
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, reading.entries)?);
         }
-        information_schema::add(names, reading.entries, &mut providers)?;
+        information_schema::add(names, reading.entries, &self.catalog, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

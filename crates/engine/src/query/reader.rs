@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::name;
 use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, WorkTable, at};
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
@@ -86,11 +87,25 @@ impl Reader {
 
     /// All rows of a table or a materialized view.
     pub(crate) fn contents(&self, name: &str) -> Result<Answer> {
-        self.select(&format!("SELECT * FROM \"{}\"", name.replace('"', "\"\"")))
+        self.select(&format!("SELECT * FROM {}", name::written(name)))
+    }
+
+    /// Passes all rows of a table or a materialized view to `take`, batch by batch. Ends at the first error of either.
+    pub(crate) fn each_row(
+        &self,
+        name: &str,
+        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
+    ) -> Result<()> {
+        let plan = self.planned(&format!("SELECT * FROM {}", name::written(name)))?;
+        self.query.run_each(plan, take).map(drop)
     }
 
     /// The result of a query of the engine's own as of the last committed epoch.
     pub(super) fn select(&self, sql: &str) -> Result<Answer> {
+        self.query.run_all(self.planned(sql)?)
+    }
+
+    fn planned(&self, sql: &str) -> Result<Plan> {
         let statement = alluvium_sql::statement::parse(sql).next().transpose()?;
         let Some(StatementKind::Query(query)) = statement.map(|statement| statement.kind) else {
             return Err(Error::sql(format!("\"{sql}\" is no query")));
@@ -100,7 +115,7 @@ impl Reader {
         let files = Files::new();
         let at_least = self.last();
         let reading = Reading { entries: &entries, files: &files, at_least, transaction: None };
-        self.query.run_all(self.attach(plan, reading)?.into())
+        Ok(self.attach(plan, reading)?.into())
     }
 
     /// The last committed epoch: a query that begins now sees it, on every handle.

@@ -14,6 +14,7 @@ use super::{Sequencer, Stream};
 use crate::clock::Moment;
 use crate::durable::checkpoint::{DataflowKey, DataflowName};
 use crate::durable::record::{Record, Recorded};
+use crate::durable::restore::RestoredDataflow;
 use crate::error::{Error, Result};
 use crate::worker::{Command, Dataflow, DataflowId, Resumed};
 
@@ -21,8 +22,20 @@ use crate::worker::{Command, Dataflow, DataflowId, Resumed};
 pub(crate) enum Role {
     /// It keeps state, which is part of checkpoints.
     Kept(DataflowKey),
+    /// As `Kept`, and it starts with the state of another dataflow, whose place it takes.
+    Moved(DataflowKey, Box<RestoredDataflow>),
     /// A subscription: to one that has had all changes of a relation up to an epoch, it goes on behind that if it can.
     Subscription { behind: Option<(DataflowId, Epoch)> },
+}
+
+impl Role {
+    /// That of a relation, which may take the place of another dataflow.
+    pub(crate) fn of(key: DataflowKey, before: Option<RestoredDataflow>) -> Self {
+        match before {
+            None => Self::Kept(key),
+            Some(before) => Self::Moved(key, Box::new(before)),
+        }
+    }
 }
 
 /// Where a dataflow starts.
@@ -51,7 +64,7 @@ impl Sequencer {
                 name: CLOCK.to_owned(),
                 table: table.clone(),
             })?;
-            state.define(CLOCK, Record::Clock { now });
+            state.define_clock(now);
             // Before the first transaction the time may still go back.
             let known = |time| state.time.map(|_| (RunningClock::column(), time));
             if let Some(time) = restored {
@@ -91,17 +104,19 @@ impl Sequencer {
         let id = {
             let mut state = self.state.lock();
             let id = self.install_now(&mut state, streams, role, dataflow)?;
-            if let Some(Recorded { name, definition, whole, .. }) = definition {
-                self.durable.append(definition)?;
-                state.define(name, whole.clone());
+            if let Some(recorded) = definition {
+                self.durable.append(&recorded.definition)?;
+                state.define(recorded);
             }
             id
         };
         // It is of no use to a caller that no longer waits for it.
         self.progress.wait_ready(id).inspect_err(|_| {
             self.remove(id);
-            // If this fails the engine has stopped.
-            let _ = definition.map(|recorded| self.record_drop(&recorded.undo, [&*recorded.name]));
+            if let Some(Recorded { name, undo: Some(undo), .. }) = definition {
+                // If this fails the engine has stopped.
+                let _ = self.record_drop(undo, [&**name]);
+            }
         })?;
         Ok(id)
     }
@@ -113,9 +128,10 @@ impl Sequencer {
         role: Role,
         mut dataflow: impl FnMut(usize, DataflowId, Start) -> Dataflow,
     ) -> Result<DataflowId> {
-        let saved = match &role {
-            Role::Kept(key) => state.saved(key),
-            Role::Subscription { .. } => None,
+        let (saved, role) = match role {
+            Role::Kept(key) => (state.saved(&key), Role::Kept(key)),
+            Role::Moved(key, before) => (Some(*before), Role::Kept(key)),
+            Role::Subscription { .. } => (None, role),
         };
         if saved.is_none()
             && let Some(Stream { name, .. }) =
@@ -135,7 +151,7 @@ impl Sequencer {
         state.next_dataflow += 1;
         let mut start = Start { as_of: last, goes_on: false };
         let mut resumed = match role {
-            Role::Kept(key) => {
+            Role::Kept(key) | Role::Moved(key, _) => {
                 let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
                 let dealt = saved.map(|saved| saved.deal(self.workers(), last + 1));
                 let (built_for, resumed) = dealt.unzip();

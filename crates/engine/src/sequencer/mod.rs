@@ -7,6 +7,7 @@
 mod clock;
 mod committed;
 mod install;
+mod moved;
 mod partition;
 mod state;
 mod waterlines;
@@ -421,10 +422,9 @@ impl Sequencer {
 
     /// Records the definition of a relation that has no dataflow.
     pub(crate) fn record(&self, recorded: &Recorded) -> Result<()> {
-        let Recorded { name, definition, whole, .. } = recorded;
         let mut state = self.state.lock();
-        self.durable.append(definition)?;
-        state.define(name, whole.clone());
+        self.durable.append(&recorded.definition)?;
+        state.define(recorded);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_sql::plan::LowerBound;
+use alluvium_sql::planner::CLOCK;
 use alluvium_trace::Epoch;
 
 use super::Stream;
@@ -12,7 +13,7 @@ use super::waterlines::Waterlines;
 use crate::clock::Moment;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::portion::{InputName, SavedPosition};
-use crate::durable::record::Record;
+use crate::durable::record::{Record, Recorded};
 use crate::durable::restore::{Restored, RestoredDataflow};
 use crate::worker::DataflowId;
 
@@ -52,10 +53,15 @@ pub(crate) struct Kept {
 }
 
 impl State {
-    /// Notes the definition of a relation, which replaces another of its name.
-    pub(super) fn define(&mut self, name: &str, definition: Record) {
-        self.definitions.retain(|(known, _)| known != name);
-        self.definitions.push((name.to_owned(), definition));
+    /// Notes the definition of a relation, which replaces another of its name, or of the name that it had before.
+    pub(super) fn define(&mut self, Recorded { name, before, whole, .. }: &Recorded) {
+        self.definitions.retain(|(known, _)| known != name && Some(known) != before.as_ref());
+        self.definitions.push((name.clone(), whole.clone()));
+    }
+
+    /// Notes that the clock is a relation.
+    pub(super) fn define_clock(&mut self, now: Moment) {
+        self.definitions.push((CLOCK.to_owned(), Record::Clock { now }));
     }
 
     /// What a dataflow starts with on each worker, if it is in a checkpoint.

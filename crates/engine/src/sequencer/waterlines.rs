@@ -181,16 +181,15 @@ impl Waterlines {
 
     /// All of them, as a checkpoint has them.
     pub(super) fn saved(&self) -> Vec<SavedWaterlines> {
-        let saved = |table: &TableWaterlines| {
-            let columns = table.columns().map(|(column, value)| (column as u32, value));
-            SavedWaterlines {
-                table: table.name.clone(),
-                columns: columns.collect(),
-                late: table.late,
-                active: table.active,
-            }
-        };
-        self.tables.values().map(saved).collect()
+        self.tables.values().map(TableWaterlines::saved).collect()
+    }
+
+    /// A table will be there under this name, with the waterlines of another one.
+    pub(super) fn hand_on(&mut self, id: DataflowId, name: &str) {
+        if let Some(table) = self.tables.get(&id) {
+            let saved = SavedWaterlines { table: name.to_owned(), ..table.saved() };
+            self.saved.insert(name.to_owned(), saved);
+        }
     }
 
     /// Goes on with those of a checkpoint, of tables that are there and of those that will be. Returns the waterlines that
@@ -211,6 +210,17 @@ impl Waterlines {
 pub(super) type Raised = Vec<(TimeColumn, i64)>;
 
 impl TableWaterlines {
+    /// As a checkpoint has them.
+    fn saved(&self) -> SavedWaterlines {
+        let columns = self.columns().map(|(column, value)| (column as u32, value));
+        SavedWaterlines {
+            table: self.name.clone(),
+            columns: columns.collect(),
+            late: self.late,
+            active: self.active,
+        }
+    }
+
     /// Whether it has had no rows for long.
     fn is_idle(&self, time: Moment) -> bool {
         let since = self.active.map(|active| time.saturating_sub(active));

@@ -15,6 +15,7 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alluvium_sql::name;
 use alluvium_sql::planner::{bind, check_parameters};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
@@ -27,6 +28,7 @@ pub use outcome::Outcome;
 
 use crate::catalog::{Entries, FileScope};
 use crate::definitions::Definitions;
+use crate::definitions::alter::Parts;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -175,6 +177,23 @@ impl Session {
                 let base = self.instance().recorded_path(&self.base)?;
                 let said = definitions.declare_lateness(declared, &base, writer, connectors);
                 said.map(|()| Outcome::Done).map_err(|error| error.at(declared.position))
+            }
+            StatementKind::CreateSchema(schema) => {
+                self.outside("CREATE SCHEMA")?;
+                let created = definitions.create_schema(schema);
+                created.map(|()| Outcome::Done).map_err(|error| error.at(schema.position))
+            }
+            StatementKind::DropSchema(schema) => {
+                self.outside("DROP SCHEMA")?;
+                let dropped = definitions.drop_schema(schema, writer, connectors);
+                dropped.map(|()| Outcome::Done).map_err(|error| error.at(schema.position))
+            }
+            StatementKind::Alter(alter) => {
+                self.outside("ALTER")?;
+                let base = &self.instance().recorded_path(&self.base)?;
+                let reader = &self.instance().reader;
+                let altered = definitions.alter(alter, Parts { writer, reader, connectors, base });
+                altered.map(|()| Outcome::Done).map_err(|error| error.at(alter.position))
             }
             StatementKind::DropTable(table) => {
                 self.outside("DROP TABLE")?;
@@ -346,6 +365,7 @@ impl Session {
     fn files(&self, statement: &impl Visit) -> Result<Files> {
         let file = |name: String| {
             let path = self.base.join(&name);
+            let name = name::qualified(None, &name);
             let source = self.instance().connectors.formats.source(None, &path)?;
             let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
             let schema = TableDefinition::columns(&inferred.schema)?;

@@ -209,6 +209,20 @@ impl Refusals {
         state.tables.insert(table, Refused { bytes, batches, left_out });
     }
 
+    /// A table with refused rows has another name from now on.
+    pub(crate) fn rename(&self, table: &str, name: &str) -> Result<()> {
+        let state = &mut *self.state.lock();
+        let Some(mut refused) = state.tables.remove(table) else { return Ok(()) };
+        for (_, rows) in &mut refused.batches {
+            let names = std::iter::repeat_n(name, rows.num_rows());
+            let mut columns = rows.columns().to_vec();
+            columns[0] = Arc::new(StringArray::from_iter_values(names));
+            *rows = RecordBatch::try_new(rows.schema(), columns)?;
+        }
+        state.tables.insert(name.to_owned(), refused);
+        Ok(())
+    }
+
     /// Forgets the rows of a table that is dropped.
     pub(crate) fn forget(&self, table: &str) {
         let state = &mut *self.state.lock();

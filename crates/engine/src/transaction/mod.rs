@@ -294,9 +294,16 @@ impl Transaction {
     }
 
     fn staged(&mut self, table: &Entry) -> Result<&mut Staged> {
+        let (id, now) = (table.as_table()?.id, self.writer().catalog.get(&table.name));
+        if now.ok().and_then(|now| now.dataflow()) != Some(id) {
+            return Err(Error::sql(format!(
+                "\"{}\" has been altered or dropped meanwhile; run the statement again",
+                table.name
+            )));
+        }
         let context = &self.instance.writer.context;
         let staged = || (table.name.clone(), Staged::new(context));
-        Ok(&mut self.changes.entry(table.as_table()?.id).or_insert_with(staged).1)
+        Ok(&mut self.changes.entry(id).or_insert_with(staged).1)
     }
 
     /// The transaction's writes to a table, to be applied to the rows it held before; `None` without writes.

@@ -113,6 +113,16 @@ pub(crate) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
+    /// Of all rows of a new table, which no transaction makes.
+    pub(crate) fn of_new(table: &'a Entry, context: &StateContext) -> Self {
+        Self::new(table, None, context)
+    }
+
+    /// The insertions as they are committed.
+    pub(crate) fn into_insertions(self, budget: &MemoryBudget) -> Result<Vec<TableChange>> {
+        self.insertions.into_changes(budget)
+    }
+
     pub(super) fn new(table: &'a Entry, bounds: Option<Bounds>, context: &StateContext) -> Self {
         let (deletions, insertions) = (Staged::new(context), Staged::new(context));
         Self { table, deletions, insertions, bounds }

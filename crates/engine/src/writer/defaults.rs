@@ -1,12 +1,12 @@
 //! The values of columns that a write leaves out. Here alone they are filled in.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use alluvium_sql::planner::at;
 use arrow::array::{Array, ArrayRef, RecordBatch, Scalar, UInt32Array, new_null_array};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{concat_batches, take};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, SchemaRef};
 use datafusion::logical_expr::{LogicalPlanBuilder, lit};
 use datafusion::scalar::ScalarValue;
 
@@ -23,13 +23,13 @@ pub(crate) struct Defaults<'a> {
     time: Moment,
     query: &'a QueryEngine,
     /// Evaluated when it is first needed.
-    row: OnceCell<RecordBatch>,
+    row: OnceLock<RecordBatch>,
 }
 
 impl Writer {
     /// The DEFAULTs of a table for a transaction at `time`.
     pub(crate) fn defaults<'a>(&'a self, table: &'a Entry, time: Moment) -> Defaults<'a> {
-        Defaults { table, time, query: &self.query, row: OnceCell::new() }
+        Defaults { table, time, query: &self.query, row: OnceLock::new() }
     }
 }
 
@@ -43,6 +43,11 @@ impl Defaults<'_> {
                 Ok(self.row.get_or_init(|| row))
             }
         }
+    }
+
+    /// A column of the table.
+    pub(crate) fn field(&self, column: usize) -> &Field {
+        self.table.schema.field(column)
     }
 
     /// For each column whether it has a DEFAULT other than NULL.

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
-pub(crate) use defaults::{column_names, complete_with_nulls};
+pub(crate) use defaults::{Defaults, column_names, complete_with_nulls};
 pub(crate) use lock::{WriteGuard, WriteLock};
 
 use crate::catalog::{Catalog, Entry};

@@ -250,7 +250,7 @@ fn on(disk: &SimulatedDisk) -> Result<Engine> {
     on_with(disk, 1)
 }
 
-fn on_with(disk: &SimulatedDisk, workers: usize) -> Result<Engine> {
+pub fn on_with(disk: &SimulatedDisk, workers: usize) -> Result<Engine> {
     let failed = |error: alluvium_storage::Error| Error::data(error.to_string());
     let options = FileJournalOptions { segment_size: 4096, write_ahead: 1024, queue_size: 512 };
     let journal = FileJournal::open_with(Arc::new(disk.clone()), options).map_err(failed)?;

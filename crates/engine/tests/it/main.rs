@@ -1,5 +1,6 @@
 //! The engine as its users meet it.
 
+mod alter;
 mod bank;
 mod checkpoints;
 mod copy;
@@ -28,6 +29,7 @@ mod poison;
 mod reach;
 mod recursion;
 mod resumed_subscriptions;
+mod schemas;
 mod sessions;
 mod sharing;
 mod siblings;

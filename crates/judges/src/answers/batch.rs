@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::name::{split, written};
+use datafusion::catalog::MemorySchemaProvider;
 use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::optimizer::Optimizer;
@@ -53,7 +55,15 @@ impl Batch {
 
     pub(crate) fn create_table(&mut self, name: &str, schema: SchemaRef) -> Result<(), String> {
         let table = Arc::new(MemTable::try_new(schema, vec![Vec::new()]).map_err(text)?);
-        self.context.register_table(quoted(name), table.clone()).map_err(text)?;
+        let (schema, _) = split(name);
+        if let Some(catalog) = self.context.catalog("datafusion")
+            && catalog.schema(&schema).is_none()
+        {
+            catalog
+                .register_schema(&schema, Arc::new(MemorySchemaProvider::new()))
+                .map_err(text)?;
+        }
+        self.context.register_table(written(name), table.clone()).map_err(text)?;
         self.tables.insert(name.to_owned(), table);
         Ok(())
     }
@@ -64,14 +74,14 @@ impl Batch {
         columns: &[String],
         query: &str,
     ) -> Result<(), String> {
-        let sql = format!("CREATE VIEW {}{} AS {query}", quoted(name), column_list(columns));
+        let sql = format!("CREATE VIEW {}{} AS {query}", written(name), column_list(columns));
         self.runtime.block_on(self.context.sql(&sql)).map_err(text)?;
         Ok(())
     }
 
     pub(crate) fn drop(&mut self, name: &str) -> Result<(), String> {
         self.tables.remove(name);
-        self.context.deregister_table(quoted(name)).map_err(text)?;
+        self.context.deregister_table(written(name)).map_err(text)?;
         Ok(())
     }
 
@@ -90,7 +100,7 @@ impl Batch {
 
     /// The result of a view's query.
     pub(crate) fn answer(&self, view: &str) -> Result<Vec<Row>, String> {
-        let answer = async { self.context.table(quoted(view)).await?.collect().await };
+        let answer = async { self.context.table(written(view)).await?.collect().await };
         self.runtime.block_on(answer).map(|batches| rows(&batches)).map_err(text)
     }
 }

@@ -2,16 +2,15 @@
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::name::written;
 use alluvium::{Engine, Outcome};
-
-use super::batch::quoted;
 
 /// The columns and the rows of a relation.
 pub(crate) fn contents(
     engine: &Engine,
     relation: &str,
 ) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-    let sql = format!("SELECT * FROM {}", quoted(relation));
+    let sql = format!("SELECT * FROM {}", written(relation));
     let outcomes = engine.execute(&sql).map_err(|error| error.to_string())?;
     match outcomes.into_iter().next() {
         Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),

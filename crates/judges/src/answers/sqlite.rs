@@ -1,6 +1,7 @@
 //! SQLite, which runs the same statements and shares no code with Alluvium.
 
 use alluvium::arrow::datatypes::DataType;
+use alluvium::name::split;
 use alluvium_sql::statement::TableDefinition;
 use datafusion::sql::unparser::expr_to_sql;
 use rusqlite::Connection;
@@ -50,7 +51,7 @@ impl Sqlite {
                 .collect();
             items.push(format!("PRIMARY KEY ({}) ON CONFLICT REPLACE", key.join(", ")));
         }
-        self.execute(&format!("CREATE TABLE {} ({})", quoted(&table.name), items.join(", ")))
+        self.execute(&format!("CREATE TABLE {} ({})", own(&table.name), items.join(", ")))
     }
 
     pub(crate) fn create_view(
@@ -59,17 +60,17 @@ impl Sqlite {
         columns: &[String],
         query: &str,
     ) -> Result<(), String> {
-        self.execute(&format!("CREATE VIEW {}{} AS {query}", quoted(name), column_list(columns)))?;
+        self.execute(&format!("CREATE VIEW {}{} AS {query}", own(name), column_list(columns)))?;
         // SQLite resolves the names in a view only when the view is queried.
         self.answer(name).map(drop)
     }
 
     pub(crate) fn drop_table(&self, name: &str) -> Result<(), String> {
-        self.execute(&format!("DROP TABLE {}", quoted(name)))
+        self.execute(&format!("DROP TABLE {}", own(name)))
     }
 
     pub(crate) fn drop_view(&self, name: &str) -> Result<(), String> {
-        self.execute(&format!("DROP VIEW {}", quoted(name)))
+        self.execute(&format!("DROP VIEW {}", own(name)))
     }
 
     /// The contents of a view.
@@ -116,7 +117,7 @@ impl Sqlite {
     }
 
     fn rows(&self, view: &str) -> rusqlite::Result<Vec<Row>> {
-        self.rows_of(&format!("SELECT * FROM {}", quoted(view)))
+        self.rows_of(&format!("SELECT * FROM {}", own(view)))
     }
 
     fn rows_of(&self, query: &str) -> rusqlite::Result<Vec<Row>> {
@@ -130,6 +131,11 @@ impl Sqlite {
         }
         Ok(answer)
     }
+}
+
+/// The quoted name of a relation; files with schemas are excluded.
+fn own(relation: &str) -> String {
+    quoted(&split(relation).1)
 }
 
 fn affinity(data_type: &DataType) -> &'static str {

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use alluvium::Engine;
 use alluvium::arrow::array::AsArray;
-use alluvium_sql::statement::{IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse};
+use alluvium_sql::statement::{
+    Alter, Change, IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse,
+};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
 
@@ -53,6 +55,7 @@ struct View {
     skips: Skips,
     watch: Option<Watch>,
     late_watch: Option<Watch>,
+    definition: ViewDefinition,
 }
 
 /// An engine under test.
@@ -210,7 +213,10 @@ impl Trial {
                 self.object("DataFusion", result);
                 self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
             }
-            StatementKind::DropTable(_) | StatementKind::DropView(_) => {
+            StatementKind::Alter(alter) => self.alter(alter),
+            StatementKind::DropTable(_)
+            | StatementKind::DropView(_)
+            | StatementKind::DropSchema(_) => {
                 self.forget_the_dropped();
                 Ok(())
             }
@@ -221,6 +227,7 @@ impl Trial {
             | StatementKind::Commit
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
             StatementKind::Lateness(_)
+            | StatementKind::CreateSchema(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint
@@ -235,6 +242,31 @@ impl Trial {
             | StatementKind::Describe { .. } => Ok(()),
         };
         self.object("SQLite", result);
+    }
+
+    /// Alters a table or view in the other databases.
+    fn alter(&mut self, alter: &Alter) -> Result<(), String> {
+        let old = &alter.name;
+        let name = match &alter.change {
+            Change::Rename { to, .. } => to,
+            _ => old,
+        };
+        if let Some(place) = self.views.iter().position(|view| view.name == *old) {
+            let View { definition, skips, .. } = &self.views[place];
+            let (definition, skips) = (definition.clone(), *skips);
+            self.forget_view(old);
+            let skips = std::mem::replace(&mut self.skips, skips);
+            self.create_view(&ViewDefinition { name: name.clone(), ..definition });
+            self.skips = skips;
+            return Ok(());
+        }
+        let Some(table) = self.tables.iter_mut().find(|table| *table == old) else { return Ok(()) };
+        table.clone_from(name);
+        let schema = contents(&self.engine, name).map(|(schema, _)| schema);
+        let result = self.batch.drop(old).and(schema);
+        let result = result.and_then(|schema| self.batch.create_table(name, schema));
+        self.object("DataFusion", result);
+        self.with_sqlite(|sqlite| sqlite.execute(&alter.text))
     }
 
     /// Drops relations that no longer exist from the other databases.
@@ -292,8 +324,15 @@ impl Trial {
             reads.extend(view.reads.iter().cloned());
         }
         let watch = self.watch(name, *kind);
-        let (name, skips) = (name.clone(), self.skips);
-        self.views.push(View { name, kind: *kind, reads, skips, watch, late_watch: None });
+        self.views.push(View {
+            name: name.clone(),
+            kind: *kind,
+            reads,
+            skips: self.skips,
+            watch,
+            late_watch: None,
+            definition: definition.clone(),
+        });
     }
 
     fn watch(&mut self, view: &str, kind: ViewKind) -> Option<Watch> {

@@ -12,6 +12,7 @@ use sqlparser::tokenizer::Span;
 use super::names::{aggregate, column_name, key_name, parts};
 use super::{Clause, Constructs, Spot};
 use crate::error::{Error, Position};
+use crate::name;
 use crate::statement::fold;
 use crate::syntax::AsofJoin;
 
@@ -61,8 +62,7 @@ impl Reader {
     }
 
     fn relation(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) {
-        let parts = name.0.iter().filter_map(|part| part.as_ident()).map(fold);
-        let folded = parts.collect::<Vec<_>>().join(".");
+        let folded = name::of_object(name).unwrap_or_default();
         let spot = self.spot(name.span());
         self.found.relations.extend(spot.map(|spot| (folded.clone(), spot)));
         let alias = alias.map_or_else(|| folded.clone(), |alias| fold(&alias.name));

@@ -15,6 +15,7 @@ use sqlparser::ast::{
 
 use super::{MERGED, is_planned_here, kind};
 use crate::catalog::{Catalog, Relation};
+use crate::name;
 use crate::statement::fold;
 use crate::syntax::refers;
 
@@ -190,9 +191,12 @@ impl Names<'_> {
         }
         match factor {
             TableFactor::Table { name, args: None, .. } => {
-                let [part] = name.0.as_slice() else { return None };
-                let table = part.as_ident()?;
-                let columns = self.columns_of_table(&fold(table))?;
+                let table = name.0.last()?.as_ident()?;
+                // A query of WITH has no schema.
+                if name.0.len() == 1 && self.local.contains(&fold(table)) {
+                    return None;
+                }
+                let columns = self.columns_of_table(&name::of_object(name).ok()?)?;
                 named(alias.map_or(table, |alias| &alias.name), columns)
             }
             TableFactor::Derived { subquery, .. } => {
@@ -205,9 +209,6 @@ impl Names<'_> {
     }
 
     fn columns_of_table(&self, name: &str) -> Option<Vec<String>> {
-        if self.local.contains(name) {
-            return None;
-        }
         let schema = match self.catalog.relation(name)? {
             Relation::Table { schema, .. }
             | Relation::MaterializedView { schema, .. }

@@ -5,7 +5,8 @@ use datafusion_common::{Column, DFSchema, Result, ScalarValue};
 use datafusion_expr::planner::RelationPlannerContext;
 use datafusion_expr::{Expr, LogicalPlan};
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableFactor,
+    self, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias,
+    TableFactor,
 };
 
 use super::{Duration, Function, wrong};
@@ -113,9 +114,15 @@ impl<'a> Arguments<'a> {
             // The catalog reports a relation that does not exist, with its position.
             other => vec![Ident::with_quote('"', other.to_string())],
         };
+        let known_as = |name: &Ident| TableAlias {
+            explicit: true,
+            name: name.clone(),
+            columns: Vec::new(),
+            at: None,
+        };
         TableFactor::Table {
+            alias: parts.last().filter(|_| parts.len() > 1).map(known_as),
             name: ObjectName::from(parts),
-            alias: None,
             args: None,
             with_hints: Vec::new(),
             version: None,

@@ -22,7 +22,7 @@ pub(in crate::planner) fn update(update: &ast::Update, scope: Scope<'_>) -> Resu
     let (name, alias) = single_table(&update.table)?;
     let target = Target::find(name, scope)?;
     target.check_changes("UPDATE")?;
-    let alias = alias.unwrap_or_else(|| target.name.clone());
+    let alias = alias.unwrap_or_else(|| target.own_name.clone());
     let mut values = assignments::read(&update.assignments, &target)?;
     let new = (0..target.columns.len())
         .map(|number| values.remove(&number).unwrap_or(column(&alias, &target.columns[number])));
@@ -46,7 +46,7 @@ pub(in crate::planner) fn delete(delete: &ast::Delete, scope: Scope<'_>) -> Resu
     let (name, alias) = single_table(table)?;
     let target = Target::find(name, scope)?;
     target.check_changes("DELETE")?;
-    let alias = alias.unwrap_or_else(|| target.name.clone());
+    let alias = alias.unwrap_or_else(|| target.own_name.clone());
     let others = delete.using.as_deref().unwrap_or_default();
     let changed = Changed { target: &target, alias: &alias, others, selection: &delete.selection };
     let plan = changed.rows(Vec::new(), scope)?;
@@ -106,8 +106,8 @@ impl Changed<'_> {
         }
         let items =
             vec![SelectItem::Wildcard(WildcardAdditionalOptions::default()), named(number, ROW)];
-        let name = &self.target.name;
-        derived(select(items, vec![from(name, name)], None), self.alias)
+        let Target { name, own_name, .. } = self.target;
+        derived(select(items, vec![from(name, own_name)], None), self.alias)
     }
 
     /// The selected rows with the names and types of the table's columns.

@@ -177,9 +177,10 @@ struct Conflicting<'a> {
 impl Conflicting<'_> {
     fn plan(&self, scope: Scope<'_>) -> Result<LogicalPlan> {
         let target = self.target;
-        let Target { name, columns, key, .. } = target;
+        let Target { name, own_name, columns, key, .. } = target;
         let old = columns.iter().enumerate();
-        let old = old.map(|(number, of)| named(column(name, of), format!("old column {number}")));
+        let old =
+            old.map(|(number, of)| named(column(own_name, of), format!("old column {number}")));
         let mut items: Vec<SelectItem> = old.collect();
         if let Some(update) = self.update {
             items.extend(self.new_row(update)?);
@@ -187,7 +188,7 @@ impl Conflicting<'_> {
         let equal = key.iter().map(|&key| ast::Expr::BinaryOp {
             left: Box::new(column(EXCLUDED, &columns[key])),
             op: BinaryOperator::Eq,
-            right: Box::new(column(name, &columns[key])),
+            right: Box::new(column(own_name, &columns[key])),
         });
         let both = |left, right| ast::Expr::BinaryOp {
             left: Box::new(left),
@@ -197,7 +198,7 @@ impl Conflicting<'_> {
         let on = equal.reduce(both).map_or(JoinConstraint::None, JoinConstraint::On);
         let mut rows = from(statement_rows::NAME, EXCLUDED);
         rows.joins.push(Join {
-            relation: from(name, name).relation,
+            relation: from(name, own_name).relation,
             global: false,
             join_operator: JoinOperator::Inner(on),
         });
@@ -210,7 +211,7 @@ impl Conflicting<'_> {
 
     /// The columns of the row that takes the place of another, and whether it does.
     fn new_row(&self, update: &DoUpdate) -> Result<Vec<SelectItem>> {
-        let Target { name, columns, .. } = self.target;
+        let Target { own_name, columns, .. } = self.target;
         let mut update = update.clone();
         let mut qualify = Qualify { target: self.target, parameters: Vec::new() };
         // The column that is assigned to is no expression.
@@ -226,7 +227,7 @@ impl Conflicting<'_> {
         let mut items = Vec::with_capacity(columns.len() + 1);
         for (number, of) in columns.iter().enumerate() {
             let value = match (values.remove(&number), &update.selection) {
-                (None, _) => column(name, of),
+                (None, _) => column(own_name, of),
                 (Some(value), None) => value,
                 // It is not evaluated for other rows.
                 (Some(value), Some(condition)) => only_if(condition, value),
@@ -301,7 +302,7 @@ impl VisitorMut for Qualify<'_> {
                 if !self.parameters.contains(&fold(name))
                     && self.target.columns.contains(&fold(name)) =>
             {
-                let relation = Ident::with_quote('"', self.target.name.clone());
+                let relation = Ident::with_quote('"', self.target.own_name.clone());
                 *expression = ast::Expr::CompoundIdentifier(vec![relation, name.clone()]);
             }
             _ => {}

@@ -32,7 +32,7 @@ pub(in crate::planner) fn insert(insert: &ast::Insert, scope: Scope<'_>) -> Resu
     Ok(PlannedWrite {
         plan,
         on_conflict: conflict::plan(&on, &target, scope)?,
-        returning: returning::plan(&items, &target, &target.name, scope)?,
+        returning: returning::plan(&items, &target, &target.own_name, scope)?,
         table: target.name,
     })
 }

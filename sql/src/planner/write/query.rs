@@ -4,6 +4,7 @@ use sqlparser::ast::{
     Expr, Ident, ObjectName, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
 };
 
+use crate::name::{self, SCHEMA};
 pub(super) use crate::syntax::simple_query as select;
 
 /// A name as it is, whatever its letters.
@@ -23,9 +24,12 @@ pub(super) fn named(expr: Expr, name: impl Into<String>) -> SelectItem {
 
 /// `relation AS alias` in FROM.
 pub(super) fn from(relation: &str, alias: &str) -> TableWithJoins {
+    let (schema, name) = name::split(relation);
+    let is_known_so = schema == SCHEMA && name == alias;
+    let parts = if schema == SCHEMA { vec![name] } else { vec![schema, name] };
     let relation = TableFactor::Table {
-        name: ObjectName::from(vec![exactly(relation)]),
-        alias: (relation != alias).then(|| self::alias(alias)),
+        name: ObjectName::from(parts.into_iter().map(exactly).collect::<Vec<_>>()),
+        alias: (!is_known_so).then(|| self::alias(alias)),
         args: None,
         with_hints: Vec::new(),
         version: None,

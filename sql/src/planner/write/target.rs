@@ -8,6 +8,7 @@ use sqlparser::ast::{self, ObjectName};
 use super::defaults::Defaults;
 use crate::catalog::{KEEPING, Relation};
 use crate::error::{Error, Position, Result, no_column};
+use crate::name;
 use crate::planner::context::{Context, Scope, no_relation};
 use crate::planner::extent::Extent;
 use crate::planner::{constant, relation, selected_names, set_operation, subquery};
@@ -16,6 +17,8 @@ use crate::statement::{fold, relation_name};
 /// The table that a statement changes.
 pub(super) struct Target {
     pub(super) name: String,
+    /// Its name without its schema, by which a statement knows it without an alias.
+    pub(super) own_name: String,
     pub(super) position: Position,
     pub(super) columns: Vec<String>,
     pub(super) schema: SchemaRef,
@@ -32,8 +35,18 @@ impl Target {
         match scope.catalog.relation(&name) {
             Some(Relation::Table { schema, kept, append_only, primary_key, defaults, .. }) => {
                 let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
-                let key = primary_key;
-                Ok(Target { name, position, columns, schema, key, defaults, kept, append_only })
+                let (key, (_, own_name)) = (primary_key, name::split(&name));
+                Ok(Target {
+                    name,
+                    own_name,
+                    position,
+                    columns,
+                    schema,
+                    key,
+                    defaults,
+                    kept,
+                    append_only,
+                })
             }
             Some(_) => Err(Error::new(
                 format!("\"{name}\" is not a table: only tables can be changed"),

@@ -1,0 +1,254 @@
+//! ALTER.
+//!
+//! Nothing that reads a relation is changed with it: ALTER is refused while views or outputs read it, and ends
+//! subscriptions. The relation's definition is edited in its text, so that a restart finds one statement that creates it
+//! as it is.
+//!
+//! - A new name, of a relation or of a column, moves what is kept to a new dataflow: no row is touched.
+//! - Other columns make a new table. Its rows are written from those of the old one in an epoch of their own, which is part
+//!   of the definition: to replay that is to write them again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use alluvium_sql::physical;
+use alluvium_sql::statement::{Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewKind};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take;
+
+use super::{Definitions, lateness};
+use crate::catalog::{Entry, RelationKind, View};
+use crate::clock::Moment;
+use crate::connectors::Connectors;
+use crate::durable::checkpoint::DataflowKey;
+use crate::durable::record::{Record, Recorded};
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::query::Reader;
+use crate::sequencer::Role;
+use crate::transaction::Staging;
+use crate::transaction::change::TableChange;
+use crate::writer::{Defaults, Writer};
+
+/// The parts of an engine that ALTER needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) writer: &'a Writer,
+    pub(crate) reader: &'a Reader,
+    pub(crate) connectors: &'a Connectors,
+    /// The directory that relative paths are counted from.
+    pub(crate) base: &'a Path,
+}
+
+/// What an altered table starts with.
+enum Contents {
+    /// What the table keeps.
+    Same,
+    /// These rows.
+    Rows(Vec<TableChange>),
+}
+
+impl Definitions {
+    /// Alters a table or view once no transaction writes.
+    pub(crate) fn alter(&self, alter: &Alter, parts: Parts<'_>) -> Result<()> {
+        let writing = parts.writer.lock()?;
+        let lock = self.lock();
+        if alter.if_exists && !self.catalog.contains(&alter.name) {
+            return Ok(());
+        }
+        let entry = self.catalog.get(&alter.name)?;
+        check_kind(&entry, alter.kind)?;
+        let altered = match entry.as_view() {
+            Ok(view) => self.alter_view(&entry, view, alter, parts),
+            Err(_) => self.alter_table(&entry, alter, parts),
+        };
+        drop((writing, lock));
+        altered.and_then(|()| self.sequencer.durable().sync_all())
+    }
+
+    fn alter_table(&self, entry: &Arc<Entry>, alter: &Alter, parts: Parts<'_>) -> Result<()> {
+        let table = entry.as_table()?;
+        let Some(definition) = table.defined.altered(&alter.change)? else { return Ok(()) };
+        if !table.defined.connectors.is_empty() {
+            return Err(Error::sql(format!(
+                "the rows of \"{}\" come from a connector, which knows the table as it is: create another table with that \
+                 connector, and DROP this one",
+                entry.name
+            )));
+        }
+        self.check_free_to_change(entry, &alter.change, parts.connectors)?;
+        let now = parts.writer.now()?;
+        let compiled = physical::Table::compile(&definition.schema, &definition.primary_key)?;
+        let compiled = Arc::new(compiled.with_lateness(&definition.lateness));
+        let contents = match alter.change {
+            Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
+            _ if !table.kept => Contents::Same,
+            Change::AddColumn { ref column, .. } => {
+                Contents::Rows(rewritten(entry, &definition, Some(column), now, parts)?)
+            }
+            Change::DropColumn { .. } => {
+                Contents::Rows(rewritten(entry, &definition, None, now, parts)?)
+            }
+        };
+        let record = self.altered(entry, &definition.name, alter, &definition.text, parts, now)?;
+        interrupt::deferred(|| {
+            let (record, key) =
+                (record.as_ref(), DataflowKey::relation(&definition.name, compiled.fingerprint()));
+            let (role, rows) = match contents {
+                Contents::Same => {
+                    let kept = self.sequencer.kept(table.id)?;
+                    let kept = kept.of_plan(&compiled.fingerprint().to_string());
+                    (Role::of(key, Some(kept)), Vec::new())
+                }
+                Contents::Rows(rows) => (Role::Kept(key), rows),
+            };
+            let id = self.install_table(&definition.name, &compiled, table.kept, record, role)?;
+            if !rows.is_empty() {
+                self.sequencer.fill(id, rows, now)?;
+            }
+            self.sequencer.hand_on(table.id, id, &definition.name);
+            let altered = Entry::of_table(&definition, id);
+            self.forget_announced(&altered.name);
+            self.cut_all(&entry.name);
+            self.catalog.replace(&entry.name, Entry::of_table(&definition, id));
+            self.sequencer.remove(table.id);
+            // The old table's waterlines go by its name, which may be the same.
+            self.sequencer.declare(&altered);
+            match entry.name == definition.name {
+                true => Ok(()),
+                false => parts.connectors.refusals.rename(&entry.name, &definition.name),
+            }
+        })
+    }
+
+    fn alter_view(
+        &self,
+        entry: &Arc<Entry>,
+        view: &View,
+        alter: &Alter,
+        parts: Parts<'_>,
+    ) -> Result<()> {
+        let Change::Rename { to, .. } = &alter.change else {
+            return Err(Error::sql("a view can only be renamed"));
+        };
+        self.check_free_to_change(entry, &alter.change, parts.connectors)?;
+        if !view.late_by.is_empty() {
+            return Err(Error::sql(format!(
+                "\"{}\" has LATENESS, which goes by its name: create another view and DROP this one",
+                entry.name
+            )));
+        }
+        let definition = lateness::defined(view)?.renamed(to)?;
+        let now = parts.writer.now()?;
+        let record = self.altered(entry, to, alter, &definition.text, parts, now)?;
+        interrupt::deferred(|| {
+            let kept = match view.kind {
+                ViewKind::Local => None,
+                ViewKind::Plain | ViewKind::Materialized => {
+                    view.id.map(|id| self.sequencer.kept(id)).transpose()?
+                }
+            };
+            let before = (Some(entry.clone()), kept);
+            let record = record.as_ref();
+            self.build_view(&definition, before, record, parts.writer, parts.connectors)?;
+            self.forget_announced(to);
+            Ok(())
+        })
+    }
+
+    /// Fails if something reads a relation that is to change, or if another one has the name that it is to have.
+    fn check_free_to_change(
+        &self,
+        entry: &Entry,
+        change: &Change,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        let name = &entry.name;
+        if let Change::Rename { to, position } = change {
+            self.taken(to, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(*position))?;
+        }
+        if let Some(users) = self.catalog.users(name) {
+            return Err(Error::sql(format!(
+                "\"{name}\" is used by {users}: DROP what uses it, ALTER, and create that again"
+            )));
+        }
+        match connectors.outputs.read(name) {
+            true => Err(Error::sql(format!(
+                "\"{name}\" is written to a file, whose columns and name stay: create another relation and DROP this one"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// The record of an ALTER, which leaves a relation as the text `whole` defines it; `None` without a journal.
+    fn altered(
+        &self,
+        entry: &Entry,
+        name: &str,
+        alter: &Alter,
+        whole: &str,
+        parts: Parts<'_>,
+        now: Moment,
+    ) -> Result<Option<Recorded>> {
+        let recorded = self.recorded(entry.kind(), name, || {
+            let definition = Record::definition(&alter.text, parts.base, now)?;
+            Ok((definition, Record::definition(whole, parts.base, now)?))
+        })?;
+        let before = Some(entry.name.clone());
+        Ok(recorded.map(|recorded| Recorded { before, undo: None, ..recorded }))
+    }
+}
+
+/// The rows of a table as another definition has them, with the DEFAULT of the column that is `added`. Those that take
+/// much memory are in files.
+fn rewritten(
+    entry: &Entry,
+    definition: &TableDefinition,
+    added: Option<&TableDefinition>,
+    now: Moment,
+    Parts { writer, reader, .. }: Parts<'_>,
+) -> Result<Vec<TableChange>> {
+    let id = entry.as_table()?.id;
+    let altered = Entry::of_table(definition, id);
+    let added = added.map(|column| Entry::of_table(column, id));
+    let defaults = added.as_ref().map(|column| writer.defaults(column, now));
+    let mut staging = Staging::of_new(&altered, &writer.context);
+    let mut stage = |rows: RecordBatch| {
+        interrupt::check()?;
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(altered.schema.fields().len());
+        for field in altered.schema.fields() {
+            columns.extend(rows.column_by_name(field.name()).cloned());
+        }
+        if let Some(defaults) = &defaults {
+            let first = UInt32Array::from(vec![0; rows.num_rows()]);
+            columns.push(take(default(defaults, &entry.name)?, &first, None)?);
+        }
+        staging.insert(&columns).map(drop)
+    };
+    reader.each_row(&entry.name, &mut stage)?;
+    staging.into_insertions(writer.context.budget())
+}
+
+/// The value that a column which is added has in rows that are there.
+fn default<'a>(added: &'a Defaults<'_>, table: &str) -> Result<&'a ArrayRef> {
+    let (field, value) = (added.field(0), added.row()?);
+    if !field.is_nullable() && value.column(0).is_null(0) {
+        return Err(Error::data(format!(
+            "column \"{}\" is NOT NULL, and \"{table}\" has rows: give it a DEFAULT, which they then have",
+            field.name()
+        )));
+    }
+    Ok(value.column(0))
+}
+
+/// Fails if a relation is of another kind than a statement says.
+fn check_kind(entry: &Entry, kind: AlteredKind) -> Result<()> {
+    let what = match (kind, entry.kind()) {
+        (AlteredKind::Table, RelationKind::Table) => return Ok(()),
+        (AlteredKind::View, view) if view != RelationKind::Table => return Ok(()),
+        (AlteredKind::MaterializedView, RelationKind::MaterializedView) => return Ok(()),
+        (_, RelationKind::Table) => "write ALTER TABLE",
+        (_, _) => "write ALTER VIEW",
+    };
+    Err(Error::sql(format!("\"{}\" is a {}: {what}", entry.name, entry.kind().noun())))
+}

@@ -1,0 +1,120 @@
+//! CREATE SCHEMA and DROP SCHEMA.
+
+use std::sync::Arc;
+
+use alluvium_sql::name::{self, OWN_SCHEMAS, SCHEMA};
+use alluvium_sql::statement::{Drop, SchemaDefinition};
+
+use super::Definitions;
+use crate::catalog::Entry;
+use crate::connectors::Connectors;
+use crate::durable::record::{Record, Recorded};
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::writer::Writer;
+
+impl Definitions {
+    /// Creates a schema, durably; does nothing if it may be there and is.
+    pub(crate) fn create_schema(&self, schema: &SchemaDefinition) -> Result<()> {
+        let lock = self.lock();
+        let name = &schema.name;
+        check_free(name)?;
+        if self.catalog.has_schema(name) {
+            return match schema.if_not_exists {
+                true => Ok(()),
+                false => Err(Error::sql(format!("there is already a schema \"{name}\""))),
+            };
+        }
+        let record = Record::schema(name);
+        self.sequencer.record(&Recorded {
+            name: Record::name_of_schema(name),
+            before: None,
+            definition: record.clone(),
+            whole: record,
+            undo: None,
+        })?;
+        self.catalog.insert_schema(name);
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Drops a schema once no transaction writes, and with CASCADE what is in it and reads that.
+    pub(crate) fn drop_schema(
+        &self,
+        schema: &Drop,
+        writer: &Writer,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        let writing = writer.lock()?;
+        let lock = self.lock();
+        let name = &schema.name;
+        check_free(name)?;
+        if *name == SCHEMA {
+            return Err(Error::sql(format!("\"{SCHEMA}\" is the default schema, and stays")));
+        }
+        if !self.catalog.has_schema(name) {
+            return match schema.if_exists {
+                true => Ok(()),
+                false => Err(no_schema(name)),
+            };
+        }
+        let gone = self.gone_with(name);
+        if !schema.cascade && !gone.is_empty() {
+            let inside = gone.iter().map(|entry| format!("\"{}\"", entry.name));
+            return Err(Error::sql(format!(
+                "there are {} in \"{name}\" or reading what is; drop them first, or DROP SCHEMA … CASCADE",
+                inside.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        let dropped = interrupt::deferred(|| {
+            let of_schema = Record::name_of_schema(name);
+            let names = gone.iter().map(|entry| &*entry.name).chain([&*of_schema]);
+            self.sequencer.record_drop(&Record::dropped_schema(name), names)?;
+            self.catalog.remove_schema(name);
+            let removed = gone.iter().map(|entry| self.remove(entry, connectors));
+            removed.fold(Ok(()), Result::and)
+        });
+        drop((writing, lock));
+        dropped.and_then(|()| self.sequencer.durable().sync_all())
+    }
+
+    /// The relations of a schema and those that depend on them, each before those it depends on.
+    fn gone_with(&self, schema: &str) -> Vec<Arc<Entry>> {
+        let mut gone: Vec<Arc<Entry>> = Vec::new();
+        for entry in self.catalog.entries().values() {
+            if name::split(&entry.name).0 != schema {
+                continue;
+            }
+            for entry in self.catalog.dependents(&entry.name).into_iter().chain([entry.clone()]) {
+                if gone.iter().all(|other| other.name != entry.name) {
+                    gone.push(entry);
+                }
+            }
+        }
+        gone
+    }
+
+    /// Fails if no relation can be created in the schema of this one.
+    pub(super) fn check_schema(&self, relation: &str) -> Result<()> {
+        let (schema, _) = name::split(relation);
+        check_free(&schema)?;
+        match self.catalog.has_schema(&schema) {
+            true => Ok(()),
+            false => Err(no_schema(&schema)),
+        }
+    }
+}
+
+/// Fails if a schema is one of the engine's own.
+fn check_free(schema: &str) -> Result<()> {
+    match OWN_SCHEMAS.contains(&schema) {
+        false => Ok(()),
+        true => Err(Error::sql(format!(
+            "the schema \"{schema}\" is the engine's own: create what is yours in another one"
+        ))),
+    }
+}
+
+fn no_schema(name: &str) -> Error {
+    Error::sql(format!("there is no schema \"{name}\": CREATE SCHEMA makes one"))
+}
