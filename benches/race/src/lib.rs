@@ -6,13 +6,19 @@
 //!
 //! - [`alluvium`]: the views of `alluvium-nexmark`, written in SQL;
 //! - [`dbsp`]: a program for each query, written in Rust for DBSP, the engine of Feldera;
+//! - [`differential`]: programs for differential-dataflow with its own spines, for some of them;
+//! - [`datafusion`]: DataFusion, which evaluates the query once, over all events;
+//! - [`model`]: the rows of the programs in Rust;
 //! - [`race`]: who runs when; [`process`]: how; [`report`]: what came of it, with its [`spread`].
 
 pub mod allocator;
 pub mod alluvium;
 pub mod answer;
+pub mod datafusion;
 pub mod dbsp;
+pub mod differential;
 pub mod mode;
+pub mod model;
 pub mod process;
 pub mod race;
 pub mod report;

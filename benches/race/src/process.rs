@@ -58,7 +58,7 @@ fn report(side: Side, task: &Task, goal: Goal) -> Result<Value> {
     }
     match side {
         Side::Dbsp => command.env(allocator::VARIABLE, "1"),
-        Side::Alluvium => command.env_remove(allocator::VARIABLE),
+        _ => command.env_remove(allocator::VARIABLE),
     };
     let output = command.output()?;
     if !output.status.success() {

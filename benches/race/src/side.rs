@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use crate::answer::Answer;
 use crate::task::{Figures, Goal, Task};
-use crate::{Result, alluvium, dbsp};
+use crate::{Result, alluvium, datafusion, dbsp, differential};
 
 /// An engine with its programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -13,6 +13,10 @@ pub enum Side {
     Alluvium,
     /// DBSP with programs in Rust.
     Dbsp,
+    /// Differential-dataflow with programs in Rust, and its own spines.
+    Differential,
+    /// DataFusion, which evaluates the query once, over all events.
+    Datafusion,
 }
 
 impl Side {
@@ -21,14 +25,18 @@ impl Side {
         match self {
             Self::Alluvium => "Alluvium",
             Self::Dbsp => "DBSP",
+            Self::Differential => "differential",
+            Self::Datafusion => "DataFusion",
         }
     }
 
-    /// Whether it has a program for the task.
+    /// Whether it has a program for the query, and can run it in this mode.
     pub fn takes(self, task: &Task) -> bool {
         match self {
             Self::Alluvium => true,
             Self::Dbsp => dbsp::program(task.query.name).is_some(),
+            Self::Differential => differential::takes(task),
+            Self::Datafusion => datafusion::takes(task),
         }
     }
 
@@ -37,6 +45,8 @@ impl Side {
         match self {
             Self::Alluvium => alluvium::run(task, goal),
             Self::Dbsp => dbsp::run(task, goal),
+            Self::Differential => differential::run(task, goal),
+            Self::Datafusion => datafusion::run(task),
         }
     }
 
@@ -45,6 +55,8 @@ impl Side {
         match self {
             Self::Alluvium => alluvium::answer(task),
             Self::Dbsp => dbsp::answer(task),
+            Self::Differential => differential::answer(task),
+            Self::Datafusion => datafusion::answer(task),
         }
     }
 }

@@ -103,9 +103,9 @@ fn main() -> Result<()> {
     }
     let queries = Query::list(&arguments.queries)?;
     let mut reports: Vec<Value> = Vec::new();
-    let mut agree = true;
+    let mut is_well = true;
     for &mode in &arguments.mode {
-        let outcomes = arguments.race_all(mode, &queries)?;
+        let (outcomes, failed) = arguments.race_all(mode, &queries);
         println!(
             "\n{}, {} events in epochs of {}, {} workers, {} pairs\n",
             mode.name(),
@@ -115,7 +115,7 @@ fn main() -> Result<()> {
             arguments.pairs,
         );
         print!("{}", Table { other: arguments.against, outcomes: &outcomes });
-        agree &= outcomes.iter().all(Outcome::agrees);
+        is_well &= failed == 0 && outcomes.iter().all(Outcome::agrees);
         reports.extend(outcomes.iter().map(|outcome| outcome.to_json(arguments.against)));
         if let Some(path) = &arguments.json {
             let report = json!({
@@ -126,12 +126,13 @@ fn main() -> Result<()> {
             fs::write(path, format!("{report:#}\n"))?;
         }
     }
-    if agree { Ok(()) } else { Err("the answers differ: see the table".into()) }
+    if is_well { Ok(()) } else { Err("some answers differ, or some runs failed: see above".into()) }
 }
 
 impl Arguments {
-    fn race_all(&self, mode: Mode, queries: &[Query]) -> Result<Vec<Outcome>> {
-        let mut outcomes = Vec::new();
+    /// The outcomes of all queries, and how many have none because a run failed.
+    fn race_all(&self, mode: Mode, queries: &[Query]) -> (Vec<Outcome>, usize) {
+        let (mut outcomes, mut failed) = (Vec::new(), 0);
         for &query in queries {
             let epoch_rows = mode.epoch_rows(self.epoch_rows);
             let task = Task {
@@ -143,7 +144,7 @@ impl Arguments {
                 directory: self.directory.clone(),
             };
             if !self.against.takes(&task) {
-                eprintln!("{}: {} has no program", query.name, self.against.title());
+                eprintln!("{}: {} does not take it in this mode", query.name, self.against.title());
                 continue;
             }
             match race(task, self.against, self.pairs) {
@@ -154,10 +155,13 @@ impl Arguments {
                     );
                     outcomes.push(outcome);
                 }
-                Err(error) => eprintln!("{}: {error}", query.name),
+                Err(error) => {
+                    eprintln!("{}: {error}", query.name);
+                    failed += 1;
+                }
             }
         }
-        Ok(outcomes)
+        (outcomes, failed)
     }
 }
 

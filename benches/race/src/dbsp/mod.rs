@@ -1,7 +1,7 @@
 //! DBSP's side: a program for each query, in the form in which its authors write theirs.
 //!
 //! A program takes streams of changes of the [`tables`] and gives that of its [`view`]. The rows are those of the SQL
-//! tables, as structures of Rust, the [`model`]. They are staged before the clock starts, also as the workers take them, so
+//! tables, as structures of Rust. They are staged before the clock starts, also as the workers take them, so
 //! that the clock counts no step of their way in. Nothing reads the view unless the answer is asked for, and the clock
 //! stops when the last epoch is complete; both are as on Alluvium's side. Epochs are not pipelined, because DBSP completes
 //! one before it takes the next.
@@ -11,7 +11,6 @@
 //! there are such, by the greatest or least row of a group, over all rows of a group where nothing else will do.
 //! With a lateness, the programs of windows take a waterline and forget by it.
 
-pub mod model;
 pub mod queries;
 pub mod tables;
 pub mod view;

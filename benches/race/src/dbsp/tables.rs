@@ -3,10 +3,7 @@
 use std::collections::VecDeque;
 
 use alluvium_nexmark::source::Events;
-use alluvium_nexmark::source::revised::Revision;
 use alluvium_nexmark::tables::{self, Keeping};
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use dbsp::dynamic::DynData;
 use dbsp::operator::Update;
 use dbsp::operator::input::StagedBuffers;
@@ -15,8 +12,8 @@ use dbsp::{
     DBData, MapHandle, OrdIndexedZSet, OrdZSet, RootCircuit, Stream, TypedBox, ZSetHandle, ZWeight,
 };
 
-use super::model::{Auction, Bid, Person};
 use crate::Result;
+use crate::model::{Auction, Bid, Epoch, Person};
 
 /// The number of keys of the side input of q13.
 const SIDE_KEYS: i64 = 10_000;
@@ -203,18 +200,10 @@ pub struct Handles {
 impl Handles {
     /// Puts an epoch into the buffers of the workers, which take it when it is flushed.
     pub fn stage(&self, events: &Events) -> Result<Staged> {
-        let [person, auction, bid] = events.arrive()?;
-        let mut bids = Vec::with_capacity(bid.num_rows());
-        let (mut add, one) =
-            (|rows, weight| bids.extend(read_bids(rows).map(|bid| (bid, weight))), 1);
-        add(&bid, one);
-        if let Some(Revision { deleted, inserted }) = &events.revision {
-            add(deleted, -one);
-            add(inserted, one);
-        }
+        let Epoch { persons, auctions, bids } = Epoch::of(events)?;
         Ok(Staged(vec![
-            self.person.stage(read_persons(&person).map(|row| (row, 1)), |row| row.id),
-            self.auction.stage(read_auctions(&auction).map(|row| (row, 1)), |row| row.id),
+            self.person.stage(persons.into_iter().map(|row| (row, 1)), |row| row.id),
+            self.auction.stage(auctions.into_iter().map(|row| (row, 1)), |row| row.id),
             self.bid.stage(bids.into_iter(), |row| row.auction),
         ]))
     }
@@ -238,65 +227,4 @@ impl Staged {
             buffer.flush();
         }
     }
-}
-
-/// The columns of a batch, by their place.
-struct Columns<'a>(&'a RecordBatch);
-
-impl Columns<'_> {
-    fn number(&self, column: usize, row: usize) -> i64 {
-        self.0.column(column).as_primitive::<Int64Type>().value(row)
-    }
-
-    fn time(&self, column: usize, row: usize) -> i64 {
-        self.0.column(column).as_primitive::<TimestampMicrosecondType>().value(row)
-    }
-
-    fn text(&self, column: usize, row: usize) -> String {
-        self.0.column(column).as_string::<i32>().value(row).to_owned()
-    }
-}
-
-fn read_persons(rows: &RecordBatch) -> impl Iterator<Item = Person> {
-    let columns = Columns(rows);
-    (0..rows.num_rows()).map(move |row| Person {
-        id: columns.number(0, row),
-        name: columns.text(1, row),
-        email_address: columns.text(2, row),
-        credit_card: columns.text(3, row),
-        city: columns.text(4, row),
-        state: columns.text(5, row),
-        date_time: columns.time(6, row),
-        extra: columns.text(7, row),
-    })
-}
-
-fn read_auctions(rows: &RecordBatch) -> impl Iterator<Item = Auction> {
-    let columns = Columns(rows);
-    (0..rows.num_rows()).map(move |row| Auction {
-        id: columns.number(0, row),
-        item_name: columns.text(1, row),
-        description: columns.text(2, row),
-        initial_bid: columns.number(3, row),
-        reserve: columns.number(4, row),
-        date_time: columns.time(5, row),
-        expires: columns.time(6, row),
-        seller: columns.number(7, row),
-        category: columns.number(8, row),
-        extra: columns.text(9, row),
-    })
-}
-
-fn read_bids(rows: &RecordBatch) -> impl Iterator<Item = Bid> {
-    let columns = Columns(rows);
-    (0..rows.num_rows()).map(move |row| Bid {
-        auction: columns.number(0, row),
-        bidder: columns.number(1, row),
-        price: columns.number(2, row),
-        channel: columns.text(3, row),
-        url: columns.text(4, row),
-        date_time: columns.time(5, row),
-        extra: columns.text(6, row),
-        p_time: columns.time(7, row),
-    })
 }

@@ -4,9 +4,9 @@ use dbsp::operator::Max;
 use dbsp::utils::{Tup2, Tup3, Tup4};
 
 use super::{DAY, SECOND, statistics};
-use crate::dbsp::model::Bid;
 use crate::dbsp::tables::Tables;
 use crate::dbsp::view::View;
+use crate::model::Bid;
 
 fn key(bid: &Bid) -> Tup2<String, i64> {
     Tup2(bid.channel.clone(), bid.date_time.div_euclid(DAY))

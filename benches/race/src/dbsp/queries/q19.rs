@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use dbsp::CmpFunc;
 use dbsp::utils::Tup2;
 
-use crate::dbsp::model::Bid;
 use crate::dbsp::tables::Tables;
 use crate::dbsp::view::View;
+use crate::model::Bid;
 
 /// Higher bids are first; equally high ones are in any order that is total.
 struct HighestFirst;

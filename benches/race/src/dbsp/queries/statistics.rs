@@ -4,8 +4,8 @@ use dbsp::DBData;
 use dbsp::utils::{Tup2, Tup3, Tup4};
 
 use crate::answer::Row;
-use crate::dbsp::model::Bid;
 use crate::dbsp::tables::{Indexed, Tables};
+use crate::model::Bid;
 
 /// A number in total, and in each range.
 pub(super) type Counts = Tup4<i64, i64, i64, i64>;
