@@ -23,7 +23,8 @@ pub enum Mode {
     Keyed,
     /// As append-only, in epochs of 1,000 events.
     SmallEpochs,
-    /// As append-only, with a quarter of the memory that Alluvium uses otherwise; state beyond it is in files.
+    /// As append-only, with a quarter of the memory that Alluvium uses otherwise, but 16 MiB at least; state beyond it is in
+    /// files.
     Budget,
     /// As append-only; no event comes more than four seconds after a later one, and state behind that is forgotten.
     Lateness,

@@ -6,6 +6,9 @@ use crate::side::Side;
 use crate::task::{Figures, Goal, Task};
 use crate::{Result, process};
 
+/// The least limit of memory: below it, neither side has room for one epoch.
+const LEAST_LIMIT: usize = 16 << 20;
+
 /// What came of a race.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -36,7 +39,7 @@ pub fn race(mut task: Task, other: Side, pairs: usize) -> Result<Outcome> {
     let sides = [Side::Alluvium, other];
     if task.mode == Mode::Budget {
         let without = process::run(Side::Alluvium, &task, Goal::Memory)?;
-        task.memory = Some(without.used_bytes as usize / 4);
+        task.memory = Some((without.used_bytes as usize / 4).max(LEAST_LIMIT));
     }
     let answers = [process::answer(sides[0], &task)?, process::answer(sides[1], &task)?];
     let memory = [
