@@ -35,11 +35,15 @@ impl Checksum {
             for column in &columns {
                 column.write(row, &mut row_bytes);
             }
-            let hash = xxh3_64(&row_bytes);
-            self.sum = self.sum.wrapping_add(hash.wrapping_mul(*weight as u64));
-            self.rows += weight;
+            self.add_canonical(&row_bytes, *weight);
         }
         Ok(())
+    }
+
+    /// Adds a row in its canonical form.
+    pub fn add_canonical(&mut self, row: &[u8], weight: i64) {
+        self.sum = self.sum.wrapping_add(xxh3_64(row).wrapping_mul(weight as u64));
+        self.rows += weight;
     }
 
     /// Adds rows of weight one.

@@ -141,7 +141,7 @@ pub fn measure(query: &Query, options: &Options) -> Result<Measurement> {
 }
 
 /// The rows without these columns.
-fn without(rows: &RecordBatch, open: &[&str]) -> Result<RecordBatch> {
+pub fn without(rows: &RecordBatch, open: &[&str]) -> Result<RecordBatch> {
     let schema = rows.schema();
     let is_decided = |column: &usize| !open.contains(&schema.field(*column).name().as_str());
     let decided: Vec<usize> = (0..rows.num_columns()).filter(is_decided).collect();

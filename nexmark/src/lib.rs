@@ -4,7 +4,7 @@
 //! [`source`] provides the events in epochs, and [`query`] the queries as SQL files, over [`tables`] that keep their
 //! rows or do not. [`harness`] runs a query over
 //! a source through the SQL interface, as a program that embeds the engine would. [`measurement`] is the result,
-//! with the [`latency`] of epochs, and [`checksum`] summarizes the contents of the view.
+//! with the [`latency`] of epochs and the [`resources`] of the process, and [`checksum`] summarizes the contents of the view.
 
 pub mod checksum;
 mod error;
@@ -12,7 +12,7 @@ pub mod harness;
 pub mod latency;
 pub mod measurement;
 pub mod query;
-mod resources;
+pub mod resources;
 pub mod source;
 mod stream;
 pub mod tables;

@@ -11,23 +11,23 @@ use crate::error::Result;
 
 /// Memory of the process, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// The peak of resident memory.
-    pub(crate) peak: u64,
+    pub peak: u64,
     /// Anonymous resident memory.
-    pub(crate) anonymous: u64,
+    pub anonymous: u64,
     /// Resident pages of files.
-    pub(crate) file: u64,
+    pub file: u64,
 }
 
 /// The processor time of the process so far, in seconds.
-pub(crate) fn processor_time() -> Result<f64> {
+pub fn processor_time() -> Result<f64> {
     let stat = Process::myself()?.stat()?;
     Ok((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64)
 }
 
 /// The memory of the process.
-pub(crate) fn memory() -> Result<Memory> {
+pub fn memory() -> Result<Memory> {
     let status = Process::myself()?.status()?;
     let bytes = |kibibytes: Option<u64>| kibibytes.unwrap_or(0) * 1024;
     Ok(Memory {
@@ -43,18 +43,18 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// The largest growth of resident memory while it was [sampled], in bytes: anonymous memory, and pages of files
 /// mapped since the start.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Used {
+pub struct Used {
     /// In total.
-    pub(crate) most: u64,
+    pub most: u64,
     /// The anonymous part of it.
-    pub(crate) anonymous: u64,
+    pub anonymous: u64,
     /// The largest number of bytes accounted for, not necessarily at the same time.
-    pub(crate) accounted: u64,
+    pub accounted: u64,
 }
 
 /// Calls `act`, while a separate thread samples the growth of the process's memory, and the number of bytes that
 /// `accounted` returns.
-pub(crate) fn sampled<R>(
+pub fn sampled<R>(
     accounted: impl Fn() -> u64 + Send,
     act: impl FnOnce() -> Result<R>,
 ) -> Result<(R, Used)> {
