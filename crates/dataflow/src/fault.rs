@@ -79,6 +79,10 @@ pub enum Fault {
     TwoRounds,
     /// A row of a recursion stays in the rounds that come after the present one when its support goes.
     ForgetLaterRounds,
+    /// A group of a recursion keeps what it had in the round before.
+    KeepOldRound,
+    /// MIN and MAX of a recursion keep a value that has gone.
+    KeepExtreme,
 }
 
 impl Fault {

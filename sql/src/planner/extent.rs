@@ -53,9 +53,17 @@ impl Extent {
             rest.extend(node.inputs().into_iter().map(|input| (input, level)));
             if let LogicalPlan::TableScan(scan) = node
                 && let Some(source) = source_of(scan.source.as_ref())
-                && let Relation::View { extent: view, .. } = source.relation()
             {
-                self.add(level + view.levels, view.operations)?;
+                match source.relation() {
+                    Relation::View { extent: view, .. } => {
+                        self.add(level + view.levels, view.operations)?;
+                    }
+                    Relation::Declared { recursion: Some(recursion), .. } => {
+                        let extent = recursion.extent;
+                        self.add(level + extent.levels, extent.operations)?;
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(())

@@ -6,12 +6,13 @@
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
 //! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins for it, and `room` bounds the
 //!   depth of its trees;
-//! - `table` and `view` read definitions, `nested_types` their types, `lateness` how late rows may come, `connector` and
+//! - `table` and `view` read definitions, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
 //! - `copy` reads COPY, `file` finds the files that queries name.
 mod asof;
 mod connector;
 mod copy;
+mod declared;
 mod dialect;
 mod file;
 mod json;
@@ -26,6 +27,7 @@ mod view;
 use sqlparser::ast;
 
 pub use self::connector::{ConnectorDefinition, Setting};
+pub use self::declared::ViewDeclaration;
 pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
@@ -80,6 +82,8 @@ pub enum StatementKind {
     CreateTable(TableDefinition),
     /// `CREATE [LOCAL | MATERIALIZED] VIEW`
     CreateView(ViewDefinition),
+    /// `DECLARE RECURSIVE VIEW`
+    DeclareView(ViewDeclaration),
     /// `LATENESS view.column expression`
     Lateness(Box<ViewLateness>),
     /// `DROP TABLE`

@@ -118,6 +118,8 @@ pub(crate) struct Recorded {
     /// All that has been said of the relation, which checkpoints have.
     pub(crate) whole: Record,
     pub(crate) undo: Record,
+    /// Whether what has been said of the relation before holds as well, and stands before this.
+    pub(crate) adds: bool,
 }
 
 impl Record {

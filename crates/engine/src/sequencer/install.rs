@@ -91,9 +91,9 @@ impl Sequencer {
         let id = {
             let mut state = self.state.lock();
             let id = self.install_now(&mut state, streams, role, dataflow)?;
-            if let Some(Recorded { name, definition, whole, .. }) = definition {
-                self.durable.append(definition)?;
-                state.define(name, whole.clone());
+            if let Some(recorded) = definition {
+                self.durable.append(&recorded.definition)?;
+                state.note(recorded);
             }
             id
         };

@@ -12,7 +12,7 @@ use super::waterlines::Waterlines;
 use crate::clock::Moment;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::portion::{InputName, SavedPosition};
-use crate::durable::record::Record;
+use crate::durable::record::{Record, Recorded};
 use crate::durable::restore::{Restored, RestoredDataflow};
 use crate::worker::DataflowId;
 
@@ -52,6 +52,14 @@ pub(crate) struct Kept {
 }
 
 impl State {
+    /// Notes what a statement has defined.
+    pub(super) fn note(&mut self, Recorded { name, whole, adds, .. }: &Recorded) {
+        match adds {
+            true => self.definitions.push((name.clone(), whole.clone())),
+            false => self.define(name, whole.clone()),
+        }
+    }
+
     /// Notes the definition of a relation, which replaces another of its name.
     pub(super) fn define(&mut self, name: &str, definition: Record) {
         self.definitions.retain(|(known, _)| known != name);

@@ -112,6 +112,11 @@ impl Accumulators {
         Ok(Self { kinds })
     }
 
+    /// Whether rows can be added with negative weights.
+    pub fn can_subtract(&self) -> bool {
+        !self.kinds.iter().any(|kind| matches!(kind.input, Some((_, Number::Ordered(_)))))
+    }
+
     /// The state of a group without rows.
     pub fn fresh(&self) -> State {
         State { rows: 0, totals: self.kinds.iter().map(Kind::fresh).collect() }
