@@ -180,6 +180,8 @@ pub enum RelationKind {
     LocalView,
     /// A view whose rows are kept.
     MaterializedView,
+    /// A view that is declared, and is not there before all views are created that it recurs over.
+    DeclaredView,
 }
 
 impl RelationKind {
@@ -190,6 +192,7 @@ impl RelationKind {
             Self::View => "view",
             Self::LocalView => "local view",
             Self::MaterializedView => "materialized view",
+            Self::DeclaredView => "declared view",
         }
     }
 }
@@ -209,7 +212,7 @@ impl Entry {
         match &self.definition {
             Definition::Table(_) => RelationKind::Table,
             Definition::View(view) => view.kind.into(),
-            Definition::Declared(_) => RelationKind::View,
+            Definition::Declared(_) => RelationKind::DeclaredView,
         }
     }
 

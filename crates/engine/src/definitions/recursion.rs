@@ -66,7 +66,7 @@ impl Definitions {
             let message = format!("\"{name}\" has a LATENESS, which a view that recurs cannot have");
             return Err(Error::sql(message));
         }
-        let record = self.recorded(RelationKind::View, name, || {
+        let record = self.recorded(RelationKind::DeclaredView, name, || {
             let declared = Record::definition(text, base, writer.now()?)?;
             Ok((declared.clone(), declared))
         })?;

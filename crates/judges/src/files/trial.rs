@@ -220,7 +220,8 @@ impl Trial {
             | StatementKind::Begin
             | StatementKind::Commit
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
-            StatementKind::Lateness(_)
+            StatementKind::DeclareView(_)
+            | StatementKind::Lateness(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint
