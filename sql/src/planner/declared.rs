@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use arrow::datatypes::Schema;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, plan_err};
-use datafusion_expr::LogicalPlan;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
 use super::relation::source_of;
 use super::type_name;
@@ -45,6 +45,30 @@ pub(super) fn check(view: &ViewDefinition) -> error::Result<()> {
             let message = format!("{what}: put it into a view over \"{}\"", view.name);
             Err(Error::not_supported(message, view.position))
         }
+    }
+}
+
+/// The same rows with integers of the types that were declared: literals are BIGINT.
+pub(super) fn with_integers(plan: LogicalPlan, declared: &Schema) -> Result<LogicalPlan> {
+    let made = plan.schema().clone();
+    let columns = made.columns().into_iter().zip(made.fields()).enumerate();
+    let mut is_as_declared = true;
+    let columns: Vec<Expr> = columns
+        .map(|(place, (column, made))| match declared.fields().get(place) {
+            Some(field)
+                if field.data_type() != made.data_type()
+                    && field.data_type().is_integer()
+                    && made.data_type().is_integer() =>
+            {
+                is_as_declared = false;
+                cast(Expr::Column(column), field.data_type().clone()).alias(made.name())
+            }
+            _ => Expr::Column(column),
+        })
+        .collect();
+    match is_as_declared {
+        true => Ok(plan),
+        false => LogicalPlanBuilder::from(plan).project(columns)?.build(),
     }
 }
 

@@ -101,9 +101,11 @@ pub(super) fn plan(
         Some(Relation::Declared { schema, recursion: None, .. }) => Some(schema),
         _ => None,
     };
-    if schema.is_some() {
+    let mut logical = logical;
+    if let Some(schema) = &schema {
         declared::check(view)?;
         depends.retain(|name| *name != view.name);
+        logical = declared::with_integers(logical, schema).map_err(in_query)?;
     }
 
     let logical = set_operation::plan(logical)

@@ -55,10 +55,10 @@ impl Builder<'_> {
         let what = step.find_in_rounds(&|plan| match plan.node {
             // A query follows only the rows that came last, and would have another result.
             Node::Aggregate(_) | Node::Distinct(_) => true,
-            _ => plan.node.as_node().in_rounds().is_none(),
+            _ => plan.stays_out_of_rounds(),
         });
         if let Some(what) = what {
-            return self.refuse_in_step(&name, what);
+            return self.refuse_in_step(&name, what.clause_in_rounds());
         }
         let member = Member::of_union(name, base, step, query.is_distinct)?;
         Ok(IncrementalPlan::recursion(vec![member], 0, limit))
@@ -90,8 +90,11 @@ impl Builder<'_> {
         let body = plain_text(renamed(self.build(&view.plan)?, view.plan.schema())?)?;
         check_columns(&body.schema)?;
         declared::check_columns(view, &body.schema)?;
-        let what = body.find_in_rounds(&|plan| plan.node.as_node().in_rounds().is_none());
-        if let Some(what) = what {
+        if let Some(what) = body.find_in_rounds(&IncrementalPlan::stays_out_of_rounds) {
+            let what = match &what.node {
+                Node::Aggregate(aggregate) => refused_aggregate(aggregate),
+                _ => what.clause_in_rounds(),
+            };
             let message = format!(
                 "{what} over rows of \"{}\", which recurs (a view that recurs may have filters, expressions, inner joins, UNION, \
                  UNNEST, DISTINCT, and GROUP BY with COUNT, SUM, AVG, MIN and MAX, of its rows)",
@@ -156,36 +159,47 @@ impl IncrementalPlan {
         self.inputs_mut().into_iter().for_each(IncrementalPlan::drop_distinct);
     }
 
-    /// What is computed of rows that recur where `is_it`.
-    fn find_in_rounds(&self, is_it: &impl Fn(&IncrementalPlan) -> bool) -> Option<&'static str> {
-        if !self.recurs() {
-            return None;
+    /// The first node over rows that recur for which `is_it` holds.
+    fn find_in_rounds(&self, is_it: &impl Fn(&IncrementalPlan) -> bool) -> Option<&IncrementalPlan> {
+        match self.recurs() {
+            false => None,
+            true if is_it(self) => Some(self),
+            true => self.inputs().into_iter().find_map(|input| input.find_in_rounds(is_it)),
         }
-        if is_it(self) {
-            return Some(match &self.node {
-                Node::Aggregate(Aggregate { fallbacks, aggregates, keys, .. }) => match keys[..] {
-                    [] => "an aggregate without GROUP BY",
-                    _ if !fallbacks.is_empty() => "an aggregate other than COUNT, SUM, AVG, MIN and MAX",
-                    _ if aggregates.iter().any(|aggregate| aggregate.distinct) => {
-                        "an aggregate with DISTINCT"
-                    }
-                    _ if aggregates.iter().any(|aggregate| aggregate.rank.is_some()) => {
-                        "ARG_MIN or ARG_MAX"
-                    }
-                    _ => "GROUP BY, or an aggregate,",
-                },
-                Node::Top(_) => "LIMIT, DISTINCT ON or a bounded row number",
-                Node::Window(_) => "a window function",
-                Node::Session(_) => "SESSION",
-                Node::Distinct(_) => "DISTINCT",
-                Node::SetOperation(_) => "INTERSECT or EXCEPT",
-                Node::OuterJoin(_) => "an outer join, or IN or EXISTS of a subquery,",
-                Node::AsofJoin(_) => "an ASOF join",
-                Node::TemporalFilter(_) => "a comparison of its rows with NOW()",
-                Node::Recursion(_) => "another recursion over its rows",
-                _ => "this",
-            });
+    }
+
+    /// Whether the node cannot be inside of a recursion.
+    fn stays_out_of_rounds(&self) -> bool {
+        self.node.as_node().in_rounds().is_none()
+    }
+
+    /// What the node is, for messages.
+    fn clause_in_rounds(&self) -> &'static str {
+        match &self.node {
+            Node::Aggregate(_) => "GROUP BY, or an aggregate,",
+            Node::Top(_) => "LIMIT, DISTINCT ON or a bounded row number",
+            Node::Window(_) => "a window function",
+            Node::Session(_) => "SESSION",
+            Node::Distinct(_) => "DISTINCT",
+            Node::SetOperation(_) => "INTERSECT or EXCEPT",
+            Node::OuterJoin(_) => "an outer join, or IN or EXISTS of a subquery,",
+            Node::AsofJoin(_) => "an ASOF join",
+            Node::TemporalFilter(_) => "a comparison of its rows with NOW()",
+            Node::Recursion(_) => "another recursion over its rows",
+            _ => "this",
         }
-        self.inputs().into_iter().find_map(|input| input.find_in_rounds(is_it))
+    }
+}
+
+/// What of an aggregate cannot be computed inside of a recursion.
+fn refused_aggregate(Aggregate { aggregates, fallbacks, keys, .. }: &Aggregate) -> &'static str {
+    if keys.is_empty() {
+        "an aggregate without GROUP BY"
+    } else if !fallbacks.is_empty() {
+        "an aggregate other than COUNT, SUM, AVG, MIN and MAX"
+    } else if aggregates.iter().any(|aggregate| aggregate.distinct) {
+        "an aggregate with DISTINCT"
+    } else {
+        "ARG_MIN or ARG_MAX"
     }
 }
