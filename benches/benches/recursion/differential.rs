@@ -85,20 +85,23 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
         });
         let is_first = worker.index() == 0;
         let mut epoch = 0;
-        let mut complete = |edges: &mut differential_dataflow::input::InputSession<_, _, isize>,
-                            roots: &mut differential_dataflow::input::InputSession<_, _, isize>| {
-            let begun = Instant::now();
-            epoch += 1;
-            edges.advance_to(epoch);
-            roots.advance_to(epoch);
-            edges.flush();
-            roots.flush();
-            worker.step_while(|| probe.less_than(&epoch));
-            begun.elapsed().as_secs_f64()
-        };
+        let mut complete =
+            |edges: &mut differential_dataflow::input::InputSession<_, _, isize>,
+             roots: &mut differential_dataflow::input::InputSession<_, _, isize>| {
+                let begun = Instant::now();
+                epoch += 1;
+                edges.advance_to(epoch);
+                roots.advance_to(epoch);
+                edges.flush();
+                roots.flush();
+                worker.step_while(|| probe.less_than(&epoch));
+                begun.elapsed().as_secs_f64()
+            };
         if is_first {
             roots.insert((0, 0));
-            graph.edges().for_each(|(start, finish, length)| edges.insert((start, (finish, length))));
+            graph
+                .edges()
+                .for_each(|(start, finish, length)| edges.insert((start, (finish, length))));
         }
         let fill = complete(&mut edges, &mut roots);
         let mut changes = Vec::with_capacity(graph.changes);

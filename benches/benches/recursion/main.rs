@@ -48,7 +48,9 @@ fn main() {
     let mut number = |default: usize| numbers.next().unwrap_or(default);
     let graph = Graph { edges: number(1_000_000), workers: number(1), changes: number(400) };
     println!("{} edges, {} workers, {} changes\n", graph.edges, graph.workers, graph.changes);
-    println!("| program | by | graph, s | edge comes, ms: median, p99 | edge goes, ms: median, p99 | median of all, ms | to differential |");
+    println!(
+        "| program | by | graph, s | edge comes, ms: median, p99 | edge goes, ms: median, p99 | median of all, ms | to differential |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for program in [Program::Reached, Program::Distances] {
         let theirs = differential::run(program, graph);
@@ -61,12 +63,11 @@ fn main() {
 
 /// Prints a line: times are in milliseconds, and the ratio says how many times as fast it is.
 fn print(program: Program, by: &str, run: &Run, ratio: f64) {
-    let every_other = |first: usize| -> Vec<f64> {
-        run.changes.iter().skip(first).step_by(2).copied().collect()
-    };
-    let [come, go] = [0, 1].map(every_other).map(|took| {
-        format!("{:.2}, {:.2}", quantile(&took, 0.5), quantile(&took, 0.99))
-    });
+    let every_other =
+        |first: usize| -> Vec<f64> { run.changes.iter().skip(first).step_by(2).copied().collect() };
+    let [come, go] = [0, 1]
+        .map(every_other)
+        .map(|took| format!("{:.2}, {:.2}", quantile(&took, 0.5), quantile(&took, 0.99)));
     println!(
         "| {program:?} | {by} | {:.2} | {come} | {go} | {:.2} | {ratio:.2} |",
         run.fill,

@@ -126,12 +126,8 @@ impl Fault {
     ];
 
     /// Those that random graphs find.
-    pub const RECURSIVE: [Fault; 4] = [
-        Fault::TwoRounds,
-        Fault::ForgetLaterRounds,
-        Fault::KeepOldRound,
-        Fault::KeepExtreme,
-    ];
+    pub const RECURSIVE: [Fault; 4] =
+        [Fault::TwoRounds, Fault::ForgetLaterRounds, Fault::KeepOldRound, Fault::KeepExtreme];
 }
 
 impl From<Fault> for FaultId {

@@ -60,7 +60,7 @@ const DEFINITIONS: &str = "
     CREATE MATERIALIZED VIEW odd AS SELECT b AS p FROM even JOIN road ON a = even.p;
 ";
 
-const VIEWS: [&str; 9] =
+pub(crate) const VIEWS: [&str; 9] =
     ["reached", "connected", "ways", "jumps", "distance", "label", "backed", "even", "odd"];
 
 type Row = Vec<i64>;

@@ -13,8 +13,8 @@ use super::extent::Extent;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    declared, final_rows, hopeless, lateness, now, recursion, refusal, repeated_names, selected_names,
-    set_operation, subquery, validate,
+    declared, final_rows, hopeless, lateness, now, recursion, refusal, repeated_names,
+    selected_names, set_operation, subquery, validate,
 };
 use crate::catalog::{Catalog, DeclaredRecursion, DeclaredView, Relation};
 use crate::error::{Error, Position, Result};
@@ -122,7 +122,8 @@ pub(super) fn plan(
     let mut awaits = declared::awaited(&shared).map_err(in_query)?;
     awaits.remove(&view.name);
     let name = view.name.clone();
-    let declared = schema.map(|schema| DeclaredView { name, schema, plan: Arc::new(shared.clone()) });
+    let declared =
+        schema.map(|schema| DeclaredView { name, schema, plan: Arc::new(shared.clone()) });
     let plan = match &declared {
         None => plan::build(&shared, &landmarks),
         Some(declared) => {

@@ -83,17 +83,18 @@ pub(super) fn reduce<'scope>(
             });
             let mut rows_output = rows_output.activate();
             let mut errors_output = errors_output.activate();
-            let mut emit = |capabilities: &[CapabilitySet<Round>; 2], held: &Round, out: Produced<Round>| {
-                let Produced { mut rows, errors } = out;
-                if !rows.is_empty() {
-                    let capability = capabilities[0].delayed(held);
-                    rows_output.session_with_builder(&capability).give_container(&mut rows);
-                }
-                if let Some(mut errors) = errors {
-                    let capability = capabilities[1].delayed(held);
-                    errors_output.session_with_builder(&capability).give_container(&mut errors);
-                }
-            };
+            let mut emit =
+                |capabilities: &[CapabilitySet<Round>; 2], held: &Round, out: Produced<Round>| {
+                    let Produced { mut rows, errors } = out;
+                    if !rows.is_empty() {
+                        let capability = capabilities[0].delayed(held);
+                        rows_output.session_with_builder(&capability).give_container(&mut rows);
+                    }
+                    if let Some(mut errors) = errors {
+                        let capability = capabilities[1].delayed(held);
+                        errors_output.session_with_builder(&capability).give_container(&mut errors);
+                    }
+                };
             fuel.refill();
             while reduction.begin(&frontiers[0].frontier().to_owned()) {
                 if !reduction.work(&mut fuel, &mut emit) {
@@ -312,7 +313,8 @@ impl Work {
                 } else if lower.less_equal(&time) {
                     let is_held = |(held, _): &(Round, _)| held.less_equal(&time);
                     let place = outputs.iter().position(is_held);
-                    let place = place.expect("what is emitted follows from changes at or before it");
+                    let place =
+                        place.expect("what is emitted follows from changes at or before it");
                     outputs[place].1.push(key, value, time, weight);
                 }
             });

@@ -127,7 +127,8 @@ impl Logic for Settle {
             let (time, weight) = (*all.time(row), all.weight(row));
             errors.push(&self.spec.name, &all.rows, row, &message, time, weight);
         }
-        let kept: Vec<u32> = (0..all.len() as u32).filter(|row| !is_excess[*row as usize]).collect();
+        let kept: Vec<u32> =
+            (0..all.len() as u32).filter(|row| !is_excess[*row as usize]).collect();
         Produced { rows: all.take(&kept.into()), errors: Some(errors.finish()) }
     }
 }

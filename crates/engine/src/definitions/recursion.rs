@@ -63,7 +63,8 @@ impl Definitions {
         let ViewDeclaration { name, schema, text, .. } = declaration;
         self.taken(name, IfTaken::Fail, |_| false)?;
         if self.is_announced(name) {
-            let message = format!("\"{name}\" has a LATENESS, which a view that recurs cannot have");
+            let message =
+                format!("\"{name}\" has a LATENESS, which a view that recurs cannot have");
             return Err(Error::sql(message));
         }
         let record = self.recorded(RelationKind::DeclaredView, name, || {
@@ -201,11 +202,7 @@ impl Definitions {
     }
 }
 
-fn declared_entry(
-    name: &str,
-    schema: SchemaRef,
-    view: Option<Arc<Waiting>>,
-) -> Entry {
+fn declared_entry(name: &str, schema: SchemaRef, view: Option<Arc<Waiting>>) -> Entry {
     let depends = view.as_ref().map_or_else(Vec::new, |view| view.planned.depends.clone());
     let definition = Definition::Declared(Declared { view });
     Entry { name: name.to_owned(), schema, depends, definition }

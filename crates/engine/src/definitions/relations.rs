@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::catalog::DeclaredRecursion;
+use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::{CLOCK, PlannedView};
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 

@@ -318,15 +318,7 @@ impl Trial {
         }
         let watch = self.watch(name, *kind);
         let (name, skips) = (name.clone(), self.skips);
-        self.views.push(View {
-            name,
-            kind: *kind,
-            is_read,
-            reads,
-            skips,
-            watch,
-            late_watch: None,
-        });
+        self.views.push(View { name, kind: *kind, is_read, reads, skips, watch, late_watch: None });
     }
 
     fn watch(&mut self, view: &str, kind: ViewKind) -> Option<Watch> {

@@ -71,7 +71,14 @@ impl Maker {
             Some(top) => top.limit = 1,
             None if is_aggregate && !has_group => {}
             None if self.once_in(8) => {}
-            top => *top = Some(Top { order: vec![(0, false, false)], limit: 1, offset: 0, with_ties: false }),
+            top => {
+                *top = Some(Top {
+                    order: vec![(0, false, false)],
+                    limit: 1,
+                    offset: 0,
+                    with_ties: false,
+                })
+            }
         }
         let kind = query.columns()[0].1;
         Expr::Scalar(Box::new(query), kind)

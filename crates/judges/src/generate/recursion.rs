@@ -85,7 +85,10 @@ impl Maker {
 
     /// Two columns of a type, perhaps one twice.
     fn ends_of(&mut self, sight: &Sight, kind: Kind) -> Option<(Expr, Expr)> {
-        Some((self.column(sight, |other| other == kind)?, self.column(sight, |other| other == kind)?))
+        Some((
+            self.column(sight, |other| other == kind)?,
+            self.column(sight, |other| other == kind)?,
+        ))
     }
 }
 

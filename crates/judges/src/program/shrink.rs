@@ -5,7 +5,9 @@
 
 use super::run::{Judges, run};
 use super::{Program, Step, Write};
-use crate::query::{Aggregate, Body, Distinct, Expr, From, Group, JoinKind, Query, Recursion, Select, Window};
+use crate::query::{
+    Aggregate, Body, Distinct, Expr, From, Group, JoinKind, Query, Recursion, Select, Window,
+};
 
 /// A description of the error that does not depend on rows.
 fn signature(what: &str) -> Vec<String> {

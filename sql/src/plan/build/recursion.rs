@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::node::{Aggregate, Member};
 use crate::plan::{IncrementalPlan, Node};
-use crate::planner::{RECURSION_LIMIT, declared};
 use crate::planner::recursion::{WorkTable, work_table};
+use crate::planner::{RECURSION_LIMIT, declared};
 
 /// A recursion whose bodies are being built.
 pub(super) struct Recurring {
@@ -82,7 +82,8 @@ impl Builder<'_> {
             recursion.views.iter().map(|view| self.declared_member(view)).collect()
         })?;
         let place = recursion.views.iter().position(|view| view.name == result);
-        let place = place.ok_or_else(|| Error::new(format!("\"{result}\" does not recur"), None))?;
+        let place =
+            place.ok_or_else(|| Error::new(format!("\"{result}\" does not recur"), None))?;
         Ok(IncrementalPlan::recursion(members, place, recursion.limit))
     }
 
@@ -107,7 +108,11 @@ impl Builder<'_> {
     }
 
     /// Builds inside of a recursion.
-    fn in_recursion<T>(&self, recurring: Recurring, build: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn in_recursion<T>(
+        &self,
+        recurring: Recurring,
+        build: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         self.recurring.borrow_mut().push(recurring);
         let built = build();
         self.recurring.borrow_mut().pop();
@@ -160,7 +165,10 @@ impl IncrementalPlan {
     }
 
     /// The first node over rows that recur for which `is_it` holds.
-    fn find_in_rounds(&self, is_it: &impl Fn(&IncrementalPlan) -> bool) -> Option<&IncrementalPlan> {
+    fn find_in_rounds(
+        &self,
+        is_it: &impl Fn(&IncrementalPlan) -> bool,
+    ) -> Option<&IncrementalPlan> {
         match self.recurs() {
             false => None,
             true if is_it(self) => Some(self),

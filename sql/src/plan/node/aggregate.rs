@@ -252,9 +252,8 @@ impl PlanNode for Aggregate {
     }
 
     fn in_rounds(&self) -> Option<&dyn InRounds> {
-        let is_summed = |aggregate: &aggregate::Aggregate| {
-            !aggregate.distinct && aggregate.rank.is_none()
-        };
+        let is_summed =
+            |aggregate: &aggregate::Aggregate| !aggregate.distinct && aggregate.rank.is_none();
         let are_summed = self.fallbacks.is_empty() && self.aggregates.iter().all(is_summed);
         (are_summed && !self.keys.is_empty()).then_some(self)
     }

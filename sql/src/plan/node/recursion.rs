@@ -12,9 +12,7 @@ use datafusion_common::{Result, plan_err};
 use timely::dataflow::operators::Concatenate;
 
 use super::{Node, PlanNode};
-use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundPlan,
-};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundPlan};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
