@@ -34,6 +34,15 @@ impl Extent {
         Ok(extent)
     }
 
+    /// The extent of two plans beside each other.
+    ///
+    /// # Errors
+    /// As [`Extent::of`].
+    pub fn beside(mut self, other: Extent) -> Result<Extent> {
+        self.add(other.levels, other.operations)?;
+        Ok(self)
+    }
+
     /// Adds a plan that is below `above` levels.
     fn measure(&mut self, plan: &LogicalPlan, above: usize) -> Result<()> {
         let mut rest = vec![(plan, above)];

@@ -204,8 +204,13 @@ impl Catalog {
     }
 
     pub(crate) fn insert(&self, entry: Entry) {
-        if let Definition::View(view) = &entry.definition {
-            self.deepest.fetch_max(view.extent.levels, Ordering::Relaxed);
+        let extent = match &entry.definition {
+            Definition::View(view) => Some(view.extent),
+            Definition::Declared(_) => entry.waiting().map(|waiting| waiting.planned.extent),
+            Definition::Table(_) => None,
+        };
+        if let Some(extent) = extent {
+            self.deepest.fetch_max(extent.levels, Ordering::Relaxed);
         }
         let mut entries = self.entries.write();
         Arc::make_mut(&mut entries).insert(entry.name.clone(), Arc::new(entry));

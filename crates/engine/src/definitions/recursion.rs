@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_sql::catalog::{DeclaredRecursion, DeclaredView};
+use alluvium_sql::catalog::DeclaredRecursion;
 use alluvium_sql::physical::compile;
 use alluvium_sql::planner::{Extent, PlannedView};
 use alluvium_sql::statement::{IfTaken, ViewDeclaration, ViewDefinition, ViewKind};
@@ -131,7 +131,7 @@ impl Definitions {
         writer: &Writer,
     ) -> Result<()> {
         let of: Vec<&Arc<Waiting>> = members.iter().filter_map(|name| views.get(name)).collect();
-        let recursion = Arc::new(recursion(&of));
+        let recursion = Arc::new(recursion(&of)?);
         let planned = of.iter().map(|waiting| {
             let definition = &waiting.definition;
             let planned = self.planner.within(waiting.planned.clone(), definition, &recursion)?;
@@ -233,14 +233,13 @@ fn recurring_with(name: &str, views: &WaitingViews) -> Option<BTreeSet<String>> 
     Some(found)
 }
 
-fn recursion(views: &[&Arc<Waiting>]) -> DeclaredRecursion {
-    let mut extent = Extent::default();
-    let (mut declared, mut limit): (Vec<DeclaredView>, u64) = (Vec::new(), 0);
-    for Waiting { definition, planned } in views.iter().map(|view| &***view) {
-        extent.levels = extent.levels.max(planned.extent.levels);
-        extent.operations += planned.extent.operations;
-        declared.extend(planned.declared.clone());
+/// The recursion of these views. Fails if it is too large.
+fn recursion(waiting: &[&Arc<Waiting>]) -> Result<DeclaredRecursion> {
+    let (mut views, mut extent, mut limit) = (Vec::new(), Extent::default(), 0);
+    for Waiting { definition, planned } in waiting.iter().map(|view| &***view) {
+        extent = extent.beside(planned.extent)?;
+        views.extend(planned.declared.clone());
         limit = limit.max(definition.recursion_limit);
     }
-    DeclaredRecursion { views: declared, extent, limit }
+    Ok(DeclaredRecursion { views, extent, limit })
 }
