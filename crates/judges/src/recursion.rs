@@ -33,7 +33,7 @@ const DEFINITIONS: &str = "
         SELECT p FROM r;
 
     DECLARE RECURSIVE VIEW distance (p BIGINT, d BIGINT);
-    CREATE MATERIALIZED VIEW distance AS
+    CREATE MATERIALIZED VIEW distance WITH ('recursion_limit' = '300') AS
         SELECT p, MIN(d) AS d
         FROM (SELECT p, CAST(0 AS BIGINT) AS d FROM origin
               UNION ALL
@@ -42,11 +42,11 @@ const DEFINITIONS: &str = "
 
     DECLARE RECURSIVE VIEW label (p BIGINT, l BIGINT);
     CREATE LOCAL VIEW passed AS SELECT b AS p, l FROM label JOIN road ON a = label.p;
-    CREATE MATERIALIZED VIEW label AS
+    CREATE MATERIALIZED VIEW label WITH ('recursion_limit' = '300') AS
         SELECT p, MAX(l) AS l FROM (SELECT p, p AS l FROM origin UNION ALL SELECT p, l FROM passed) AS labels GROUP BY p;
 
     DECLARE RECURSIVE VIEW backed (p BIGINT);
-    CREATE MATERIALIZED VIEW backed AS
+    CREATE MATERIALIZED VIEW backed WITH ('recursion_limit' = '300') AS
         SELECT p FROM origin
         UNION ALL
         SELECT b FROM (

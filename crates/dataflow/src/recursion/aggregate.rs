@@ -1,7 +1,8 @@
 //! GROUP BY inside of a recursion.
 //!
 //! The inputs of a group are kept, with the epochs and rounds of their changes. The accumulators of each round are those of
-//! the round before with what has come and gone. MIN and MAX are accumulated anew in a round in which an input goes.
+//! the round before with what has come and gone. MIN and MAX are accumulated anew in a round in which an input goes. What is
+//! emitted are accumulators that differ in their results.
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursors, Epoch, Spine};
@@ -172,7 +173,7 @@ impl Groups {
             }
             encoded.clear();
             if state.rows() != 0 {
-                accumulators.encode(state, encoded);
+                accumulators.encode_shown(state, encoded);
             }
             here.push(encoded);
         }
