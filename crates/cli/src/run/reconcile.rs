@@ -299,8 +299,10 @@ impl Differences {
     fn check(&self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
         for (view, (_, why)) in &self.rebuilt {
             let mut read: Vec<&str> = vec![view];
+            // Views that recur read each other.
+            let mut seen = BTreeSet::new();
             while let Some(name) = read.pop() {
-                let Some(info) = before.get(name) else { continue };
+                let Some(info) = before.get(name).filter(|_| seen.insert(name)) else { continue };
                 if info.has_passed {
                     let message = format!(
                         "the view \"{view}\" cannot be built anew ({why}): rows of \"{name}\" have passed that are not \

@@ -93,7 +93,7 @@ fn late_column(query: &Query, lots: &mut fastrand::Rng) -> Option<ViewLateness> 
 impl Maker {
     /// A query, of which every other one is a recursion.
     fn perhaps_recursive(&mut self, lots: &mut fastrand::Rng) -> (Query, f64) {
-        let recursive = if lots.bool() { self.recursive() } else { None };
+        let recursive = if lots.bool() { (0..4).find_map(|_| self.recursive()) } else { None };
         recursive.unwrap_or_else(|| self.query())
     }
 
