@@ -13,7 +13,7 @@ use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::progress::Timestamp;
 
 use super::graph::Graph;
-use super::{Answer, Program, Run, value};
+use super::{Answer, Program, Run, processors, value};
 
 type Found<'scope, T> = VecCollection<'scope, T, (i64, i64)>;
 
@@ -65,7 +65,7 @@ impl Sums {
 
 pub(crate) fn run(program: Program, graph: Graph) -> Run {
     let sums = Arc::new(Sums::default());
-    let run = Arc::new(Mutex::new(Run { fill: 0.0, changes: Vec::new(), answers: [(0, 0); 2] }));
+    let run = Arc::new(Mutex::new(None));
     let (found, noted) = (Arc::clone(&sums), Arc::clone(&run));
     let guards = timely::execute(Config::process(graph.workers), move |worker| {
         let probe = Handle::new();
@@ -106,6 +106,7 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
         let fill = complete(&mut edges, &mut roots);
         let mut changes = Vec::with_capacity(graph.changes);
         let before = found.answer();
+        let begun = processors();
         for ((start, finish, length), weight) in graph.changes() {
             if is_first {
                 edges.update((start, (finish, length)), weight as isize);
@@ -114,11 +115,14 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
         }
         if is_first {
             let answers = [before, found.answer()];
-            *noted.lock().expect("nobody has panicked") = Run { fill, changes, answers };
+            let processors = (processors() - begun) / graph.changes as f64;
+            *noted.lock().expect("nobody has panicked") =
+                Some(Run { fill, changes, processors, answers });
         }
     });
     for worker in guards.expect("threads start").join() {
         worker.expect("workers end");
     }
-    Arc::into_inner(run).and_then(|run| run.into_inner().ok()).expect("the workers have ended")
+    let run = run.lock().expect("nobody has panicked").take();
+    run.expect("the first worker has ended")
 }

@@ -8,7 +8,7 @@ use alluvium::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use alluvium::arrow::datatypes::Int64Type;
 
 use super::graph::{Edge, Graph};
-use super::{Answer, Program, Run, value};
+use super::{Answer, Program, Run, processors, value};
 
 /// The rows that are inserted at once.
 const TOGETHER: usize = 100_000;
@@ -51,6 +51,7 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
     engine.wait(epoch).expect("epochs complete");
     let fill = begun.elapsed().as_secs_f64();
     let before = answer(&engine);
+    let begun = processors();
     let changes = graph.changes().map(|(edge, weight)| {
         let begun = Instant::now();
         let rows = rows([edge].into_iter());
@@ -65,7 +66,8 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
         begun.elapsed().as_secs_f64() * 1e3
     });
     let changes = changes.collect();
-    Run { fill, changes, answers: [before, answer(&engine)] }
+    let processors = (processors() - begun) / graph.changes as f64;
+    Run { fill, changes, processors, answers: [before, answer(&engine)] }
 }
 
 fn rows(edges: impl Iterator<Item = Edge>) -> RecordBatch {

@@ -31,12 +31,20 @@ struct Run {
     fill: f64,
     /// Milliseconds for each change.
     changes: Vec<f64>,
+    /// Milliseconds of all processors for a change, on average.
+    processors: f64,
     /// The answers with the graph, and after all changes.
     answers: [Answer; 2],
 }
 
 /// The number of rows, and the sum of their [`value`]s.
 type Answer = (i64, i64);
+
+/// The time that the process has spent on processors so far, in milliseconds.
+fn processors() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
 
 /// What a vertex adds to an answer.
 fn value(vertex: i64, distance: i64) -> i64 {
@@ -49,29 +57,33 @@ fn main() {
     let graph = Graph { edges: number(1_000_000), workers: number(1), changes: number(400) };
     println!("{} edges, {} workers, {} changes\n", graph.edges, graph.workers, graph.changes);
     println!(
-        "| program | by | graph, s | edge comes, ms: median, p99 | edge goes, ms: median, p99 | median of all, ms | to differential |"
+        "| program | by | graph, s | edge comes, ms: median, p99 | edge goes, ms: median, p99 | median of all, ms \
+         | processors per change, ms | to differential: median, processors |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     for program in [Program::Reached, Program::Distances] {
         let theirs = differential::run(program, graph);
         let ours = engine::run(program, graph);
         assert_eq!(ours.answers, theirs.answers, "both compute {program:?} of the same graph");
-        print(program, "differential-dataflow", &theirs, 1.0);
-        print(program, "Alluvium", &ours, median(&theirs.changes) / median(&ours.changes));
+        print(program, "differential-dataflow", &theirs, &theirs);
+        print(program, "Alluvium", &ours, &theirs);
     }
 }
 
-/// Prints a line: times are in milliseconds, and the ratio says how many times as fast it is.
-fn print(program: Program, by: &str, run: &Run, ratio: f64) {
+/// Prints a line. The ratios say how many times as fast as `other` it is.
+fn print(program: Program, by: &str, run: &Run, other: &Run) {
     let every_other =
         |first: usize| -> Vec<f64> { run.changes.iter().skip(first).step_by(2).copied().collect() };
     let [come, go] = [0, 1]
         .map(every_other)
         .map(|took| format!("{:.2}, {:.2}", quantile(&took, 0.5), quantile(&took, 0.99)));
     println!(
-        "| {program:?} | {by} | {:.2} | {come} | {go} | {:.2} | {ratio:.2} |",
+        "| {program:?} | {by} | {:.2} | {come} | {go} | {:.2} | {:.2} | {:.2}, {:.2} |",
         run.fill,
-        median(&run.changes)
+        median(&run.changes),
+        run.processors,
+        median(&other.changes) / median(&run.changes),
+        other.processors / run.processors
     );
 }
 
