@@ -89,7 +89,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 33] = [
+    pub const WRONG: [Fault; 32] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -121,7 +121,6 @@ impl Fault {
         Fault::OwnWaterline,
         Fault::PruneReached,
         Fault::TwoRounds,
-        Fault::ForgetLaterRounds,
         Fault::CutTies,
     ];
 
