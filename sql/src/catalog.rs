@@ -22,6 +22,28 @@ pub trait Catalog {
     fn names(&self) -> Vec<String>;
 }
 
+/// Views that recur over each other.
+#[derive(Debug)]
+pub struct DeclaredRecursion {
+    /// The views.
+    pub views: Vec<DeclaredView>,
+    /// The size of their plans.
+    pub extent: Extent,
+    /// The last round.
+    pub limit: u64,
+}
+
+/// A view that recurs.
+#[derive(Clone, Debug)]
+pub struct DeclaredView {
+    /// Its name.
+    pub name: String,
+    /// Its columns, as they were declared.
+    pub schema: SchemaRef,
+    /// Its query, which scans the relations that recur as [`Relation::Declared`].
+    pub plan: Arc<LogicalPlan>,
+}
+
 /// A relation.
 #[derive(Clone, Debug)]
 pub enum Relation {
@@ -69,6 +91,15 @@ pub enum Relation {
         emit_final: Option<usize>,
         /// How late its changes may come, by columns that differ.
         lateness: Vec<Lateness>,
+    },
+    /// A view that recurs and is not materialized, or one that is declared and not created yet.
+    Declared {
+        /// Its columns.
+        schema: SchemaRef,
+        /// The recursion that it is part of; `None` before all views are there that recur over each other.
+        recursion: Option<Arc<DeclaredRecursion>>,
+        /// Whether it has no dataflow of its own: then the views that name it report its errors.
+        local: bool,
     },
     /// The one row with the time of the epoch: [`CLOCK`](crate::planner::CLOCK). It cannot be named.
     Clock,

@@ -79,11 +79,17 @@ pub enum Fault {
     TwoRounds,
     /// A row of a recursion stays in the rounds that come after the present one when its support goes.
     ForgetLaterRounds,
+    /// A group of a recursion keeps what it had in the round before.
+    KeepOldRound,
+    /// MIN and MAX of a recursion keep a value that has gone.
+    KeepExtreme,
+    /// The first rows of a group end at their number, also where rows equal to the last one follow.
+    CutTies,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 30] = [
+    pub const WRONG: [Fault; 32] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -114,10 +120,13 @@ impl Fault {
         Fault::LeaveViewLate,
         Fault::OwnWaterline,
         Fault::PruneReached,
+        Fault::TwoRounds,
+        Fault::CutTies,
     ];
 
-    /// Those that make wrong results of recursions, which random programs do not contain: random graphs find them.
-    pub const RECURSIVE: [Fault; 2] = [Fault::TwoRounds, Fault::ForgetLaterRounds];
+    /// Those that random graphs find.
+    pub const RECURSIVE: [Fault; 4] =
+        [Fault::TwoRounds, Fault::ForgetLaterRounds, Fault::KeepOldRound, Fault::KeepExtreme];
 }
 
 impl From<Fault> for FaultId {

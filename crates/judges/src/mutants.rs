@@ -3,21 +3,25 @@
 use alluvium_trace::fault::{self, FaultId};
 
 use crate::program::run::Judges;
+use crate::recursion;
 use crate::tally::Tally;
 
 /// The faults of all crates that make results wrong, by name.
 fn registry() -> Vec<(String, FaultId)> {
-    fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {
-        (format!("{fault:?}"), fault.into())
-    }
     let sql = alluvium_sql::fault::Fault::WRONG.into_iter().map(named);
     let dataflow = alluvium_dataflow::fault::Fault::WRONG.into_iter().map(named);
     let trace = fault::Fault::WRONG.into_iter().map(named);
     dataflow.chain(trace).chain(sql).collect()
 }
 
+fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {
+    (format!("{fault:?}"), fault.into())
+}
+
 /// Arms the faults one after the other, or only the one named `only`, and runs programs until a judge objects or `most`
 /// pairs have run.
+///
+/// Those of recursions only run random graphs, whose pairs are a view and a graph.
 ///
 /// Calls `each` with the name of the fault, and with the number of pairs and the objection, if there was one. The fault
 /// is armed in the whole process, so nothing else may use an engine at the same time.
@@ -47,5 +51,17 @@ pub fn run(
             number += 1;
         }
         each(&name, found.as_deref().map(|what| (pairs, what)));
+    }
+    let recursive = alluvium_dataflow::fault::Fault::RECURSIVE.into_iter().map(named);
+    for (name, fault) in recursive.filter(wanted) {
+        let mut numbers = 0..most.div_ceil(recursion::VIEWS.len() as u64);
+        let found = numbers.find_map(|number| {
+            fault::arm_everywhere(Some(fault));
+            let judged = recursion::judge(number);
+            fault::arm_everywhere(None);
+            let what = judged.err().filter(|_| recursion::judge(number).is_ok())?;
+            Some(((number + 1) * recursion::VIEWS.len() as u64, what))
+        });
+        each(&name, found.as_ref().map(|(pairs, what)| (*pairs, &**what)));
     }
 }

@@ -1,4 +1,4 @@
-//! Recursive views over random graphs, judged by a fixpoint that is computed from scratch.
+//! Recursive views over random graphs, by WITH RECURSIVE and declared, judged by a fixpoint that is computed from scratch.
 //!
 //! Few places and many roads make cycles, second ways and ways of other lengths. Roads come and go one by one or many in one
 //! transaction; several transactions are under way at once. The engines have one to three workers, memory or files, and some end
@@ -31,9 +31,37 @@ const DEFINITIONS: &str = "
             UNION
             SELECT y.b FROM r JOIN road AS x ON x.a = r.p JOIN road AS y ON y.a = x.b AND y.b <> r.p)
         SELECT p FROM r;
+
+    DECLARE RECURSIVE VIEW distance (p BIGINT, d BIGINT);
+    CREATE MATERIALIZED VIEW distance WITH ('recursion_limit' = '300') AS
+        SELECT p, MIN(d) AS d
+        FROM (SELECT p, CAST(0 AS BIGINT) AS d FROM origin
+              UNION ALL
+              SELECT b, d + (a * 3 + b) % 5 + 1 FROM distance JOIN road ON a = distance.p) AS ways
+        GROUP BY p;
+
+    DECLARE RECURSIVE VIEW label (p BIGINT, l BIGINT);
+    CREATE LOCAL VIEW passed AS SELECT b AS p, l FROM label JOIN road ON a = label.p;
+    CREATE MATERIALIZED VIEW label WITH ('recursion_limit' = '300') AS
+        SELECT p, MAX(l) AS l FROM (SELECT p, p AS l FROM origin UNION ALL SELECT p, l FROM passed) AS labels GROUP BY p;
+
+    DECLARE RECURSIVE VIEW backed (p BIGINT);
+    CREATE MATERIALIZED VIEW backed WITH ('recursion_limit' = '300') AS
+        SELECT p FROM origin
+        UNION ALL
+        SELECT b FROM (
+            SELECT b, COUNT(*) AS c, SUM(a) AS s
+            FROM (SELECT DISTINCT a, b FROM backed JOIN road ON a = backed.p) AS roads GROUP BY b) AS ends
+        WHERE c >= 2 OR s = 3;
+
+    DECLARE RECURSIVE VIEW even (p BIGINT);
+    DECLARE RECURSIVE VIEW odd (p BIGINT);
+    CREATE MATERIALIZED VIEW even AS SELECT p FROM origin UNION SELECT b FROM odd JOIN road ON a = odd.p;
+    CREATE MATERIALIZED VIEW odd AS SELECT b AS p FROM even JOIN road ON a = even.p;
 ";
 
-const VIEWS: [&str; 4] = ["reached", "connected", "ways", "jumps"];
+pub(crate) const VIEWS: [&str; 9] =
+    ["reached", "connected", "ways", "jumps", "distance", "label", "backed", "even", "odd"];
 
 type Row = Vec<i64>;
 
@@ -57,6 +85,44 @@ impl Model {
         found.into_iter().collect()
     }
 
+    /// The rows of which `body` makes themselves, from none on.
+    fn iterated(body: impl Fn(&BTreeSet<Row>) -> BTreeSet<Row>) -> Vec<Row> {
+        let mut rows = BTreeSet::new();
+        loop {
+            let next = body(&rows);
+            if next == rows {
+                return rows.into_iter().collect();
+            }
+            rows = next;
+        }
+    }
+
+    /// The greatest value of each place: of origins, and what `along` makes of that of a road's start.
+    fn greatest(
+        &self,
+        of_origin: impl Fn(i64) -> i64,
+        along: impl Fn(i64, i64, i64) -> i64,
+    ) -> Vec<Row> {
+        Self::iterated(|rows| {
+            let mut values: BTreeMap<i64, i64> = BTreeMap::new();
+            let mut put = |place: i64, value: i64| {
+                let found = values.entry(place).or_insert(value);
+                *found = value.max(*found);
+            };
+            self.origins.iter().for_each(|place| put(*place, of_origin(*place)));
+            for row in rows {
+                self.from(row[0]).for_each(|end| put(end, along(row[0], end, row[1])));
+            }
+            values.into_iter().map(|(place, value)| vec![place, value]).collect()
+        })
+    }
+
+    /// The places that an even number of roads reaches, beside 0, and an odd one, beside 1.
+    fn parities(&self) -> Vec<Row> {
+        let origins = self.origins.iter().map(|place| vec![0, *place]);
+        Self::fixpoint(origins, |row| self.from(row[1]).map(|b| vec![1 - row[0], b]).collect())
+    }
+
     fn from(&self, place: i64) -> impl Iterator<Item = i64> {
         self.roads.iter().filter(move |road| road.0 == place).map(|road| road.1)
     }
@@ -75,6 +141,27 @@ impl Model {
                 let over = self.from(row[0]).flat_map(|over| self.from(over));
                 over.filter(|b| *b != row[0]).map(|b| vec![b]).collect()
             }),
+            "distance" => {
+                let longer = |a, b, d| d - ((a * 3 + b) % 5 + 1);
+                let nearest = self.greatest(|_| 0, longer).into_iter();
+                nearest.map(|row| vec![row[0], -row[1]]).collect()
+            }
+            "label" => self.greatest(|place| place, |_, _, label| label),
+            "backed" => Self::iterated(|rows| {
+                let mut starts: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+                for row in rows {
+                    self.from(row[0]).for_each(|b| {
+                        starts.entry(b).or_default().insert(row[0]);
+                    });
+                }
+                starts.retain(|_, starts| starts.len() >= 2 || starts.iter().sum::<i64>() == 3);
+                self.origins.iter().copied().chain(starts.into_keys()).map(|p| vec![p]).collect()
+            }),
+            "even" | "odd" => {
+                let parity = i64::from(view == "odd");
+                let found = self.parities().into_iter().filter(|row| row[0] == parity);
+                found.map(|row| vec![row[1]]).collect()
+            }
             _ => {
                 let mut counts: BTreeMap<(i64, i64), i64> = BTreeMap::new();
                 let mut rest: Vec<(i64, i64)> = self.origins.iter().map(|p| (*p, 0)).collect();

@@ -1,6 +1,6 @@
 //! What runs inside of a recursion, over rows that differ by round.
 //!
-//! The step of a recursion is compiled to operators of its own: those of the nodes above the rows that recur. All other rows are
+//! The bodies of a recursion are compiled to operators of their own: those of the nodes above the rows that recur. All other rows are
 //! the same in all rounds. They are computed outside and [enter](alluvium_dataflow::recursion), as streams or as arrangements.
 
 use std::fmt::Debug;
@@ -36,8 +36,8 @@ pub(crate) trait RoundOperator: Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct RoundPlan {
     operators: Vec<Box<dyn RoundOperator>>,
-    /// The operator whose rows the step makes.
-    root: RoundId,
+    /// The operators of the rows that recur.
+    roots: Vec<RoundId>,
     streams: Vec<Arranged>,
     arranged: Vec<Arranged>,
 }
@@ -45,6 +45,8 @@ pub(crate) struct RoundPlan {
 /// The inside of a recursion in the making.
 pub(crate) struct RoundCompiler<'a> {
     compiler: &'a mut Compiler,
+    /// The names of the relations that recur.
+    members: Vec<String>,
     /// The state of the recursion.
     id: String,
     operators: Vec<Box<dyn RoundOperator>>,
@@ -54,19 +56,22 @@ pub(crate) struct RoundCompiler<'a> {
 }
 
 impl RoundPlan {
-    /// Compiles the step of the recursion with the state `id`, under the names and with the NULLs of `schema`.
-    pub(crate) fn compile(
-        step: &IncrementalPlan,
-        schema: &SchemaRef,
+    /// Compiles the bodies of a recursion with the state `id`, each under the names and with the NULLs of its schema. `members` are
+    /// the names of the relations whose bodies they are.
+    pub(crate) fn compile<'a>(
+        members: Vec<String>,
+        bodies: impl Iterator<Item = (&'a IncrementalPlan, &'a SchemaRef)>,
         id: &str,
         compiler: &mut Compiler,
     ) -> CompileResult<Self> {
         let (operators, streams, arranged) = Default::default();
         let id = id.to_owned();
-        let mut rounds = RoundCompiler { compiler, id, operators, streams, arranged, states: 0 };
-        let root = rounds.rows_as(step, schema)?;
+        let mut rounds =
+            RoundCompiler { compiler, members, id, operators, streams, arranged, states: 0 };
+        let roots = bodies.map(|(body, schema)| rounds.rows_as(body, schema));
+        let roots = roots.collect::<CompileResult<_>>()?;
         let RoundCompiler { operators, streams, arranged, .. } = rounds;
-        Ok(Self { operators, root, streams, arranged })
+        Ok(Self { operators, roots, streams, arranged })
     }
 
     /// Where the rows are kept that enter as streams.
@@ -146,6 +151,23 @@ impl RoundCompiler<'_> {
         let source = SideSource::Own(Box::new(OwnSide { rows, key, layout, state }));
         let columns = all_columns(&plan.schema);
         Ok(RoundSide { source, schema: plan.schema.clone(), columns, place })
+    }
+
+    /// The number of a relation that recurs.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub(crate) fn member(&self, name: &str) -> usize {
+        let place = self.members.iter().position(|member| member == name);
+        place.expect("rows that recur are those of a relation that does")
+    }
+
+    /// The state of a node of this plan, by `keys`.
+    pub(crate) fn state(&mut self, plan: &IncrementalPlan, keys: &[usize]) -> State {
+        let id = self.next_id();
+        let state = State::of(id, "rounds", plan.fingerprint(), keys, &Retention::default());
+        self.keep(plan, vec![Place::Own(state.clone())]);
+        state
     }
 
     /// Says where a node of this plan keeps its rows.
@@ -263,14 +285,14 @@ impl RoundPlan {
         Inputs { streams, arranged, kept }
     }
 
-    /// Builds the step over the rows of the round before. Returns what it makes of them, and the errors.
+    /// Builds the bodies over the rows of each relation in the round before. Returns their rows, and the errors.
     pub(crate) fn render<'inner>(
         &self,
         inputs: Inputs<'_>,
-        before: DeltaStream<'inner, Round>,
+        before: Vec<DeltaStream<'inner, Round>>,
         rounds: Rounds<'inner>,
         outside: &Rendering<'_, '_>,
-    ) -> (DeltaStream<'inner, Round>, Vec<DeltaStream<'inner, Round>>) {
+    ) -> (Vec<DeltaStream<'inner, Round>>, Vec<DeltaStream<'inner, Round>>) {
         let entered = inputs.streams.into_iter().map(|rows| enter(rows, rounds)).collect();
         let mut rendering = RoundRendering {
             rounds,
@@ -285,14 +307,14 @@ impl RoundPlan {
             let rows = operator.render(&mut rendering);
             rendering.rows.push(rows);
         }
-        (rendering.rows(self.root), rendering.errors)
+        (self.roots.iter().map(|root| rendering.rows(*root)).collect(), rendering.errors)
     }
 }
 
 /// The inside of a recursion in the making, on a worker.
 pub(crate) struct RoundRendering<'outer, 'inner, 'a> {
     rounds: Rounds<'inner>,
-    before: DeltaStream<'inner, Round>,
+    before: Vec<DeltaStream<'inner, Round>>,
     entered: Vec<DeltaStream<'inner, Round>>,
     arranged: Vec<Kept<'outer>>,
     /// The rows of the operators built so far.
@@ -307,9 +329,9 @@ impl<'inner> RoundRendering<'_, 'inner, '_> {
         self.rounds
     }
 
-    /// The rows of the round before.
-    pub(crate) fn before(&self) -> DeltaStream<'inner, Round> {
-        self.before.clone()
+    /// The rows of a relation in the round before, by its number among those that recur.
+    pub(crate) fn before(&self, member: usize) -> DeltaStream<'inner, Round> {
+        self.before[member].clone()
     }
 
     /// The rows of an operator that has been built.
@@ -323,7 +345,7 @@ impl<'inner> RoundRendering<'_, 'inner, '_> {
     }
 
     /// The context of a state.
-    fn context_of(&self, state: &State) -> StateContext {
+    pub(crate) fn context_of(&self, state: &State) -> StateContext {
         self.outside.context_of(state)
     }
 

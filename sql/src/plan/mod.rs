@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 use arrow::datatypes::SchemaRef;
 
 pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention, Source};
-pub(crate) use self::build::{build, build_final, build_in_time};
+pub(crate) use self::build::{build, build_final, build_in_time, build_recursion};
 pub(crate) use self::explain::explain;
 pub(crate) use self::explain_state::explain_state;
 pub use self::explain_state::{Keeping, KeptBy, KeptState};

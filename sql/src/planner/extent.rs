@@ -34,6 +34,15 @@ impl Extent {
         Ok(extent)
     }
 
+    /// The extent of two plans beside each other.
+    ///
+    /// # Errors
+    /// As [`Extent::of`].
+    pub fn beside(mut self, other: Extent) -> Result<Extent> {
+        self.add(other.levels, other.operations)?;
+        Ok(self)
+    }
+
     /// Adds a plan that is below `above` levels.
     fn measure(&mut self, plan: &LogicalPlan, above: usize) -> Result<()> {
         let mut rest = vec![(plan, above)];
@@ -53,9 +62,17 @@ impl Extent {
             rest.extend(node.inputs().into_iter().map(|input| (input, level)));
             if let LogicalPlan::TableScan(scan) = node
                 && let Some(source) = source_of(scan.source.as_ref())
-                && let Relation::View { extent: view, .. } = source.relation()
             {
-                self.add(level + view.levels, view.operations)?;
+                match source.relation() {
+                    Relation::View { extent: view, .. } => {
+                        self.add(level + view.levels, view.operations)?;
+                    }
+                    Relation::Declared { recursion: Some(recursion), .. } => {
+                        let extent = recursion.extent;
+                        self.add(level + extent.levels, extent.operations)?;
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(())

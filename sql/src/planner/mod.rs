@@ -17,7 +17,7 @@
 //! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
 //!   that is simple, `dependent_join` does it for any.
-//! - `recursion` reads the rows of WITH RECURSIVE.
+//! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
@@ -29,6 +29,7 @@ pub(crate) mod context;
 mod corrections;
 mod correlation;
 mod cross_join;
+pub(crate) mod declared;
 mod dependent_join;
 mod distinct_on;
 mod equality;
@@ -102,7 +103,7 @@ pub use self::simplify::{BoundedSimplifier, check_copies};
 pub use self::types::type_of;
 pub use self::view::PlannedView;
 pub use self::write::{OnConflict, PlannedWrite, Returning};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, DeclaredRecursion};
 use crate::error::{Error, Position, Result};
 use crate::physical::Output;
 use crate::plan::{IncrementalPlan, KeptBy};
@@ -155,6 +156,19 @@ impl Planner {
     /// If the query is wrong, or the view cannot be maintained.
     pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
         view::plan(&self.optimizer, view, self.scope(catalog))
+    }
+
+    /// The plan of a view in a complete recursion, of which `planned` is its plan alone.
+    ///
+    /// # Errors
+    /// If the recursion cannot be maintained.
+    pub fn within(
+        &self,
+        planned: PlannedView,
+        view: &ViewDefinition,
+        recursion: &DeclaredRecursion,
+    ) -> Result<PlannedView> {
+        planned.within(view, recursion)
     }
 
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).

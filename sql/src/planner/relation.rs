@@ -8,7 +8,7 @@ use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
 
 use super::now::CLOCK_SCHEMA;
-use super::{final_rows, lateness};
+use super::{declared, final_rows, lateness};
 use crate::catalog::{KEEPING, Relation};
 use crate::error::{self, Error};
 
@@ -28,6 +28,7 @@ impl RelationSource {
         let schema = match &relation {
             Relation::Table { schema, .. }
             | Relation::MaterializedView { schema, .. }
+            | Relation::Declared { schema, .. }
             | Relation::System { schema } => Arc::clone(schema),
             Relation::Clock => Arc::clone(&CLOCK_SCHEMA),
             // Plans over this one must agree with it on which columns can be NULL.
@@ -54,7 +55,9 @@ impl TableSource for RelationSource {
     fn table_type(&self) -> TableType {
         match self.relation {
             Relation::Table { .. } | Relation::Clock | Relation::System { .. } => TableType::Base,
-            Relation::MaterializedView { .. } | Relation::View { .. } => TableType::View,
+            Relation::MaterializedView { .. }
+            | Relation::View { .. }
+            | Relation::Declared { .. } => TableType::View,
         }
     }
 
@@ -103,6 +106,9 @@ pub(crate) fn inline_views(plan: LogicalPlan) -> Result<LogicalPlan> {
         let Some(source) = source_of(scan.source.as_ref()) else {
             return Ok(Transformed::no(node));
         };
+        if let Relation::Declared { recursion, .. } = source.relation() {
+            return declared::refuse(source.name(), recursion.is_some());
+        }
         let Relation::View { plan, emit_final, lateness: late, .. } = source.relation() else {
             return Ok(Transformed::no(node));
         };

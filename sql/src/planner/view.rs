@@ -14,10 +14,10 @@ use super::functions::registered;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    final_rows, hopeless, lateness, now, recursion, refusal, repeated_names, selected_names,
-    set_operation, subquery, validate,
+    declared, final_rows, hopeless, lateness, now, recursion, refusal, repeated_names,
+    selected_names, set_operation, subquery, validate,
 };
-use crate::catalog::Relation;
+use crate::catalog::{DeclaredRecursion, DeclaredView, Relation};
 use crate::error::{Error, Position, Result};
 use crate::plan::{self, IncrementalPlan, LowerBounds};
 use crate::statement::{Lateness, ViewDefinition};
@@ -44,6 +44,39 @@ pub struct PlannedView {
     pub reads: Vec<String>,
     /// All relations that its text names, each once, in alphabetical order; none of them may be dropped before it.
     pub depends: Vec<String>,
+    /// What it is in a recursion, if it was declared.
+    pub declared: Option<DeclaredView>,
+    /// The views that it reads, itself or through others, and that are declared and not complete. Its plan takes them for empty.
+    pub awaits: Vec<String>,
+}
+
+impl PlannedView {
+    /// The same view in a complete recursion.
+    ///
+    /// # Errors
+    /// If the recursion cannot be maintained.
+    pub(super) fn within(
+        mut self,
+        view: &ViewDefinition,
+        recursion: &DeclaredRecursion,
+    ) -> Result<PlannedView> {
+        let landmarks = refusal::check_view(&view.query)?;
+        let plan = plan::build_recursion(recursion, &view.name, &landmarks);
+        self.plan = plan.map_err(|error| error.at(landmarks.start))?;
+        self.awaits.clear();
+        self.bounds = Arc::new(self.plan.clone().bound(&[]));
+        self.reads = reads(&self.plan);
+        Ok(self)
+    }
+}
+
+/// The relations that a plan reads, each once.
+fn reads(plan: &IncrementalPlan) -> Vec<String> {
+    let mut reads = BTreeSet::new();
+    plan.visit_relations(&mut |relation| {
+        reads.insert(relation.to_string());
+    });
+    reads.into_iter().collect()
 }
 
 pub(super) fn plan(
@@ -76,7 +109,17 @@ fn planned(
     recursion::check(&logical)
         .map_err(|error| error.at(landmarks.recursion.or(landmarks.start)))?;
     let logical = name_columns(logical, view)?;
-    let depends = relations(&logical, landmarks)?;
+    let mut depends = relations(&logical, landmarks)?;
+    let schema = match scope.catalog.relation(&view.name) {
+        Some(Relation::Declared { schema, recursion: None, .. }) => Some(schema),
+        _ => None,
+    };
+    let mut logical = logical;
+    if let Some(schema) = &schema {
+        declared::check(view)?;
+        depends.retain(|name| *name != view.name);
+        logical = declared::with_integers(logical, schema).map_err(in_query)?;
+    }
 
     let logical = set_operation::plan(logical)
         .and_then(now::with_clock)
@@ -89,7 +132,20 @@ fn planned(
     validate::validate(&logical, landmarks).map_err(|error| error.at(landmarks.start))?;
     let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
-    let mut plan = plan::build(&shared, landmarks).map_err(|error| error.at(landmarks.start))?;
+    let mut awaits = declared::awaited(&shared).map_err(in_query)?;
+    awaits.remove(&view.name);
+    let name = view.name.clone();
+    let declared =
+        schema.map(|schema| DeclaredView { name, schema, plan: Arc::new(shared.clone()) });
+    let plan = match &declared {
+        None => plan::build(&shared, landmarks),
+        Some(declared) => {
+            let (views, limit) = (vec![declared.clone()], view.recursion_limit);
+            let recursion = DeclaredRecursion { views, extent, limit };
+            plan::build_recursion(&recursion, &view.name, landmarks)
+        }
+    };
+    let mut plan = plan.map_err(|error| error.at(landmarks.start))?;
     let emit_final = final_rows::column(view, &plan)?;
     if let Some(column) = emit_final {
         plan = plan::build_final(plan, column)?;
@@ -98,10 +154,6 @@ fn planned(
     if !lateness.is_empty() {
         plan = plan::build_in_time(plan, &view.name, &lateness);
     }
-    let mut reads = BTreeSet::new();
-    plan.visit_relations(&mut |relation| {
-        reads.insert(relation.to_string());
-    });
     Ok(PlannedView {
         logical: Arc::new(logical),
         extent,
@@ -109,9 +161,11 @@ fn planned(
         emit_final,
         lateness,
         bounds: Arc::new(plan.clone().bound(&[])),
+        reads: reads(&plan),
         plan,
-        reads: reads.into_iter().collect(),
         depends,
+        declared,
+        awaits: awaits.into_iter().collect(),
     })
 }
 

@@ -9,8 +9,8 @@ use super::dialect::Alluvium;
 use super::statements::{TOO_DEEP, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, file,
-    lateness, nested_types, schema,
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
+    file, lateness, nested_types, schema,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -144,6 +144,9 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
         "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
         | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
+        "DECLARE" if word(1) == "RECURSIVE" && word(2) == "VIEW" => {
+            return declared::read(dialect, tokens, text);
+        }
         "ALTER" if !word(1).is_empty() => alter::read(&mut parser, start, text)?,
         "DECLARE" | "SHOW" if !word(1).is_empty() => {
             return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
@@ -239,15 +242,7 @@ fn create(
         _ => None,
     };
     match (parser.parse_statement().map_err(syntax_error)?, kind) {
-        (ast::Statement::CreateTable(mut create), None) => {
-            let lateness = lateness::take(&mut create)?;
-            syntax::normalize(&mut create)?;
-            syntax::check_table(&create)?;
-            if let Some(query) = create.query.take() {
-                return create_as(&create, query);
-            }
-            Ok(StatementKind::CreateTable(TableDefinition::read(create, &lateness, text)?))
-        }
+        (ast::Statement::CreateTable(create), None) => table(create, text),
         (ast::Statement::CreateView(mut create), Some(kind)) => {
             syntax::normalize(&mut create)?;
             syntax::check_view(&create)?;
@@ -260,6 +255,24 @@ fn create(
         }
         _ => Err(Error::not_supported(words[..words.len().min(3)].join(" "), start)),
     }
+}
+
+/// Reads `CREATE TABLE`, whose source is `text`.
+pub(super) fn create_table(parser: &mut Parser<'_>, text: &str) -> Result<StatementKind> {
+    match parser.parse_statement().map_err(syntax_error)? {
+        ast::Statement::CreateTable(create) => table(create, text),
+        _ => Err(Error::not_supported("this CREATE TABLE", None)),
+    }
+}
+
+fn table(mut create: ast::CreateTable, text: &str) -> Result<StatementKind> {
+    let lateness = lateness::take(&mut create)?;
+    syntax::normalize(&mut create)?;
+    syntax::check_table(&create)?;
+    if let Some(query) = create.query.take() {
+        return create_as(&create, query);
+    }
+    Ok(StatementKind::CreateTable(TableDefinition::read(create, &lateness, text)?))
 }
 
 /// `CREATE TABLE … AS`

@@ -6,7 +6,7 @@
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
 //! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins for it, and `room` bounds the
 //!   depth of its trees;
-//! - `table` and `view` read definitions, `nested_types` their types, `lateness` how late rows may come, `connector` and
+//! - `table` and `view` read definitions, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA;
 //! - `copy` reads COPY, `file` finds the files that queries name.
@@ -14,6 +14,7 @@ mod alter;
 mod asof;
 mod connector;
 mod copy;
+mod declared;
 mod dialect;
 mod file;
 mod json;
@@ -31,6 +32,7 @@ use sqlparser::ast;
 
 pub use self::alter::{Alter, AlteredKind, Change};
 pub use self::connector::{ConnectorDefinition, Setting};
+pub use self::declared::ViewDeclaration;
 pub(crate) use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
@@ -86,6 +88,8 @@ pub enum StatementKind {
     CreateTable(TableDefinition),
     /// `CREATE [LOCAL | MATERIALIZED] VIEW`
     CreateView(ViewDefinition),
+    /// `DECLARE RECURSIVE VIEW`
+    DeclareView(ViewDeclaration),
     /// `LATENESS view.column expression`
     Lateness(Box<ViewLateness>),
     /// `CREATE SCHEMA`

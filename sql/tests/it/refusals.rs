@@ -41,7 +41,7 @@ fn constructs_are_refused_by_name_and_position() {
         (
             "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT MAX(x) + 1 FROM r) SELECT x FROM r",
             "2:16: GROUP BY, or an aggregate, in the recursive part of \"r\" in a view (it may have filters, expressions, inner joins, \
-             UNION and UNNEST of its rows) is not supported yet",
+             UNION and UNNEST of its rows; DECLARE RECURSIVE VIEW also makes views with DISTINCT and GROUP BY) is not supported yet",
         ),
         ("VALUES (now())", "NOW() in VALUES in a view is not supported yet"),
         (

@@ -129,12 +129,12 @@ fn run_statements<W: Write>(
         reconciled,
         outputs,
         number: 0,
-        unwritten: None,
+        unwritten: Vec::new(),
         is_skipping: false,
         shown: false,
     };
     shell.run_program_with(program, &mut running)?;
-    running.add_output().map_err(|error| shell.report_program(&program.name, &error))?;
+    running.add_outputs().map_err(|error| shell.report_program(&program.name, &error))?;
     Ok(running.shown)
 }
 
@@ -145,8 +145,9 @@ struct Running<'a> {
     outputs: Option<&'a Outputs>,
     /// How many statements have come.
     number: usize,
-    /// A view that was created, or is there, and that is not written yet: LATENESS may follow, of a view that nobody reads.
-    unwritten: Option<String>,
+    /// Views that were created, or are there, and that are not written yet: LATENESS may follow, of a view that nobody reads, and
+    /// views that a view recurs over.
+    unwritten: Vec<String>,
     /// Whether the statements of a transaction are left out.
     is_skipping: bool,
     /// Whether one of them has printed rows.
@@ -157,23 +158,27 @@ impl Running<'_> {
     /// Notes that a view was created, or is there.
     fn expect_output(&mut self, statement: &Statement) {
         if let StatementKind::CreateView(view) = &statement.kind {
-            self.unwritten = Some(view.name.clone());
+            self.unwritten.push(view.name.clone());
         }
     }
 
-    /// Writes the changes of such a view.
-    fn add_output(&mut self) -> alluvium::Result<()> {
-        match (self.unwritten.take(), self.outputs) {
-            (Some(view), Some(outputs)) => outputs.add_changes(&self.engine, &view),
-            _ => Ok(()),
+    /// Writes the changes of such views.
+    fn add_outputs(&mut self) -> alluvium::Result<()> {
+        let views = std::mem::take(&mut self.unwritten);
+        let Some(outputs) = self.outputs else { return Ok(()) };
+        for view in views {
+            if !outputs.add_changes(&self.engine, &view)? {
+                self.unwritten.push(view);
+            }
         }
+        Ok(())
     }
 }
 
 impl Around for Running<'_> {
     fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
         if !matches!(statement.kind, StatementKind::Lateness(_)) {
-            self.add_output()?;
+            self.add_outputs()?;
         }
         let number = self.number;
         self.number += 1;

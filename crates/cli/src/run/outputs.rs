@@ -13,14 +13,15 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Starts to write the changes of a view, unless it is materialized or local.
-    pub(crate) fn add_changes(&self, engine: &Engine, view: &str) -> Result<()> {
+    /// Starts to write the changes of a view, unless it is materialized or local. Returns false if it has to wait for others.
+    pub(crate) fn add_changes(&self, engine: &Engine, view: &str) -> Result<bool> {
         let mut relations = engine.relations()?.into_iter();
         match relations.find(|relation| relation.name == view) {
             Some(view) if view.kind == RelationKind::View => {
-                self.add(engine, &view, ".changes", OutputMode::Changes)
+                self.add(engine, &view, ".changes", OutputMode::Changes).map(|()| true)
             }
-            _ => Ok(()),
+            Some(view) => Ok(view.kind != RelationKind::DeclaredView),
+            None => Ok(true),
         }
     }
 

@@ -59,14 +59,14 @@ impl Reconciled {
         let mut steps = once(program)?;
         let mut differences = Differences::default();
         let mut defined = BTreeSet::new();
-        let lateness = lateness(program);
+        let said = said(program);
         for (number, (statement, step)) in program.iter().zip(&mut steps).enumerate() {
             let Some((name, is_table)) = created(&statement.kind) else { continue };
             defined.insert(name);
             let Some(info) = before.get(name) else { continue };
             let is_same = match (&info.definition, &*step) {
                 (Some(text), _) => {
-                    let said = lateness.get(name).map_or("", String::as_str);
+                    let said = said.get(name).map_or("", String::as_str);
                     normalized(text) == normalized(&format!("{said}{}", statement.text))
                 }
                 // Of a table that has the columns of a file or a query no text is known.
@@ -108,7 +108,7 @@ impl Reconciled {
                 *step = Step::Run;
             }
         }
-        keep_lateness(program, &mut steps);
+        keep_said(program, &mut steps);
         let schemas = engine.schemas();
         for (statement, step) in program.iter().zip(&mut steps) {
             if let StatementKind::CreateSchema(schema) = &statement.kind
@@ -165,30 +165,35 @@ fn created(statement: &StatementKind) -> Option<(&str, bool)> {
 }
 
 /// What is said of a view that stays has been said.
-fn keep_lateness(program: &[Statement], steps: &mut [Step]) {
+fn keep_said(program: &[Statement], steps: &mut [Step]) {
     let kept = program.iter().zip(&*steps).filter(|(_, step)| **step == Step::Keep);
     let kept: BTreeSet<&str> =
         kept.filter_map(|(statement, _)| created(&statement.kind)).map(|(name, _)| name).collect();
     for (statement, step) in program.iter().zip(steps) {
-        if let StatementKind::Lateness(said) = &statement.kind
-            && kept.contains(&*said.view)
-        {
+        if said_of(statement).is_some_and(|(view, _)| kept.contains(view)) {
             *step = Step::Keep;
         }
     }
 }
 
-/// What a program says of the lateness of views, as their definitions begin with it.
-fn lateness(program: &[Statement]) -> HashMap<&str, String> {
-    let mut lateness: HashMap<&str, String> = HashMap::new();
-    for statement in program {
-        if let StatementKind::Lateness(said) = &statement.kind {
-            let text = lateness.entry(&said.view).or_default();
-            text.push_str(&said.text);
-            text.push_str(";\n");
-        }
+/// What a program says of views before they are created, as their definitions begin with it.
+fn said(program: &[Statement]) -> HashMap<&str, String> {
+    let mut said: HashMap<&str, String> = HashMap::new();
+    for (view, text) in program.iter().filter_map(said_of) {
+        let texts = said.entry(view).or_default();
+        texts.push_str(text);
+        texts.push_str(";\n");
     }
-    lateness
+    said
+}
+
+/// The view that a statement says something of, and its text.
+fn said_of(statement: &Statement) -> Option<(&str, &str)> {
+    match &statement.kind {
+        StatementKind::Lateness(said) => Some((&said.view, &said.text)),
+        StatementKind::DeclareView(declared) => Some((&declared.name, &declared.text)),
+        _ => None,
+    }
 }
 
 /// Whether a table has no rows.
@@ -309,8 +314,10 @@ impl Differences {
     fn check(&self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
         for (view, (_, why)) in &self.rebuilt {
             let mut read: Vec<&str> = vec![view];
+            // Views that recur read each other.
+            let mut seen = BTreeSet::new();
             while let Some(name) = read.pop() {
-                let Some(info) = before.get(name) else { continue };
+                let Some(info) = before.get(name).filter(|_| seen.insert(name)) else { continue };
                 if info.has_passed {
                     let message = format!(
                         "the view \"{view}\" cannot be built anew ({why}): rows of \"{name}\" have passed that are not \

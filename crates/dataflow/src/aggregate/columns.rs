@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::Epoch;
+use alluvium_trace::PageTime;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -38,14 +38,14 @@ impl Columns {
     }
 
     /// These columns of a stream; nothing is copied.
-    pub(super) fn of<'scope>(
+    pub(super) fn of<'scope, T: PageTime>(
         &self,
-        stream: &DeltaStream<'scope, Epoch>,
-    ) -> DeltaStream<'scope, Epoch> {
+        stream: &DeltaStream<'scope, T>,
+    ) -> DeltaStream<'scope, T> {
         let Self { columns, schema } = self.clone();
         stream.clone().unary(Pipeline, "Columns", move |_, _| {
-            move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-                input.for_each(|capability, delta: &mut Delta<Epoch>| {
+            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
                     let picked =
                         columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
                     delta.rows = assemble(schema.clone(), picked, delta.rows.num_rows());

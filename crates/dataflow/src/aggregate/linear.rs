@@ -4,7 +4,7 @@
 //! deletion, is added to the accumulators.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, NullTrace, Spine};
+use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
 use super::Aggregate;
@@ -22,7 +22,7 @@ use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
 /// Accumulated aggregates and where their inputs come from.
 #[derive(Clone, Debug)]
-pub(super) struct Spec {
+pub(crate) struct Spec {
     source: Source,
     /// The keys, then the inputs of the aggregates.
     layout: Layout,
@@ -42,7 +42,7 @@ enum Source {
 
 impl Spec {
     /// `aggregates` over rows of the schema `input`, grouped by the columns `keys`; `schema` names the keys and the results.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         input: &SchemaRef,
         keys: &[usize],
         aggregates: &[Aggregate],
@@ -71,6 +71,43 @@ impl Spec {
             schema,
         })
     }
+
+    /// The columns of the keys and of the inputs.
+    ///
+    /// # Panics
+    /// If an input counts once per distinct value.
+    pub(crate) fn inputs<'scope, T: PageTime>(
+        &self,
+        rows: &DeltaStream<'scope, T>,
+    ) -> DeltaStream<'scope, T> {
+        match &self.source {
+            Source::Rows(columns) => columns.of(rows),
+            Source::Distinct(_) => unreachable!("distinct values are not read from rows"),
+        }
+    }
+
+    /// How keys and inputs are stored.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The inputs among the columns of the layout.
+    pub(crate) fn input_columns(&self) -> Vec<usize> {
+        all_columns(self.layout.schema())[self.keys.types().len()..].to_vec()
+    }
+
+    pub(crate) fn accumulators(&self) -> &Accumulators {
+        &self.accumulators
+    }
+
+    /// What turns accumulators into results.
+    pub(crate) fn results(&self) -> Results {
+        Results {
+            keys: self.keys.clone(),
+            accumulators: self.accumulators.clone(),
+            schema: self.schema.clone(),
+        }
+    }
 }
 
 /// The results of the groups, and the errors of groups whose total has no result.
@@ -89,7 +126,7 @@ pub(super) fn linear<'scope>(
     let layout = &spec.layout;
     let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups", context);
     let logic = Linear {
-        columns: all_columns(layout.schema())[spec.keys.types().len()..].to_vec(),
+        columns: spec.input_columns(),
         layout: layout.clone(),
         inputs: Inputs::default(),
         state: spec.accumulators.fresh(),
@@ -99,11 +136,7 @@ pub(super) fn linear<'scope>(
     };
     let key = layout.key_names();
     let states = reduce::<_, Spine<Epoch>, _>(changes, "Aggregate", key, context, logic);
-    let results = Results {
-        keys: spec.keys.clone(),
-        accumulators: spec.accumulators.clone(),
-        schema: spec.schema.clone(),
-    };
+    let results = spec.results();
     decoded_with_errors(states.stream, context, move |encoded| results.of(encoded))
 }
 
@@ -167,14 +200,15 @@ impl Logic for Linear {
 }
 
 /// Turns accumulators into results.
-struct Results {
+pub(crate) struct Results {
     keys: KeyCodec,
     accumulators: Accumulators,
     schema: SchemaRef,
 }
 
 impl Results {
-    fn of(&self, encoded: &mut EncodedDelta<Epoch>) -> Produced<Epoch> {
+    /// The rows of keys and accumulators, and the errors of groups without a result. Empties `encoded`.
+    pub(crate) fn of<T: PageTime>(&self, encoded: &mut EncodedDelta<T>) -> Produced<T> {
         let mut failures = Vec::new();
         let delta = encoded.finish(|groups, states| {
             let mut columns = encoded_here(self.keys.decode(groups.iter()));

@@ -14,7 +14,7 @@ mod distinct_inputs;
 mod fallback;
 pub mod float_sum;
 mod function;
-mod linear;
+pub(crate) mod linear;
 mod spec;
 
 use alluvium_trace::Epoch;

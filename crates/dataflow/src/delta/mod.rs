@@ -154,6 +154,13 @@ impl<T: Clone> Delta<T> {
         Self::new(rows, self.times.clone(), self.weights.clone())
     }
 
+    /// The same rows with weights of the other sign.
+    pub(crate) fn negated(mut self) -> Self {
+        let negated = (0..self.len()).map(|row| -self.weight(row)).collect::<Vec<_>>();
+        self.weights = Some(negated.into());
+        self
+    }
+
     /// The same rows at other times, perhaps of another kind.
     pub(crate) fn at_times<U: Clone>(self, time: impl Fn(&T) -> U) -> Delta<U> {
         let times = match &self.times {

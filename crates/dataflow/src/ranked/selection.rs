@@ -116,7 +116,8 @@ impl Selecting<'_> {
                 };
             }
         }
-        let first = if which.numbering == Numbering::Row { self.rows + 1 } else { self.rank };
+        let is_cut = which.numbering == Numbering::Row || fault::armed(Fault::CutTies);
+        let first = if is_cut { self.rows + 1 } else { self.rank };
         if first > last {
             selection.rejected.extend_from_slice(entry);
             return ControlFlow::Break(());

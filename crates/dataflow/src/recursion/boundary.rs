@@ -56,7 +56,7 @@ pub fn leave<'outer>(
 }
 
 /// Deltas with times of another kind, in the scope where these are the times.
-fn convert<'scope, T: PageTime, From: PageTime, To: PageTime>(
+pub(super) fn convert<'scope, T: PageTime, From: PageTime, To: PageTime>(
     rows: Stream<'scope, T, Delta<From>>,
     name: &str,
     convert: impl Fn(Delta<From>) -> Option<Delta<To>> + 'static,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use alluvium_trace::memory::StateContext;
 use arrow::array::BooleanArray;
 use timely::dataflow::operators::feedback::Handle;
-use timely::dataflow::operators::{ConnectLoop, Feedback};
+use timely::dataflow::operators::{Concat, ConnectLoop, Feedback};
 use timely::order::Product;
 
-use super::{Round, Rounds};
+use super::boundary::convert;
+use super::{Round, Rounds, settle};
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::fuel::{Produced, fueled};
@@ -32,10 +33,12 @@ pub struct Limit {
     pub name: Arc<str>,
     /// The number of the last round.
     pub rounds: u64,
+    /// How the rows settle, if rows can also go from one round to the next.
+    pub taken_back: Option<settle::Spec>,
 }
 
 impl<'scope> Variable<'scope> {
-    /// Says what the rows of each round are. Those that are new in the last round are errors, which are returned, and go no
+    /// Says what the rows of each round are. Those that come or go in the last round are errors, which are returned, and go no
     /// further.
     pub fn set(
         self,
@@ -46,20 +49,26 @@ impl<'scope> Variable<'scope> {
         let open = |delta: &mut Delta<Round>, push: &mut dyn FnMut(_)| {
             push(Some(std::mem::take(delta)));
         };
-        let advance = move |rows: &mut Option<Delta<Round>>| Some(limit.apply(rows.take()?));
-        let (rows, errors) = fueled(rows, "NextRound", context, open, advance);
+        let last = if fault::armed(Fault::TwoRounds) { 2 } else { limit.rounds };
+        let advance = move |rows: &mut Option<Delta<Round>>| Some(divide(rows.take()?, last));
+        let (rows, changing) = fueled(rows, "NextRound", context, open, advance);
         rows.connect_loop(self.handle);
-        errors
+        let changing = match &limit.taken_back {
+            None => changing,
+            Some(spec) => {
+                let gone = convert(changing.clone(), "Negate", |rows| Some(rows.negated()));
+                settle(spec, changing, context).0.concat(settle(spec, gone, context).0)
+            }
+        };
+        convert(changing, "Endless", move |rows| limit.errors(&rows))
     }
 }
 
 impl Limit {
-    /// What goes into the next round.
-    fn apply(&self, rows: Delta<Round>) -> Produced<Round> {
-        let last = if fault::armed(Fault::TwoRounds) { 2 } else { self.rounds };
-        let goes_on = |row| rows.time(row).inner < last;
-        if (0..rows.len()).all(goes_on) {
-            return next_round(rows).into();
+    /// The errors of rows that are not the same in the last round as before.
+    fn errors(&self, rows: &Delta<Round>) -> Option<Delta<Round>> {
+        if fault::armed(Fault::TwoRounds) {
+            return None;
         }
         let mut errors = ErrorRows::default();
         let message = format!(
@@ -67,15 +76,22 @@ impl Limit {
              'recursion_limit'",
             self.rounds
         );
-        for row in (0..rows.len()).filter(|row| !goes_on(*row)) {
-            let (time, weight) = (*rows.time(row), rows.weight(row));
-            errors.push(&self.name, &rows.rows, row, &message, time, weight);
+        for row in 0..rows.len() {
+            errors.push(&self.name, &rows.rows, row, &message, *rows.time(row), rows.weight(row));
         }
-        let kept: BooleanArray = (0..rows.len()).map(|row| Some(goes_on(row))).collect();
-        let is_reported = !fault::armed(Fault::TwoRounds);
-        let errors = is_reported.then(|| errors.finish());
-        Produced { rows: next_round(rows.filter(&kept)), errors }
+        (!errors.is_empty()).then(|| errors.finish())
     }
+}
+
+/// What goes into the next round; and what would if this were not the last one.
+fn divide(rows: Delta<Round>, last: u64) -> Produced<Round> {
+    let goes_on = |row| rows.time(row).inner < last;
+    if (0..rows.len()).all(goes_on) {
+        return next_round(rows).into();
+    }
+    let kept: BooleanArray = (0..rows.len()).map(|row| Some(goes_on(row))).collect();
+    let ended: BooleanArray = (0..rows.len()).map(|row| Some(!goes_on(row))).collect();
+    Produced { errors: Some(rows.filter(&ended)), rows: next_round(rows.filter(&kept)) }
 }
 
 fn next_round(rows: Delta<Round>) -> Delta<Round> {

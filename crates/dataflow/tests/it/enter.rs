@@ -37,7 +37,7 @@ fn paths<'scope>(
         let ended = Side::arrange(before, &by_end, &context);
         let longer = join(&follow, ended, Side::Entered(kept), rounds, &context);
         let all = first.concat(longer);
-        let limit = Limit { name: "paths".into(), rounds: u64::MAX };
+        let limit = Limit { name: "paths".into(), rounds: u64::MAX, taken_back: None };
         variable.set(all.clone(), limit, &context);
         leave(all, Vec::new(), scope)
     })

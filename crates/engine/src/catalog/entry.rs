@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::catalog::{KEEPING, Relation};
+use alluvium_sql::catalog::{DeclaredRecursion, KEEPING, Relation};
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
-use alluvium_sql::planner::Extent;
-use alluvium_sql::statement::{Lateness, TableDefinition, ViewKind, ViewLateness};
+use alluvium_sql::planner::{Extent, PlannedView};
+use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness};
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
@@ -27,6 +27,22 @@ pub(crate) struct Entry {
 pub(crate) enum Definition {
     Table(Table),
     View(View),
+    /// A view that is declared, and not complete.
+    Declared(Declared),
+}
+
+/// A view that recurs, before all views are there that it recurs over.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    /// What it is, if it is created.
+    pub(crate) view: Option<Arc<Waiting>>,
+}
+
+/// A view that waits for others.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) definition: ViewDefinition,
+    pub(crate) planned: PlannedView,
 }
 
 /// A table.
@@ -96,11 +112,39 @@ pub(crate) struct View {
     pub(crate) plan: Arc<IncrementalPlan>,
     /// The lower bounds of its columns.
     pub(crate) bounds: Arc<LowerBounds>,
+    /// What it is part of, if it recurs.
+    pub(crate) recursion: Option<Arc<DeclaredRecursion>>,
+    /// The views that a local view reads that are declared and not complete.
+    pub(crate) awaits: Vec<String>,
     pub(crate) uses: Uses,
     /// The statement that created it.
     pub(crate) text: String,
     /// What it keeps and why, once somebody has asked.
     pub(crate) kept: OnceLock<Vec<KeptBy>>,
+}
+
+impl View {
+    /// This local view, called `entry`, with another plan.
+    pub(crate) fn planned_again(&self, entry: &Entry, planned: PlannedView) -> Entry {
+        let definition = Definition::View(View {
+            id: self.id,
+            kind: self.kind,
+            logical: planned.logical,
+            extent: planned.extent,
+            emit_final: planned.emit_final,
+            lateness: planned.lateness,
+            late_by: self.late_by.clone(),
+            plan: Arc::new(planned.plan),
+            bounds: planned.bounds,
+            recursion: self.recursion.clone(),
+            awaits: planned.awaits,
+            uses: Uses::default(),
+            text: self.text.clone(),
+            kept: OnceLock::new(),
+        });
+        let (name, depends) = (entry.name.clone(), planned.depends);
+        Entry { name, schema: planned.schema, depends, definition }
+    }
 }
 
 /// A table or view, as [`crate::Engine::relations`] lists it.
@@ -138,6 +182,8 @@ pub enum RelationKind {
     LocalView,
     /// A view whose rows are kept.
     MaterializedView,
+    /// A view that is declared, and is not there before all views are created that it recurs over.
+    DeclaredView,
 }
 
 impl RelationKind {
@@ -148,6 +194,7 @@ impl RelationKind {
             Self::View => "view",
             Self::LocalView => "local view",
             Self::MaterializedView => "materialized view",
+            Self::DeclaredView => "declared view",
         }
     }
 }
@@ -189,6 +236,7 @@ impl Entry {
         match &self.definition {
             Definition::Table(_) => RelationKind::Table,
             Definition::View(view) => view.kind.into(),
+            Definition::Declared(_) => RelationKind::DeclaredView,
         }
     }
 
@@ -197,6 +245,7 @@ impl Entry {
         match &self.definition {
             Definition::Table(table) => Some(table.id),
             Definition::View(view) => view.id,
+            Definition::Declared(_) => None,
         }
     }
 
@@ -205,6 +254,7 @@ impl Entry {
         match &self.definition {
             Definition::Table(table) => table.kept,
             Definition::View(view) => view.kind == ViewKind::Materialized,
+            Definition::Declared(_) => false,
         }
     }
 
@@ -215,7 +265,7 @@ impl Entry {
     pub(crate) fn as_table(&self) -> Result<&Table> {
         match &self.definition {
             Definition::Table(table) => Ok(table),
-            Definition::View(_) => Err(Error::sql(format!(
+            Definition::View(_) | Definition::Declared(_) => Err(Error::sql(format!(
                 "\"{}\" is a {}, not a table",
                 self.name,
                 self.kind().noun()
@@ -229,11 +279,49 @@ impl Entry {
             Definition::Table(_) => {
                 Err(Error::sql(format!("\"{}\" is a table, not a view", self.name)))
             }
+            Definition::Declared(declared) => Err(match &declared.view {
+                None => Error::sql(format!(
+                    "\"{}\" is declared, and not created yet: CREATE VIEW first",
+                    self.name
+                )),
+                Some(waiting) => {
+                    let awaits = waiting.planned.awaits.iter();
+                    let awaits: Vec<String> = awaits.map(|name| format!("\"{name}\"")).collect();
+                    let (name, awaits) = (&self.name, awaits.join(", "));
+                    Error::sql(format!(
+                        "\"{name}\" waits for views that it recurs over: CREATE VIEW {awaits} first"
+                    ))
+                }
+            }),
         }
+    }
+
+    /// Refuses what is not a view.
+    pub(crate) fn check_view(&self) -> Result<()> {
+        match &self.definition {
+            Definition::Declared(_) => Ok(()),
+            _ => self.as_view().map(|_| ()),
+        }
+    }
+
+    /// What a declared view is, if it is created and waits for others.
+    pub(crate) fn waiting(&self) -> Option<&Arc<Waiting>> {
+        match &self.definition {
+            Definition::Declared(declared) => declared.view.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is declared, and not created.
+    pub(crate) fn is_only_declared(&self) -> bool {
+        matches!(self.definition, Definition::Declared(Declared { view: None }))
     }
 
     /// The plan of its changes: a scan of what is kept, the stream of a table that keeps nothing, or a plain view itself.
     pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
+        if let Definition::Declared(_) = &self.definition {
+            self.as_view()?;
+        }
         if self.kind() == RelationKind::LocalView {
             return Err(Error::sql(format!(
                 "\"{}\" is a local view, which is not an output",
@@ -278,6 +366,12 @@ impl Entry {
                     has_constant_rows: plan.has_constant_rows(),
                 }
             }
+            Definition::View(View { recursion: Some(recursion), kind, .. }) => Relation::Declared {
+                schema,
+                recursion: Some(recursion.clone()),
+                local: *kind == ViewKind::Local,
+            },
+            Definition::Declared(_) => Relation::Declared { schema, recursion: None, local: true },
             Definition::View(view) => Relation::View {
                 schema,
                 plan: view.logical.clone(),

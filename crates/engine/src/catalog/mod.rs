@@ -16,7 +16,7 @@ use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::RwLock;
 
-pub(crate) use entry::{Definition, Entry, Table, View};
+pub(crate) use entry::{Declared, Definition, Entry, Table, View, Waiting};
 pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
 
@@ -195,17 +195,24 @@ impl Catalog {
 
     /// The relations that depend on `name`, directly or through others, each before those it depends on.
     pub(crate) fn dependents(&self, name: &str) -> Vec<Arc<Entry>> {
-        fn collect(entries: &Entries, name: &str, found: &mut Vec<Arc<Entry>>) {
+        fn collect<'a>(
+            entries: &'a Entries,
+            name: &str,
+            // Views that recur depend on each other.
+            seen: &mut BTreeSet<&'a str>,
+            found: &mut Vec<Arc<Entry>>,
+        ) {
             for entry in entries.values() {
-                let is_new = found.iter().all(|other| other.name != entry.name);
-                if is_new && entry.depends.iter().any(|other| other == name) {
-                    collect(entries, &entry.name, found);
+                if entry.depends.iter().any(|other| other == name) && seen.insert(&entry.name) {
+                    collect(entries, &entry.name, seen, found);
                     found.push(entry.clone());
                 }
             }
         }
-        let mut found = Vec::new();
-        collect(&self.entries(), name, &mut found);
+        let (mut found, entries) = (Vec::new(), self.entries());
+        let mut seen = BTreeSet::new();
+        seen.extend(entries.get_key_value(name).map(|(name, _)| name.as_str()));
+        collect(&entries, name, &mut seen, &mut found);
         found
     }
 
@@ -238,8 +245,13 @@ impl Catalog {
 
     /// Puts a relation in the place of the one of this name, if there is one, at once.
     pub(crate) fn replace(&self, name: &str, entry: Entry) {
-        if let Definition::View(view) = &entry.definition {
-            self.deepest.fetch_max(view.extent.levels, Ordering::Relaxed);
+        let extent = match &entry.definition {
+            Definition::View(view) => Some(view.extent),
+            Definition::Declared(_) => entry.waiting().map(|waiting| waiting.planned.extent),
+            Definition::Table(_) => None,
+        };
+        if let Some(extent) = extent {
+            self.deepest.fetch_max(extent.levels, Ordering::Relaxed);
         }
         let mut entries = self.entries.write();
         let entries = Arc::make_mut(&mut entries);

@@ -41,6 +41,14 @@ impl Definitions {
         let Ok(entry) = self.catalog.get(&declared.view) else {
             return self.announce(declared, base, writer);
         };
+        if let Definition::Declared(_) | Definition::View(View { recursion: Some(_), .. }) =
+            &entry.definition
+        {
+            return Err(Error::sql(format!(
+                "\"{0}\" recurs: say LATENESS of a view over \"{0}\"",
+                entry.name
+            )));
+        }
         let Definition::View(view) = &entry.definition else {
             return Err(Error::sql(format!(
                 "\"{}\" is a table: LATENESS of its columns stands in CREATE TABLE",

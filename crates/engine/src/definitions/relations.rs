@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use alluvium_sql::catalog::DeclaredRecursion;
 use alluvium_sql::physical::{self, Output, compile};
-use alluvium_sql::planner::CLOCK;
+use alluvium_sql::planner::{CLOCK, PlannedView};
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 
-use super::{Definitions, lateness};
+use super::{Definitions, lateness, recursion};
 use crate::catalog::{Definition, Entry, RelationKind, Scope, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
@@ -27,6 +28,14 @@ pub(crate) enum Taken {
     Keep,
     /// The new relation takes it from this one, which no other relation names.
     Replace(Arc<Entry>),
+}
+
+/// What the dataflow of a view of this kind makes.
+pub(super) fn output_of(kind: ViewKind) -> Output {
+    match kind {
+        ViewKind::Materialized => Output::Rows,
+        ViewKind::Plain | ViewKind::Local => Output::Changes,
+    }
 }
 
 impl Definitions {
@@ -68,7 +77,8 @@ impl Definitions {
         }
         let undo = Some(Record::dropped(kind, name, false));
         let (definition, whole) = record()?;
-        Ok(Some(Recorded { name: name.to_owned(), before: None, definition, whole, undo }))
+        let (name, before, adds) = (name.to_owned(), None, false);
+        Ok(Some(Recorded { name, before, definition, whole, undo, adds }))
     }
 
     fn add_table(
@@ -129,8 +139,9 @@ impl Definitions {
         connectors: &Connectors,
     ) -> Result<bool> {
         let create = || self.add_view(definition, base, writer, connectors);
-        // What has been said of the view goes when its record is written: the two are not interrupted.
-        let created = match self.is_announced(&definition.name) {
+        // What has been said of the view goes when its record is written: the two are not interrupted. Neither are views that
+        // recur, as one creates others.
+        let created = match self.is_said(&definition.name) {
             true => interrupt::deferred(create)?,
             false => create()?,
         };
@@ -147,14 +158,21 @@ impl Definitions {
         let _lock = self.lock();
         let definition = &self.with_announced(definition);
         let (name, kind) = (&definition.name, definition.kind);
-        let record = self.recorded(kind.into(), name, || {
+        let mut record = self.recorded(kind.into(), name, || {
             let now = writer.now()?;
             let created = Record::definition(&definition.text, base, now)?;
             Ok((created, Record::definition(&lateness::whole(definition), base, now)?))
         })?;
-        let taken = self
-            .taken(name, definition.if_taken, |entry| !entry.is_table())
-            .map_err(|error| error.at(definition.position))?;
+        let is_declared = self.is_only_declared(name);
+        if let Some(record) = &mut record {
+            record.adds = is_declared;
+        }
+        let taken = match is_declared {
+            true => Taken::Free,
+            false => self
+                .taken(name, definition.if_taken, |entry| !entry.is_table())
+                .map_err(|error| error.at(definition.position))?,
+        };
         let before = match taken {
             Taken::Free => None,
             Taken::Keep => return Ok(false),
@@ -175,18 +193,36 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
-        let (name, kind) = (&definition.name, definition.kind);
+        let name = &definition.name;
         let mut entries = self.catalog.entries();
         if let Some(before) = &before {
             // A view cannot read the one it replaces.
             Arc::make_mut(&mut entries).remove(&before.name);
         }
         let planned = self.planner.view(definition, &Scope(&entries))?;
-        let output = match kind {
-            ViewKind::Materialized => Output::Rows,
-            ViewKind::Plain | ViewKind::Local => Output::Changes,
-        };
-        let compiled = compile(&planned.plan, output)?;
+        if planned.declared.is_some() {
+            return self.add_recursive(definition, planned, record, writer);
+        }
+        recursion::check_awaited(definition, &planned)?;
+        let entry = self.install_view(definition, planned, None, record, writer)?;
+        let removed = before.map_or(Ok(()), |before| self.remove(&before, connectors));
+        // The catalog copies entries that somebody still reads.
+        drop(entries);
+        self.catalog.insert(entry);
+        removed
+    }
+
+    /// Installs a view that is planned, which is part of a recursion if there is one. The caller holds the definitions' lock.
+    pub(super) fn install_view(
+        &self,
+        definition: &ViewDefinition,
+        planned: PlannedView,
+        recursion: Option<Arc<DeclaredRecursion>>,
+        record: Option<&Recorded>,
+        writer: &Writer,
+    ) -> Result<Entry> {
+        let (name, kind) = (&definition.name, definition.kind);
+        let compiled = compile(&planned.plan, output_of(kind))?;
         if planned.reads.iter().any(|relation| relation == CLOCK) {
             self.start_clock(writer.now()?)?;
         }
@@ -215,10 +251,7 @@ impl Definitions {
                 (Some(id), uses)
             }
         };
-        let removed = before.map_or(Ok(()), |before| self.remove(&before, connectors));
-        // The catalog copies entries that somebody still reads.
-        drop(entries);
-        self.catalog.insert(Entry {
+        Ok(Entry {
             name: name.clone(),
             schema: planned.schema,
             depends: planned.depends,
@@ -232,12 +265,13 @@ impl Definitions {
                 late_by: definition.lateness.clone(),
                 plan,
                 bounds: planned.bounds,
+                recursion,
+                awaits: planned.awaits,
                 uses,
                 text: definition.text.clone(),
                 kept: OnceLock::new(),
             }),
-        });
-        removed
+        })
     }
 
     /// Drops a table once no transaction writes.
@@ -266,7 +300,7 @@ impl Definitions {
             return Ok(());
         }
         let entry = self.catalog.get(&view.name)?;
-        entry.as_view()?;
+        entry.check_view()?;
         let dropped = self.drop_relation(&entry, view.cascade, connectors);
         drop(lock);
         dropped.and_then(|()| self.sequencer.durable().sync_all())

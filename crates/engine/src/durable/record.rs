@@ -121,6 +121,8 @@ pub(crate) struct Recorded {
     pub(crate) whole: Record,
     /// `None` for a definition that takes the place of another one: only a stopped engine fails then, and replays it.
     pub(crate) undo: Option<Record>,
+    /// Whether what has been said of the relation before holds as well, and stands before this.
+    pub(crate) adds: bool,
 }
 
 impl Record {

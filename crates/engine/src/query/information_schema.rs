@@ -72,7 +72,7 @@ fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
     for entry in entries.values() {
         let given = match &entry.definition {
             Definition::Table(table) => &table.defaults[..],
-            Definition::View(_) => &[],
+            Definition::View(_) | Definition::Declared(_) => &[],
         };
         let (schema, name) = split(&entry.name);
         for (place, field) in entry.schema.fields().iter().enumerate() {

@@ -61,7 +61,7 @@ pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<S
                 let reason = full(&Reason::of_table(), None);
                 reasons.entry((entry.name.clone(), ROWS.to_owned())).or_default().insert(reason);
             }
-            Definition::View(View { kind: ViewKind::Local, .. }) => {}
+            Definition::View(View { kind: ViewKind::Local, .. }) | Definition::Declared(_) => {}
             Definition::View(view) => {
                 for state in kept(entry, view, entries, planner)?.iter().flat_map(|by| &by.states) {
                     let Keeping::All { reason, at } = &state.keeping else { continue };

@@ -16,6 +16,7 @@ use crate::transaction::late::written;
 pub(super) fn table(reader: &Reader, entries: &Entries) -> Result<Arc<dyn TableProvider>> {
     let is_shown = |entry: &&Entry| match &entry.definition {
         Definition::Table(_) => true,
+        Definition::Declared(_) => false,
         Definition::View(view) => view.id.is_some() && !view.lateness.is_empty(),
     };
     let tables: Vec<&Entry> = entries.values().map(|entry| &**entry).filter(is_shown).collect();

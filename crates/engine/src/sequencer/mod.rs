@@ -366,13 +366,15 @@ impl Sequencer {
         self.state.lock().changed.contains(&table)
     }
 
-    /// The statement that created a relation, if it is recorded.
+    /// The statements that declared and created a relation, if they are recorded.
     pub(crate) fn definition(&self, name: &str) -> Option<String> {
         let state = self.state.lock();
-        state.definitions.iter().find_map(|(known, record)| match record {
-            Record::Definition { sql, .. } if known == name => Some(sql.clone()),
+        let texts = state.definitions.iter().filter_map(|(known, record)| match record {
+            Record::Definition { sql, .. } if known == name => Some(sql.as_str()),
             _ => None,
-        })
+        });
+        let texts: Vec<&str> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join(";\n"))
     }
 
     /// Goes on after a checkpoint, whose dataflows start with what they had there.

@@ -53,9 +53,11 @@ pub(crate) struct Kept {
 }
 
 impl State {
-    /// Notes the definition of a relation, which replaces another of its name, or of the name that it had before.
-    pub(super) fn define(&mut self, Recorded { name, before, whole, .. }: &Recorded) {
-        self.definitions.retain(|(known, _)| known != name && Some(known) != before.as_ref());
+    /// Notes what a statement has defined, in the place of what was known of the relation, also by the name that it had before,
+    /// or in addition to that.
+    pub(super) fn define(&mut self, Recorded { name, before, whole, adds, .. }: &Recorded) {
+        let is_replaced = |known: &String| known == name || Some(known) == before.as_ref();
+        self.definitions.retain(|(known, _)| *adds || !is_replaced(known));
         self.definitions.push((name.clone(), whole.clone()));
     }
 

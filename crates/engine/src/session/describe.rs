@@ -25,6 +25,7 @@ pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
             (&table.primary_key[..], &table.defaults[..], &table.lateness[..])
         }
         Definition::View(view) => (&[][..], &[][..], &view.lateness[..]),
+        Definition::Declared(_) => (&[][..], &[][..], &[][..]),
     };
     let yes_or_no = |yes: bool| Some(if yes { "YES" } else { "NO" }.to_owned());
     let key = |column: usize| keys.contains(&column).then(|| "PRI".to_owned());

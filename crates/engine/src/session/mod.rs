@@ -172,6 +172,12 @@ impl Session {
                 self.create_view(view)?;
                 Ok(Outcome::Done)
             }
+            StatementKind::DeclareView(declaration) => {
+                self.outside("DECLARE RECURSIVE VIEW")?;
+                let base = self.instance().recorded_path(&self.base)?;
+                let declared = definitions.declare_view(declaration, &base, writer);
+                declared.map(|()| Outcome::Done).map_err(|error| error.at(declaration.position))
+            }
             StatementKind::Lateness(declared) => {
                 self.outside("LATENESS")?;
                 let base = self.instance().recorded_path(&self.base)?;

@@ -102,3 +102,74 @@ fn rows_of_a_megabyte_recur() {
     engine.execute("DELETE FROM edge WHERE a = 'x'").unwrap();
     assert_eq!(query(&engine, "SELECT p FROM r"), ["x"]);
 }
+
+const EVEN: &str = "
+    CREATE TABLE edge (a INT, b INT);
+    DECLARE RECURSIVE VIEW even (place INT);
+    DECLARE RECURSIVE VIEW odd (place INT);
+    CREATE LOCAL VIEW step AS SELECT b AS place FROM even JOIN edge ON a = even.place;
+    CREATE MATERIALIZED VIEW even AS SELECT 1 AS place UNION SELECT b FROM odd JOIN edge ON a = odd.place;
+    INSERT INTO edge VALUES (1, 2), (2, 3), (3, 4);
+";
+
+#[test]
+fn a_view_that_waits_for_others_still_waits_when_an_engine_is_opened_again() {
+    for (is_saved, workers) in [(false, 1), (true, 2), (true, 3)] {
+        let directory = tempfile::tempdir().unwrap();
+        let save = |engine: &Engine| {
+            if is_saved {
+                engine.checkpoint().unwrap();
+            }
+        };
+        let engine = open(directory.path(), 2);
+        engine.execute(EVEN).unwrap();
+        save(&engine);
+        drop(engine);
+        let engine = open(directory.path(), workers);
+        let error = engine.query("SELECT * FROM even").unwrap_err().to_string();
+        assert!(error.contains("is not created yet"), "{error}");
+        engine.execute("CREATE MATERIALIZED VIEW odd AS SELECT place FROM step").unwrap();
+        engine.execute("CREATE MATERIALIZED VIEW later AS SELECT COUNT(*) AS c FROM step").unwrap();
+        assert_eq!(query(&engine, "SELECT * FROM even"), ["1", "3"]);
+        save(&engine);
+        engine.execute("INSERT INTO edge VALUES (4, 5)").unwrap();
+        drop(engine);
+        let engine = open(directory.path(), workers);
+        assert_eq!(query(&engine, "SELECT * FROM even"), ["1", "3", "5"]);
+        assert_eq!(query(&engine, "SELECT * FROM odd"), ["2", "4"]);
+        engine.execute("DELETE FROM edge WHERE a = 3").unwrap();
+        assert_eq!(query(&engine, "SELECT * FROM odd"), ["2"]);
+        assert_eq!(query(&engine, "SELECT * FROM later"), ["1"]);
+        engine.execute("DROP VIEW step CASCADE").unwrap();
+        drop(engine);
+        let engine = open(directory.path(), workers);
+        let error = engine.query("SELECT * FROM odd").unwrap_err().to_string();
+        assert!(error.contains("no table or view \"odd\""), "{error}");
+        engine.execute(EVEN.split_once(';').unwrap().1).unwrap();
+    }
+}
+
+#[test]
+fn groups_of_a_recursion_may_be_large_and_have_large_values() {
+    for workers in [1, 2] {
+        let engine = engine_with(
+            workers,
+            "CREATE TABLE edge (a INT, b INT, name TEXT);
+             DECLARE RECURSIVE VIEW named (place INT, name TEXT);
+             CREATE MATERIALIZED VIEW named AS
+                SELECT place, MIN(name) AS name
+                FROM (SELECT 0 AS place, 'z' AS name
+                      UNION ALL
+                      SELECT b, edge.name FROM named JOIN edge ON a = named.place) AS names GROUP BY place;
+             CREATE MATERIALIZED VIEW lengths AS SELECT place, LENGTH(name) AS l FROM named;
+             INSERT INTO edge SELECT CAST(n AS INT), CAST(n + 1 AS INT), REPEAT('y', 1000000) FROM range(0, 4) AS r(n);
+             INSERT INTO edge SELECT 4, 5, 'x' || CAST(n AS TEXT) FROM range(0, 20000) AS r(n);",
+        );
+        let expected = ["0 1", "1 1000000", "2 1000000", "3 1000000", "4 1000000", "5 2"];
+        assert_eq!(query(&engine, "SELECT * FROM lengths"), expected);
+        engine.execute("DELETE FROM edge WHERE name < 'x2' AND a = 4").unwrap();
+        assert_eq!(query(&engine, "SELECT name FROM named WHERE place = 5"), ["x2"]);
+        engine.execute("DELETE FROM edge WHERE a = 1").unwrap();
+        assert_eq!(query(&engine, "SELECT * FROM lengths"), ["0 1", "1 1000000"]);
+    }
+}

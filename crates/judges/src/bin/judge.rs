@@ -19,6 +19,9 @@ struct Arguments {
     /// The number of the first program.
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// Runs only every so many programs from the first one on.
+    #[arg(long, default_value_t = 1)]
+    step: usize,
     /// The judges: datafusion, sqlite, naive, variations, duckdb.
     #[arg(long, value_delimiter = ',', default_value = "datafusion,sqlite,naive,variations")]
     judges: Vec<String>,
@@ -81,7 +84,8 @@ fn main() -> ExitCode {
     }
     let start = Instant::now();
     let mut printed = 0;
-    let tally = Tally::run(arguments.seed, arguments.first.., judges, |tally| {
+    let numbers = (arguments.first..).step_by(arguments.step.max(1));
+    let tally = Tally::run(arguments.seed, numbers, judges, |tally| {
         for (number, what) in &tally.wrong[printed..] {
             println!("program {number}: {what}\n");
         }

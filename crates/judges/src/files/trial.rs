@@ -50,6 +50,8 @@ impl std::ops::AddAssign for Tally {
 struct View {
     name: String,
     kind: ViewKind,
+    /// Whether queries can read it.
+    is_read: bool,
     /// The views it reads, directly or through other views.
     reads: HashSet<String>,
     skips: Skips,
@@ -73,6 +75,8 @@ pub(crate) struct Trial {
     views: Vec<View>,
     /// Replacements for DataFusion of views that are not created yet.
     restated: HashSet<String>,
+    /// Views that are created, and not there before others that they recur over, and who skips them.
+    waiting: Vec<(ViewDefinition, Skips)>,
     /// The number of open transactions, each in its own session.
     open: usize,
     /// The last epoch that was committed.
@@ -97,6 +101,7 @@ impl Trial {
             tables: Vec::new(),
             views: Vec::new(),
             restated: HashSet::new(),
+            waiting: Vec::new(),
             open: 0,
             epoch: 0,
             skips: Skips::default(),
@@ -226,7 +231,8 @@ impl Trial {
             | StatementKind::Begin
             | StatementKind::Commit
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
-            StatementKind::Lateness(_)
+            StatementKind::DeclareView(_)
+            | StatementKind::Lateness(_)
             | StatementKind::CreateSchema(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
@@ -305,7 +311,26 @@ impl Trial {
         }
     }
 
+    /// Follows a view, and those that have waited for it.
     fn create_view(&mut self, definition: &ViewDefinition) {
+        let skips = self.skips;
+        self.waiting.push((definition.clone(), skips));
+        for (definition, skips) in std::mem::take(&mut self.waiting) {
+            match contents(&self.engine, &definition.name) {
+                Err(error) if error.contains("is not created yet") => {
+                    self.waiting.push((definition, skips));
+                }
+                read => {
+                    self.skips = skips;
+                    let is_read = !read.is_err_and(|error| error.contains("recurs, so it can"));
+                    self.follow_view(&definition, is_read);
+                }
+            }
+        }
+        self.skips = skips;
+    }
+
+    fn follow_view(&mut self, definition: &ViewDefinition, is_read: bool) {
         let ViewDefinition { name, columns, kind, .. } = definition;
         let query = definition.query.to_string();
         let result = match self.restated.remove(name) {
@@ -327,6 +352,7 @@ impl Trial {
         self.views.push(View {
             name: name.clone(),
             kind: *kind,
+            is_read,
             reads,
             skips: self.skips,
             watch,
@@ -437,7 +463,7 @@ impl Trial {
         let (deltas, late_deltas) = (sum(&mut view.watch), sum(&mut view.late_watch));
         let (name, skips) = (view.name.clone(), view.skips);
 
-        let contents = (materialized || !fails)
+        let contents = (materialized || (!fails && view.is_read))
             .then(|| contents(&self.engine, &name).map(|(_, batches)| rows(&batches)));
         let batch = (!fails && !skips.datafusion).then(|| self.batch.answer(&name));
         let sqlite = self

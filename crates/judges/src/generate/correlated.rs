@@ -71,7 +71,14 @@ impl Maker {
             Some(top) => top.limit = 1,
             None if is_aggregate && !has_group => {}
             None if self.once_in(8) => {}
-            top => *top = Some(Top { order: vec![(0, false, false)], limit: 1, offset: 0 }),
+            top => {
+                *top = Some(Top {
+                    order: vec![(0, false, false)],
+                    limit: 1,
+                    offset: 0,
+                    with_ties: false,
+                })
+            }
         }
         let kind = query.columns()[0].1;
         Expr::Scalar(Box::new(query), kind)
@@ -132,7 +139,7 @@ impl Maker {
                 let mut query = Query::select(select);
                 let order = vec![(0, self.once_in(2), self.once_in(2))];
                 let (limit, offset) = (1 + self.below(2) as u64, self.below(2) as u64);
-                query.top = Some(Top { order, limit, offset });
+                query.top = Some(Top { order, limit, offset, with_ties: false });
                 query
             }
             4 if keys(kind) => {

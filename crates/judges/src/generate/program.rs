@@ -48,7 +48,11 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
     let mut lots = fastrand::Rng::with_seed(mixed ^ 0x5DEE_CE66);
     let mut views = Vec::new();
     for place in 0..VIEWS {
-        let (query, size) = maker.query();
+        let (query, size) = match number % 5 {
+            1 => maker.perhaps_recursive(&mut lots),
+            3 => maker.perhaps_tied(&mut lots),
+            _ => maker.query(),
+        };
         let keeping = maker.one_of(&[
             Keeping::Materialized,
             Keeping::Materialized,
@@ -87,6 +91,18 @@ fn late_column(query: &Query, lots: &mut fastrand::Rng) -> Option<ViewLateness> 
 }
 
 impl Maker {
+    /// A query, of which every other one is a recursion.
+    fn perhaps_recursive(&mut self, lots: &mut fastrand::Rng) -> (Query, f64) {
+        let recursive = if lots.bool() { (0..4).find_map(|_| self.recursive()) } else { None };
+        recursive.unwrap_or_else(|| self.query())
+    }
+
+    /// A query, of which every other one has the first rows in an order, and their ties.
+    fn perhaps_tied(&mut self, lots: &mut fastrand::Rng) -> (Query, f64) {
+        let tied = if lots.bool() { self.tied() } else { None };
+        tied.unwrap_or_else(|| self.query())
+    }
+
     fn script(&mut self, tables: &[crate::program::Table], views: &[View]) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut created = 0;

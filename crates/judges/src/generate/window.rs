@@ -2,7 +2,8 @@
 
 use super::{Maker, Sight, named, sorts};
 use crate::query::{
-    Bound, Distinct, Expr, Frame, From, Kind, Op, Order, Query, Select, Top, Units, Window,
+    Body, Bound, Distinct, Expr, Frame, From, Item, Kind, Op, Order, Query, Select, Top, Units,
+    Window,
 };
 
 /// The window functions; repeated names are drawn more often.
@@ -310,8 +311,43 @@ impl Maker {
             let order = places.into_iter();
             let order = order.map(|place| (place, self.once_in(3), self.once_in(3))).collect();
             let offset = if self.once_in(2) { self.below(3) as u64 } else { 0 };
-            query.top = Some(Top { order, limit: 1 + self.below(5) as u64, offset });
+            let limit = 1 + self.below(5) as u64;
+            query.top = Some(Top { order, limit, offset, with_ties: false });
         }
         query
+    }
+
+    /// The first rows in an order of some columns, and all that are equal to the last of them. `None` if the columns of the query
+    /// have no order.
+    pub(super) fn tied(&mut self) -> Option<(Query, f64)> {
+        let (from, sight, _) = match self.once_in(3) {
+            true => self.derived(40.0),
+            false => self.relation(60.0),
+        };
+        let exprs = match self.once_in(4) {
+            true => None,
+            false => Some(self.items(&sight, 4)),
+        };
+        let mut query = match exprs {
+            Some(exprs) => Query::select(Select::of(named(exprs), from)),
+            None => self.grouped(from, &sight, false),
+        };
+        let columns = query.columns();
+        // DataFusion refuses some ranks in the order of an expression, in queries of views that are not kept.
+        let Body::Select(select) = &query.body else { return None };
+        let is_plain = |item: &Item| matches!(item.expr, Expr::Column(..) | Expr::Aggregate(_));
+        let mut places: Vec<usize> = (0..columns.len())
+            .filter(|place| sorts(columns[*place].1) && is_plain(&select.items[*place]))
+            .collect();
+        self.rng.shuffle(&mut places);
+        places.truncate(1 + usize::from(self.once_in(4)));
+        if places.is_empty() {
+            return None;
+        }
+        let order = places.into_iter();
+        let order = order.map(|place| (place, self.once_in(3), self.once_in(3))).collect();
+        let limit = 1 + self.below(4) as u64;
+        query.top = Some(Top { order, limit, offset: 0, with_ties: true });
+        Some((query, 6.0))
     }
 }

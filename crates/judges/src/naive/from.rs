@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Fault, Name, Outcome, Row, Scope, World};
-use crate::query::{Expr, From, Join, JoinKind, Op, Query, Span, Value};
+use super::{Fault, Name, Outcome, Relation, Row, Scope, World};
+use crate::query::{Expr, From, Join, JoinKind, Op, Query, Recursion, Span, Value};
 
 /// Rows, and the names of their columns.
 pub(super) struct Rows {
@@ -28,6 +28,10 @@ impl World<'_> {
                 Ok(Rows { columns: named(alias, query), rows: self.query(query, outer)? })
             }
             From::Join(join) => self.join(join, with, outer),
+            From::Recursive(recursion, alias) => {
+                let columns = named(alias, &recursion.base);
+                Ok(Rows { columns, rows: self.recursion(recursion, outer)? })
+            }
             From::Lateral(left, query, alias, keeps_left) => {
                 let Rows { mut columns, rows } = self.from(left, with, outer)?;
                 let own = named(alias, query);
@@ -68,6 +72,30 @@ impl World<'_> {
                 Ok(Rows { columns, rows: taken })
             }
         }
+    }
+
+    /// The rows of a recursion: the first ones, and round after round what the step makes of those that came last.
+    fn recursion(&self, recursion: &Recursion, outer: Option<&Scope<'_>>) -> Outcome<Vec<Row>> {
+        let Recursion { name, all, base, step } = recursion;
+        let (mut rows, mut last) = (Vec::new(), self.query(base, outer)?);
+        while !last.is_empty() {
+            if !all {
+                last.sort();
+                last.dedup();
+                last.retain(|row| !rows.contains(row));
+            }
+            self.work((rows.len() + last.len()) as u64)?;
+            rows.extend(last.iter().cloned());
+            let mut relations = self.relations.clone();
+            let (columns, last_rows) = (base.columns(), Some(std::mem::take(&mut last)));
+            relations.insert(name.clone(), Relation { columns, rows: last_rows });
+            let world = World::new(&relations, self.now);
+            world.patience.set(self.patience.get());
+            last = world.query(step, outer)?;
+            self.patience.set(world.patience.get());
+            self.failures.set(self.failures.get() + world.failures.get());
+        }
+        Ok(rows)
     }
 
     fn relation(

@@ -27,7 +27,15 @@ impl World<'_> {
                     orders.map(|&(place, desc, first)| one(&a[place], &b[place], desc, first));
                 orders.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
             });
-            rows = rows.into_iter().skip(top.offset as usize).take(top.limit as usize).collect();
+            let is_tied = |row: &Row, last: &Row| {
+                top.with_ties && top.order.iter().all(|(place, ..)| row[*place] == last[*place])
+            };
+            let end = (top.offset + top.limit) as usize;
+            let last = end.checked_sub(1).and_then(|last| rows.get(last)).cloned();
+            let ties = rows.iter().skip(end);
+            let ties = ties.take_while(|row| last.as_ref().is_some_and(|last| is_tied(row, last)));
+            let end = end + ties.count();
+            rows = rows.into_iter().take(end).skip(top.offset as usize).collect();
         }
         Ok(rows)
     }

@@ -5,7 +5,9 @@
 
 use super::run::{Judges, run};
 use super::{Program, Step, Write};
-use crate::query::{Aggregate, Body, Distinct, Expr, From, Group, JoinKind, Query, Select, Window};
+use crate::query::{
+    Aggregate, Body, Distinct, Expr, From, Group, JoinKind, Query, Recursion, Select, Window,
+};
 
 /// A description of the error that does not depend on rows.
 fn signature(what: &str) -> Vec<String> {
@@ -221,6 +223,17 @@ fn simpler_froms(from: &From) -> Vec<From> {
         From::Derived(query, alias) => {
             for simpler in simpler_queries(query) {
                 found.push(From::Derived(Box::new(simpler), alias.clone()));
+            }
+        }
+        From::Recursive(recursion, alias) => {
+            found.push(From::Derived(Box::new(recursion.base.clone()), alias.clone()));
+            for base in simpler_queries(&recursion.base) {
+                let simpler = Recursion { base, ..(**recursion).clone() };
+                found.push(From::Recursive(Box::new(simpler), alias.clone()));
+            }
+            for step in simpler_queries(&recursion.step) {
+                let simpler = Recursion { step, ..(**recursion).clone() };
+                found.push(From::Recursive(Box::new(simpler), alias.clone()));
             }
         }
         From::Lateral(left, query, alias, keeps_left) => {

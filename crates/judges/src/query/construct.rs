@@ -144,7 +144,7 @@ impl Visitor for Finder {
             self.note("with");
         }
         if let Some(top) = &query.top {
-            self.note("limit");
+            self.note(if top.with_ties { "with ties" } else { "limit" });
             if top.offset > 0 {
                 self.note("offset");
             }
@@ -230,6 +230,9 @@ impl Visitor for Finder {
                 }
             }
             From::Derived(..) => self.note("subquery in from"),
+            From::Recursive(recursion, _) => {
+                self.note(if recursion.all { "recursion of all" } else { "recursion" });
+            }
             From::Lateral(.., keeps_left) => {
                 self.note(if *keeps_left { "left lateral join" } else { "lateral join" });
             }

@@ -15,7 +15,8 @@ pub(crate) mod visit;
 pub(crate) use expression::{Aggregate, Bound, Expr, Frame, Function, Op, Order, Units, Window};
 pub(crate) use kind::Kind;
 pub(crate) use select::{
-    Body, Distinct, From, Group, Item, Join, JoinKind, Query, Select, SetOperation, Sets, Span, Top,
+    Body, Distinct, From, Group, Item, Join, JoinKind, Query, Recursion, Select, SetOperation,
+    Sets, Span, Top,
 };
 pub(crate) use text::{Dialect, sql};
 pub(crate) use value::Value;

@@ -33,6 +33,8 @@ pub(crate) struct Top {
     pub(crate) order: Vec<(usize, bool, bool)>,
     pub(crate) limit: u64,
     pub(crate) offset: u64,
+    /// Whether rows that are equal in the order to the last one are there as well.
+    pub(crate) with_ties: bool,
 }
 
 /// A SELECT.
@@ -102,12 +104,24 @@ pub(crate) enum From {
     /// A derived query with an alias.
     Derived(Box<Query>, String),
     Join(Box<Join>),
+    /// The rows of a recursion with an alias.
+    Recursive(Box<Recursion>, String),
     /// Relations, and a query with an alias that is evaluated for each of their rows; whether rows without result stay.
     Lateral(Box<From>, Box<Query>, String, bool),
     /// A relation with an alias, its time column, and the windows it is assigned to.
     Windowed(String, String, String, Span),
     /// A relation with an alias, a list, the name for its elements, and optionally the name for their ordinality.
     Unnested(String, String, Expr, String, Option<String>),
+}
+
+/// WITH RECURSIVE: rows of a base, and what a step makes of them. The step reads them by the name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recursion {
+    pub(crate) name: String,
+    /// Whether each way by which a row is made counts: UNION ALL.
+    pub(crate) all: bool,
+    pub(crate) base: Query,
+    pub(crate) step: Query,
 }
 
 /// Time windows, in seconds.

@@ -48,6 +48,10 @@ fn from(node: &From, visitor: &mut impl Visitor) {
     match node {
         From::Relation(..) | From::Windowed(..) => {}
         From::Derived(inner, _) => query(inner, visitor),
+        From::Recursive(recursion, _) => {
+            query(&recursion.base, visitor);
+            query(&recursion.step, visitor);
+        }
         From::Lateral(left, inner, ..) => {
             from(left, visitor);
             query(inner, visitor);

@@ -29,7 +29,7 @@ use self::recursion::Recurring;
 use super::IncrementalPlan;
 use super::expression::{self, Expression};
 use super::prune::prune_nothing;
-use crate::catalog::Relation;
+use crate::catalog::{DeclaredRecursion, Relation};
 use crate::error::{Error, Result};
 use crate::plan::node::ViewRows;
 use crate::planner::LiteralRows;
@@ -44,12 +44,27 @@ use crate::statement::{Lateness, is_column_type};
 
 /// The incremental plan of a view's optimized plan.
 pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
+    build_by(landmarks, |builder| plain_text(renamed(builder.build(plan)?, plan.schema())?))
+}
+
+/// The incremental plan of a view that recurs. Views that are not complete and not part of the recursion are taken for empty.
+pub(crate) fn build_recursion(
+    recursion: &DeclaredRecursion,
+    view: &str,
+    landmarks: &Landmarks,
+) -> Result<IncrementalPlan> {
+    build_by(landmarks, |builder| builder.declared(recursion, view))
+}
+
+fn build_by(
+    landmarks: &Landmarks,
+    build: impl FnOnce(&Builder<'_>) -> Result<IncrementalPlan>,
+) -> Result<IncrementalPlan> {
     let mut properties = ExecutionProps::new();
     properties.config_options = Some(Arc::clone(&OPTIONS));
     let (context, recurring) = (PhysicalPlanningContext::default(), RefCell::default());
     let builder = Builder { landmarks, properties, context, recurring };
-    let built = plain_text(renamed(builder.build(plan)?, plan.schema())?)?;
-    let mut pruned = prune_nothing(built)?;
+    let mut pruned = prune_nothing(build(&builder)?)?;
     pruned.bound(&[]);
     if let Some((column, reason)) = pruned.never_final() {
         let message = format!("no row of a view in it is ever final by \"{column}\": {reason}");
@@ -82,8 +97,8 @@ pub(super) struct Builder<'a> {
     pub(super) landmarks: &'a Landmarks,
     properties: ExecutionProps,
     context: PhysicalPlanningContext,
-    /// The innermost recursion whose step is being built.
-    recurring: RefCell<Option<Recurring>>,
+    /// The recursions that are being built, the innermost last.
+    recurring: RefCell<Vec<Recurring>>,
 }
 
 impl From<DataFusionError> for Error {
@@ -250,6 +265,20 @@ impl Builder<'_> {
                     view = IncrementalPlan::view(name.to_owned(), view);
                 }
                 Ok(IncrementalPlan::columns(view, &columns)?)
+            }
+            Relation::Declared { schema, recursion, local } => {
+                let name = source.name();
+                let rows = match (self.recurring(name)?, recursion) {
+                    (Some(rows), _) => rows,
+                    (None, None) => {
+                        IncrementalPlan::constant(RecordBatch::new_empty(schema.clone()))
+                    }
+                    (None, Some(recursion)) => match (self.declared(recursion, name)?, local) {
+                        (rows, true) => rows,
+                        (rows, false) => IncrementalPlan::view(name.to_owned(), rows),
+                    },
+                };
+                Ok(IncrementalPlan::columns(rows, &columns)?)
             }
             Relation::Clock => {
                 Ok(IncrementalPlan::one_row_scan(source.name().to_string(), scan.source.schema()))

@@ -1,7 +1,9 @@
 //! GROUP BY.
 
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering, State,
+};
 use crate::plan::names;
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::CodecError;
@@ -9,6 +11,7 @@ use alluvium_dataflow::default::{self, or_default};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::message;
+use alluvium_dataflow::recursion::{Round, aggregate as rounds};
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use std::collections::BTreeSet;
@@ -20,7 +23,7 @@ use alluvium_dataflow::aggregate::{self, Fallback, Function};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
-use super::{Node, PlanNode, RowMap};
+use super::{InRounds, Node, PlanNode, RowMap};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{Names, function_name};
@@ -248,6 +251,13 @@ impl PlanNode for Aggregate {
         Ok(compiler.add(RowMap::columns(groups, &sorted, &places)))
     }
 
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        let is_summed =
+            |aggregate: &aggregate::Aggregate| !aggregate.distinct && aggregate.rank.is_none();
+        let are_summed = self.fallbacks.is_empty() && self.aggregates.iter().all(is_summed);
+        (are_summed && !self.keys.is_empty()).then_some(self)
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         let own = self.aggregates.iter().map(|aggregate| below.aggregate(aggregate));
@@ -293,6 +303,43 @@ impl PlanNode for Aggregate {
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+impl InRounds for Aggregate {
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        let input = compiler.rows(&self.input)?;
+        let (schema, output) = (&self.input.schema, plan.schema.clone());
+        let spec = rounds::Spec::compile(schema, &self.keys, &self.aggregates, output)?;
+        let (state, reports) = (compiler.state(plan, &self.keys), compiler.reports());
+        Ok(compiler.add(RoundGroups { input, spec, state, reports }))
+    }
+}
+
+/// A GROUP BY inside of a recursion, ready to be rendered.
+#[derive(Debug)]
+struct RoundGroups {
+    input: RoundId,
+    spec: rounds::Spec,
+    state: State,
+    reports: bool,
+}
+
+impl RoundOperator for RoundGroups {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
+        let (rows, context) = (rendering.rows(self.input), rendering.context_of(&self.state));
+        let (groups, errors) = rounds::aggregate(&self.spec, rows, &context);
+        if self.reports {
+            rendering.report(errors);
+        }
+        groups
     }
 }
 

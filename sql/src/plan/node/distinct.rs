@@ -1,10 +1,13 @@
 //! DISTINCT.
 
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering, State,
+};
 use crate::plan::names;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_dataflow::recursion::{Round, settle};
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
-use super::{Node, PlanNode, sorted};
+use super::{InRounds, Node, PlanNode, sorted};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
@@ -86,6 +89,10 @@ impl PlanNode for Distinct {
         })
     }
 
+    fn in_rounds(&self) -> Option<&dyn InRounds> {
+        Some(self)
+    }
+
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         line.push_str("distinct");
         Ok(())
@@ -105,6 +112,38 @@ impl PlanNode for Distinct {
 
     fn needs_state(&self) -> bool {
         true
+    }
+}
+
+impl InRounds for Distinct {
+    fn compile_in_rounds(
+        &self,
+        plan: &IncrementalPlan,
+        compiler: &mut RoundCompiler<'_>,
+    ) -> CompileResult<RoundId> {
+        let input = compiler.rows_as(&self.input, &plan.schema)?;
+        let spec = settle::Spec::compile(plan.schema.clone(), true, "DISTINCT")?;
+        let state = compiler.state(plan, &[]);
+        Ok(compiler.add(RoundDistinct { input, spec, state }))
+    }
+}
+
+/// A DISTINCT inside of a recursion, ready to be rendered.
+#[derive(Debug)]
+struct RoundDistinct {
+    input: RoundId,
+    spec: settle::Spec,
+    state: State,
+}
+
+impl RoundOperator for RoundDistinct {
+    fn render<'inner>(
+        &self,
+        rendering: &mut RoundRendering<'_, 'inner, '_>,
+    ) -> DeltaStream<'inner, Round> {
+        // None of distinct rows has too many copies.
+        let context = rendering.context_of(&self.state);
+        settle(&self.spec, rendering.rows(self.input), &context).0
     }
 }
 

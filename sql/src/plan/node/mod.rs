@@ -53,7 +53,7 @@ pub(crate) use self::map::{RoundMap, RowMap};
 pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
 pub use self::recurrence::Recurrence;
-pub use self::recursion::Recursion;
+pub use self::recursion::{Member, Recursion};
 pub use self::scan::{Scan, ViewRows};
 pub use self::series::Series;
 pub use self::session::Session;
@@ -160,7 +160,7 @@ pub(crate) trait PlanNode {
     }
 }
 
-/// A node that can be inside of a recursion. More rows of its inputs never take rows of its own away.
+/// A node that can be inside of a recursion.
 pub(crate) trait InRounds {
     /// Compiles the inputs, and the node to an operator inside of the recursion. `plan` is the plan of this node.
     fn compile_in_rounds(
@@ -245,7 +245,7 @@ nodes! {
     InTime,
     /// INTERSECT and EXCEPT.
     SetOperation,
-    /// WITH RECURSIVE, and recursive views.
+    /// WITH RECURSIVE, and views that recur.
     Recursion,
     /// The rows of a recursion, inside of its step.
     Recurrence,

@@ -21,22 +21,22 @@ use crate::plan::{Fingerprint, IncrementalPlan, LowerBounds, Properties, Reason}
 pub struct Recurrence {
     /// What recurs.
     pub name: String,
-    /// The base of the recursion.
-    pub base: Fingerprint,
+    /// What tells recursions with relations of one name apart.
+    pub recursion: Fingerprint,
 }
 
 impl IncrementalPlan {
-    /// The rows, of this schema, of a recursion over `base`.
+    /// The rows, of this schema, of a relation that recurs. If nothing else in the recursion takes rows back, neither does this.
     pub(crate) fn recurrence(
         name: &str,
-        base: &IncrementalPlan,
+        recursion: Fingerprint,
         schema: SchemaRef,
         is_distinct: bool,
     ) -> IncrementalPlan {
-        let unique = if is_distinct { vec![(0..base.width()).collect()] } else { Vec::new() };
-        // If nothing else is retracted these are not either.
+        let unique =
+            if is_distinct { vec![(0..schema.fields().len()).collect()] } else { Vec::new() };
         let properties = Properties::new(unique, true);
-        let node = Recurrence { name: name.to_owned(), base: base.fingerprint() };
+        let node = Recurrence { name: name.to_owned(), recursion };
         IncrementalPlan::new(Node::Recurrence(node), schema, properties)
     }
 
@@ -44,7 +44,8 @@ impl IncrementalPlan {
     pub(crate) fn recurs(&self) -> bool {
         match &self.node {
             Node::Recurrence(_) => true,
-            Node::Recursion(recursion) => recursion.base.recurs(),
+            // What it reads does not recur in another one.
+            Node::Recursion(_) => false,
             _ => self.inputs().into_iter().any(IncrementalPlan::recurs),
         }
     }
@@ -67,7 +68,8 @@ impl PlanNode for Recurrence {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("recurrence");
-        canonical.fingerprint(self.base);
+        canonical.text(&self.name);
+        canonical.fingerprint(self.recursion);
     }
 
     /// # Panics
@@ -92,19 +94,19 @@ impl InRounds for Recurrence {
         _: &IncrementalPlan,
         compiler: &mut RoundCompiler<'_>,
     ) -> CompileResult<RoundId> {
-        Ok(compiler.add(RowsBefore))
+        Ok(compiler.add(RowsBefore(compiler.member(&self.name))))
     }
 }
 
-/// The rows of the round before, ready to be rendered.
+/// The rows of a relation in the round before, by its number among those that recur, ready to be rendered.
 #[derive(Debug)]
-struct RowsBefore;
+struct RowsBefore(usize);
 
 impl RoundOperator for RowsBefore {
     fn render<'inner>(
         &self,
         rendering: &mut RoundRendering<'_, 'inner, '_>,
     ) -> DeltaStream<'inner, Round> {
-        rendering.before()
+        rendering.before(self.0)
     }
 }

@@ -4,53 +4,57 @@ use std::fmt::{self, Write};
 use std::sync::{Arc, OnceLock};
 
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::map::{MapStep, maps};
 use alluvium_dataflow::recursion::variable::Limit;
-use alluvium_dataflow::recursion::{Round, enter, leave, replay, settle, variable};
+use alluvium_dataflow::recursion::{Round, leave, settle, variable};
 use alluvium_trace::Epoch;
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
 use timely::dataflow::operators::Concatenate;
 
-use super::map::relabeling;
 use super::{Node, PlanNode};
-use crate::physical::{
-    Arranged, CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundPlan,
-};
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundPlan};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 
-/// The rows of a base, and what a step makes of them, and of what it makes.
+/// Relations that are computed from themselves and from each other, until nothing changes.
 ///
-/// The step has the rows as a [`Recurrence`](super::Recurrence). The result is the first round after which nothing changes.
+/// The body of a relation has the rows of the round before as a [`Recurrence`](super::Recurrence), which has none in round 0.
+/// The result is the first round after which nothing changes.
 #[derive(Clone, Debug)]
 pub struct Recursion {
     /// What recurs.
-    pub name: String,
-    /// The rows of round 0.
-    pub base: Box<IncrementalPlan>,
-    /// What the rows of a round add to the base in the next one.
-    pub step: Box<IncrementalPlan>,
-    /// Whether each row is there once.
-    pub is_distinct: bool,
+    pub members: Vec<Member>,
+    /// The number of the relation whose rows these are.
+    pub result: usize,
     /// The last round.
     pub limit: u64,
     /// Which rows are needed.
     pub retention: Retention,
 }
 
-impl IncrementalPlan {
-    /// The rows of `base`, and what `step` makes of all that are there.
-    pub(crate) fn recursion(
+/// A relation that recurs.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// Its rows in each round.
+    pub body: IncrementalPlan,
+    /// Whether each row is there once.
+    pub is_distinct: bool,
+}
+
+impl Member {
+    /// The rows of `base`, and what `step` makes of those of the round before.
+    pub(crate) fn of_union(
         name: String,
         base: IncrementalPlan,
         step: IncrementalPlan,
         is_distinct: bool,
-        limit: u64,
-    ) -> Result<IncrementalPlan> {
-        let mut fields = Vec::with_capacity(base.width());
+    ) -> Result<Member> {
         for (one, other) in base.schema.fields().iter().zip(step.schema.fields()) {
             if one.data_type() != other.data_type() {
                 return plan_err!(
@@ -60,16 +64,28 @@ impl IncrementalPlan {
                     other.data_type()
                 );
             }
-            let nullable = one.is_nullable() || other.is_nullable();
-            fields.push(Field::new(one.name(), one.data_type().clone(), nullable));
         }
-        let unique = if is_distinct { vec![(0..base.width()).collect()] } else { Vec::new() };
-        let append_only = base.properties.append_only && step.properties.append_only;
+        let names = Arc::clone(&base.schema);
+        let body = IncrementalPlan::union(vec![base, step], &names)?;
+        Ok(Member { name, schema: Arc::clone(&body.schema), body, is_distinct })
+    }
+}
+
+impl IncrementalPlan {
+    /// The rows of one of several relations that recur.
+    pub(crate) fn recursion(members: Vec<Member>, result: usize, limit: u64) -> IncrementalPlan {
+        let of = &members[result];
+        let schema = Arc::clone(&of.schema);
+        let mut unique = of.body.properties.unique.clone();
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        if of.is_distinct && !unique.contains(&all) {
+            unique.push(all);
+        }
+        let append_only = members.iter().all(|member| member.body.properties.append_only);
         let properties = Properties::new(unique, append_only);
-        let (base, step) = (Box::new(base), Box::new(step));
         let retention = Retention::default();
-        let node = Recursion { name, base, step, is_distinct, limit, retention };
-        Ok(IncrementalPlan::new(Node::Recursion(node), Arc::new(Schema::new(fields)), properties))
+        let node = Recursion { members, result, limit, retention };
+        IncrementalPlan::new(Node::Recursion(node), schema, properties)
     }
 
     /// Bounds the inputs that are the same in all rounds. What recurs has no bounds.
@@ -80,8 +96,13 @@ impl IncrementalPlan {
         }
         self.fingerprint = OnceLock::new();
         self.inputs_mut().into_iter().for_each(IncrementalPlan::bound_outside);
-        if let Node::Join(join) = &mut self.node {
-            join.retention = (Retention::All(any_round()), Retention::All(any_round()));
+        match &mut self.node {
+            Node::Join(join) => {
+                join.retention = (Retention::All(any_round()), Retention::All(any_round()));
+            }
+            Node::Aggregate(aggregate) => aggregate.retention = Retention::All(any_round()),
+            Node::Distinct(distinct) => distinct.retention = Retention::All(any_round()),
+            _ => {}
         }
     }
 
@@ -105,32 +126,44 @@ fn any_round() -> Reason {
     Reason::new("the rows of a recursion follow from rows of any time")
 }
 
+impl Recursion {
+    /// Whether rows can go from one round to the next while no input changes.
+    fn takes_back(&self) -> bool {
+        self.members.iter().any(|member| member.body.takes_back())
+    }
+}
+
 impl PlanNode for Recursion {
     fn inputs(&self) -> Vec<&IncrementalPlan> {
-        vec![&self.base, &self.step]
+        self.members.iter().map(|member| &member.body).collect()
     }
 
     fn inputs_mut(&mut self) -> Vec<&mut IncrementalPlan> {
-        vec![&mut self.base, &mut self.step]
+        self.members.iter_mut().map(|member| &mut member.body).collect()
     }
 
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
-        let Recursion { name, base, step, is_distinct, limit, .. } = self;
-        let (base, step) = (prune_nothing(*base)?, prune_nothing(*step)?);
-        let recursion = IncrementalPlan::recursion(name, base, step, is_distinct, limit)?;
-        IncrementalPlan::columns(recursion, required)
+        let Recursion { members, result, limit, .. } = self;
+        let prune =
+            |member: Member| Ok(Member { body: prune_nothing(member.body.clone())?, ..member });
+        let members = members.into_iter().map(prune).collect::<Result<_>>()?;
+        IncrementalPlan::columns(IncrementalPlan::recursion(members, result, limit), required)
     }
 
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
-        self.base.bound(&[]);
-        self.step.bound_outside();
+        self.members.iter_mut().for_each(|member| member.body.bound_outside());
         self.retention = Retention::All(any_round());
         vec![Err(any_round()); schema.fields().len()]
     }
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("recursion");
-        canonical.flag(self.is_distinct);
+        canonical.number(self.members.len());
+        for member in &self.members {
+            canonical.text(&member.name);
+            canonical.flag(member.is_distinct);
+        }
+        canonical.number(self.result);
         canonical.number(self.limit as usize);
     }
 
@@ -144,37 +177,47 @@ impl PlanNode for Recursion {
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
         let id = compiler.next_id("recursion");
-        let everything = Retention::default();
-        let base_id = format!("{id}.base");
-        let base = Arranged::without_keys(&self.base, false, &everything, &base_id, compiler)?;
-        let step = RoundPlan::compile(&self.step, &plan.schema, &id, compiler)?;
-        let is_relabeled = self.base.schema != plan.schema;
-        let relabel = is_relabeled.then(|| relabeling(&self.base.schema, plan.schema.clone()));
-        let limit = Limit { name: self.name.as_str().into(), rounds: self.limit };
-        let settle = settle::Spec::compile(plan.schema.clone(), self.is_distinct, &self.name)?;
-        let places = std::iter::once(base.place()).chain(step.places()).collect();
+        let names: Vec<String> = self.members.iter().map(|member| member.name.clone()).collect();
+        let bodies = self.members.iter().map(|member| (&member.body, &member.schema));
+        let rounds = RoundPlan::compile(names, bodies, &id, compiler)?;
+        let takes_back = self.takes_back();
+        let members = self.members.iter().map(|Member { name, schema, is_distinct, .. }| {
+            let settle = settle::Spec::compile(schema.clone(), *is_distinct, name)?;
+            let taken_back = takes_back.then(|| settle.clone());
+            let limit = Limit { name: name.as_str().into(), rounds: self.limit, taken_back };
+            Ok((settle, limit))
+        });
+        let members = members.collect::<CompileResult<_>>()?;
+        let places = rounds.places().collect();
         let reports = compiler.reports(0);
-        let operator = RecursionRows { base, relabel, step, settle, limit, reports };
+        let operator = RecursionRows { rounds, members, result: self.result, reports };
         Ok(compiler.add_stateful(plan, operator, places, Some(id)))
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
-        let kind = if self.is_distinct { "union" } else { "union all" };
-        write!(line, "recursion {} by {kind}, at most {} rounds", self.name, self.limit)
+        let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+        let kind = match self.members.iter().all(|member| member.is_distinct) {
+            true => "distinct rows",
+            false => "all rows",
+        };
+        write!(line, "recursion {} of {kind}, at most {} rounds", names.join(", "), self.limit)?;
+        match &names[..] {
+            [_] => Ok(()),
+            _ => write!(line, ": {}", names[self.result]),
+        }
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
-        let entering = self.step.entering().into_iter();
+        let entering = self.members.iter().flat_map(|member| member.body.entering());
         let entering = entering.map(|input| ("rows that enter", &input.schema, &self.retention));
-        let mut retained = vec![("base rows", &self.base.schema, &self.retention)];
-        retained.extend(entering);
-        retained.push(("changes of each round", &self.base.schema, &self.retention));
-        retained
+        let changes = ("changes of each round", &self.members[self.result].schema, &self.retention);
+        entering.chain([changes]).collect()
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {
         let places: Vec<String> = places.iter().map(Place::to_string).collect();
         Some(match places.split_last() {
+            Some((rounds, [])) => format!("changes of each round {rounds}"),
             Some((rounds, inputs)) => {
                 format!("inputs {}, changes of each round {rounds}", inputs.join(" and "))
             }
@@ -190,35 +233,33 @@ impl PlanNode for Recursion {
 /// A recursion, ready to be rendered.
 #[derive(Debug)]
 struct RecursionRows {
-    base: Arranged,
-    /// Gives the base the names and the NULLs of the recursion.
-    relabel: Option<MapStep>,
-    step: RoundPlan,
-    settle: settle::Spec,
-    limit: Limit,
+    rounds: RoundPlan,
+    /// How the rows of each relation settle, and where they end.
+    members: Vec<(settle::Spec, Limit)>,
+    result: usize,
     reports: bool,
 }
 
 impl Operator for RecursionRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let context = rendering.context();
-        let (base, base_rows) = replay(self.base.render(rendering), &context);
-        let inputs = self.step.inputs(rendering);
-        let mut kept = inputs.kept.clone();
-        kept.push(base_rows);
+        let inputs = self.rounds.inputs(rendering);
+        let kept = inputs.kept.clone();
         let outer = rendering.scope();
         let outside = &*rendering;
         let (rows, errors) = outer.scoped::<Round, _, _>("Recursion", |rounds| {
-            let mut base = enter(base, rounds);
-            if let Some(relabel) = &self.relabel {
-                base = maps(base, vec![relabel.clone()], &context).0;
-            }
-            let (variable, before) = variable(rounds);
-            let (made, mut errors) = self.step.render(inputs, before, rounds, outside);
-            let all = rounds.concatenate([base, made]);
-            let (rows, excess) = settle(&self.settle, all, &context);
-            let endless = variable.set(rows.clone(), self.limit.clone(), &context);
-            errors.extend([excess, endless]);
+            let (variables, before): (Vec<_>, Vec<_>) =
+                self.members.iter().map(|_| variable(rounds)).unzip();
+            let (bodies, mut errors) = self.rounds.render(inputs, before, rounds, outside);
+            let settled = self.members.iter().zip(bodies).zip(variables).map(
+                |(((spec, limit), body), variable)| {
+                    let (rows, excess) = settle(spec, body, &context);
+                    let endless = variable.set(rows.clone(), limit.clone(), &context);
+                    errors.extend([excess, endless]);
+                    rows
+                },
+            );
+            let rows = settled.collect::<Vec<_>>().swap_remove(self.result);
             let errors = rounds.concatenate(errors);
             (leave(rows, kept, outer), leave(errors, Vec::new(), outer))
         });
@@ -226,5 +267,13 @@ impl Operator for RecursionRows {
             rendering.report(errors);
         }
         rows
+    }
+}
+
+impl IncrementalPlan {
+    /// Whether more rows that recur can take rows away.
+    fn takes_back(&self) -> bool {
+        let is_one = matches!(self.node, Node::Aggregate(_)) && self.recurs();
+        is_one || self.inputs().into_iter().any(IncrementalPlan::takes_back)
     }
 }

@@ -213,6 +213,7 @@ impl Names<'_> {
             Relation::Table { schema, .. }
             | Relation::MaterializedView { schema, .. }
             | Relation::View { schema, .. }
+            | Relation::Declared { schema, .. }
             | Relation::System { schema } => schema,
             Relation::Clock => return None,
         };

@@ -112,6 +112,11 @@ impl Accumulators {
         Ok(Self { kinds })
     }
 
+    /// Whether rows can be added with negative weights.
+    pub fn can_subtract(&self) -> bool {
+        !self.kinds.iter().any(|kind| matches!(kind.input, Some((_, Number::Ordered(_)))))
+    }
+
     /// The state of a group without rows.
     pub fn fresh(&self) -> State {
         State { rows: 0, totals: self.kinds.iter().map(Kind::fresh).collect() }
@@ -151,12 +156,34 @@ impl Accumulators {
 
     /// Appends `state` to `out`; equal states are equal bytes.
     pub fn encode(&self, state: &State, out: &mut Vec<u8>) {
-        push_integer(&state.rows.to_le_bytes(), out);
+        self.encode_with(state, |_, count| count, out);
+    }
+
+    /// Appends a state of the same results to `out`. States that differ only in what no result shows are equal bytes, as those of a MIN
+    /// over more rows.
+    pub fn encode_shown(&self, state: &State, out: &mut Vec<u8>) {
+        let counts_rows = self.kinds.iter().any(|kind| kind.input.is_none());
+        let shown = |kind: Option<&Kind>, count: i64| match kind.map(|kind| kind.function) {
+            Some(Function::Count | Function::Avg) => count,
+            None if counts_rows => count,
+            _ => count.min(1),
+        };
+        self.encode_with(state, shown, out);
+    }
+
+    /// Appends `state` with other numbers of rows, and of inputs of each aggregate that has one.
+    fn encode_with(
+        &self,
+        state: &State,
+        count: impl Fn(Option<&Kind>, i64) -> i64,
+        out: &mut Vec<u8>,
+    ) {
+        push_integer(&count(None, state.rows).to_le_bytes(), out);
         for (kind, total) in self.kinds.iter().zip(&state.totals) {
             if kind.input.is_none() {
                 continue;
             }
-            push_integer(&total.count.to_le_bytes(), out);
+            push_integer(&count(Some(kind), total.count).to_le_bytes(), out);
             match &total.sum {
                 Sum::None => {}
                 Sum::Integer(sum) => push_integer(&sum.to_le_bytes(), out),

@@ -3,7 +3,7 @@
 use super::expression::interval;
 use super::{Dialect, Text};
 use crate::query::expression::{Expr, Op};
-use crate::query::select::{From, Join, JoinKind, Span};
+use crate::query::select::{From, Join, JoinKind, Recursion, Span};
 
 impl Text {
     pub(super) fn from(&mut self, from: &From) {
@@ -15,6 +15,14 @@ impl Text {
                 self.push(&format!(") AS {alias}"));
             }
             From::Join(join) => self.join(join),
+            From::Recursive(recursion, alias) => {
+                let Recursion { name, all, base, step } = &**recursion;
+                self.push(&format!("(WITH RECURSIVE {name} AS ("));
+                self.query(base);
+                self.push(if *all { " UNION ALL " } else { " UNION " });
+                self.query(step);
+                self.push(&format!(") SELECT * FROM {name}) AS {alias}"));
+            }
             From::Lateral(left, query, alias, keeps_left) => {
                 self.only(&[]);
                 self.from(left);

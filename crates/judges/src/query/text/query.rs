@@ -64,6 +64,11 @@ impl Text {
                 text.direction(*descending, *nulls_first);
             });
         }
+        if top.with_ties {
+            // Others have no such clause.
+            self.only(&[]);
+            return self.push(&format!(" FETCH FIRST {} ROWS WITH TIES", top.limit));
+        }
         self.push(&format!(" LIMIT {}", top.limit));
         if top.offset > 0 {
             self.push(&format!(" OFFSET {}", top.offset));
@@ -206,6 +211,6 @@ fn has_row_without_input(from: &From) -> bool {
         },
         From::Join(join) => has_row_without_input(&join.left) || has_row_without_input(&join.right),
         From::Lateral(left, ..) => has_row_without_input(left),
-        From::Relation(..) | From::Windowed(..) | From::Unnested(..) => false,
+        From::Recursive(..) | From::Relation(..) | From::Windowed(..) | From::Unnested(..) => false,
     }
 }
