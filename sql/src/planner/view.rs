@@ -51,17 +51,15 @@ pub(super) fn plan(
     catalog: &dyn Catalog,
 ) -> Result<PlannedView> {
     let landmarks = refusal::check_view(&view.query)?;
-    let in_query = |error: datafusion_common::DataFusionError| {
-        Error::from_datafusion(&error).at(landmarks.start)
-    };
+    let in_query = |error: datafusion_common::DataFusionError| Error::from_datafusion(&error);
     recursion::check_syntax(&view.query)?;
     let context = Context::new(catalog).with_recursion_limit(view.recursion_limit);
     let mut query = view.query.clone();
     repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
-    Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
+    Extent::of(&logical)?;
     recursion::check(&logical)
-        .map_err(|error| error.at(landmarks.recursion.or(landmarks.start)))?;
+        .map_err(|error| error.at(landmarks.recursion))?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 
@@ -70,13 +68,13 @@ pub(super) fn plan(
         .and_then(selected_names::apart)
         .and_then(subquery::decorrelate)
         .map_err(in_query)?;
-    validate::check_subqueries(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    validate::check_subqueries(&logical, &landmarks)?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
-    hopeless::check(&logical).map_err(|error| error.at(landmarks.start))?;
-    validate::validate(&logical, &landmarks).map_err(|error| error.at(landmarks.start))?;
-    let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
+    hopeless::check(&logical)?;
+    validate::validate(&logical, &landmarks)?;
+    let extent = Extent::of(&logical)?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
-    let mut plan = plan::build(&shared, &landmarks).map_err(|error| error.at(landmarks.start))?;
+    let mut plan = plan::build(&shared, &landmarks)?;
     let emit_final = final_rows::column(view, &plan)?;
     if let Some(column) = emit_final {
         plan = plan::build_final(plan, column)?;

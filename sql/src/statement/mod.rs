@@ -18,8 +18,10 @@ mod json;
 mod kind;
 mod lateness;
 mod nested_types;
+mod refused;
 mod room;
 mod statements;
+mod syntax_error;
 mod table;
 mod view;
 
