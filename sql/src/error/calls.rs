@@ -21,6 +21,21 @@ const WRITTEN: &[(&str, &str)] = &[
     ("nvl", "ifnull(), or nvl(),"),
 ];
 
+/// How functions are called that have no documentation.
+const UNDOCUMENTED: &[(&str, &str)] = &[
+    ("arg_max", "arg_max(value, order)"),
+    ("arg_min", "arg_min(value, order)"),
+    ("date_bin", "date_bin(interval, time[, origin])"),
+    ("date_part", "date_part('unit', time)"),
+    ("date_trunc", "date_trunc('unit', time)"),
+    ("max", "max(expression)"),
+    ("min", "min(expression)"),
+    ("now", "now()"),
+    ("percentile_cont", "percentile_cont(fraction) WITHIN GROUP (ORDER BY number)"),
+    ("sum", "sum(number)"),
+    ("to_char", "to_char(time, 'format')"),
+];
+
 /// What a message about such a call means to someone who knows SQL; `None` if it is about something else.
 pub(super) fn told(message: &str) -> Option<String> {
     let Call { name, types, reason } = Call::of(message)?;
@@ -80,6 +95,9 @@ fn syntax(functions: &Functions, name: &str) -> Option<String> {
     let scalar = functions.scalar.get(name).and_then(|function| function.documentation());
     let aggregate = || functions.aggregate.get(name).and_then(|function| function.documentation());
     let window = || functions.window.get(name).and_then(|function| function.documentation());
-    let documentation = scalar.or_else(aggregate).or_else(window)?;
-    Some(documentation.syntax_example.clone())
+    let documentation = scalar.or_else(aggregate).or_else(window);
+    let undocumented = || UNDOCUMENTED.iter().find(|(known, _)| *known == name);
+    documentation
+        .map(|documentation| documentation.syntax_example.clone())
+        .or_else(|| undocumented().map(|(_, syntax)| (*syntax).to_owned()))
 }

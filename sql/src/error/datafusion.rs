@@ -102,7 +102,6 @@ pub fn worded(error: &DataFusionError) -> String {
         _ => whole_message(root),
     };
     let message = wording::without_kind(message.split("\n\nbacktrace:").next().unwrap_or_default());
-    calls::told(message)
-        .or_else(|| wording::told(message))
-        .unwrap_or_else(|| of_values(message.trim_end_matches(['.', '\n'])))
+    let told = calls::told(message).or_else(|| wording::told(message));
+    of_values(told.as_deref().unwrap_or_else(|| message.trim_end_matches(['.', '\n'])))
 }

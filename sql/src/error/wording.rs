@@ -1,6 +1,6 @@
 //! Texts in place of DataFusion's.
 
-use alluvium_dataflow::wording::{Rewording, in_sql_terms, reworded};
+use alluvium_dataflow::wording::{Rewording, reworded};
 
 /// What DataFusion says of statements that it cannot plan, and what we say.
 #[rustfmt::skip]
@@ -28,6 +28,7 @@ const STATEMENTS: &[Rewording] = &[
     ("Date part '{}' not supported", "'{0}' is no part of a time: there are year, quarter, month, week, day, dow, doy, hour, minute, second, epoch and others"),
     ("Percentile value must be between 0.0 and 1.0 inclusive, {} is invalid", "a percentile is between 0 and 1, not {0}"),
     ("Month value '{}' is out of range", "{0} is no month"),
+    ("Substring without for/from is not valid {}", "substr() needs a start: write substr(str, start[, length])"),
     // Conditions.
     ("Cannot create filter with non-boolean predicate '{}' returning {}", "a condition must be BOOLEAN, and this is {1}"),
     ("Join condition must be boolean type, but got {}", "a condition must be BOOLEAN, and this is {0}"),
@@ -56,9 +57,9 @@ const STATEMENTS: &[Rewording] = &[
     ("Unsupported compound identifier '{}'. Expected 1, 2 or 3 parts, got {}", "no table or view \"{0}\""),
     ("Invalid qualifier {}", "no table \"{0}\" in FROM"),
     ("SELECT * with no tables specified is not valid", "SELECT * needs FROM"),
-    ("Source table contains {} columns but only {} names given as column alias", "the relation has {0} columns, and {1} get names"),
+    ("Source table contains {} columns but only {} names given as column alias", "the number of names, {1}, is not that of the columns, {0}"),
     ("WITH query name \"{}\" specified more than once", "WITH has two queries \"{0}\": rename one"),
-    ("Non-recursive term and recursive term must have the same number of columns ({} != {})", "the first part of a recursion has {0} columns, and the recursive one {1}"),
+    ("Non-recursive term and recursive term must have the same number of columns ({} != {})", "the parts of a recursion select different numbers of columns: {0} and {1}"),
     ("Too many columns! The subquery should only return one column", "this subquery must select one column"),
     ("{} queries have different number of columns", "the two sides of {0} select different numbers of columns"),
     ("Incompatible inputs for {}: Previous inputs were of type {}, but got incompatible type {} on column '{}'", "{1} and {2} have no type in common: CAST column \"{3}\""),
@@ -93,7 +94,7 @@ pub(super) fn told(message: &str) -> Option<String> {
         let reason = rest.rsplit_once("error: ")?.1;
         return Some(format!("the pattern is no regular expression: {}", reason.trim()));
     }
-    Some(in_sql_terms(&reworded(STATEMENTS, message.trim_end_matches(['.', '\n']))?))
+    reworded(STATEMENTS, message.trim_end_matches(['.', '\n']))
 }
 
 /// The first three numbers of a text.

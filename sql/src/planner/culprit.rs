@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use sqlparser::ast::{Expr, Value, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Query, Value, Visit, VisitMut, Visitor, VisitorMut};
 
 use crate::error::{Error, Position};
 
@@ -43,7 +43,7 @@ pub(super) fn culprit<P: Visit + VisitMut + Clone>(
 ) -> Option<Position> {
     let mut outline = Outline::default();
     let _ = Visit::visit(part, &mut outline);
-    let expressions = outline.expressions;
+    let expressions = outline.finished();
     if expressions.len() > LARGEST {
         return None;
     }
@@ -89,19 +89,32 @@ struct Outline {
     expressions: Vec<Expression>,
     /// Those around.
     open: Vec<usize>,
-    /// Those that are subqueries, with an entry for each expression and query around: what is in one is no operand.
+    /// For each expression and query around whether it is a query: what a query has on its own is no operand.
     queries: Vec<bool>,
+}
+
+impl Outline {
+    /// The expressions. Those without a place of their own are where the first in them is.
+    fn finished(mut self) -> Vec<Expression> {
+        for number in (0..self.expressions.len()).rev() {
+            if self.expressions[number].position.is_none() {
+                let inside = &self.expressions[number..number + self.expressions[number].size];
+                self.expressions[number].position = inside.iter().find_map(|part| part.position);
+            }
+        }
+        self.expressions
+    }
 }
 
 impl Visitor for Outline {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &sqlparser::ast::Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.queries.push(true);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &sqlparser::ast::Query) -> ControlFlow<()> {
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.queries.pop();
         ControlFlow::Continue(())
     }

@@ -20,7 +20,7 @@
 //!   that is simple, `dependent_join` does it for any.
 //! - `recursion` reads the rows of WITH RECURSIVE.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
-//!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
+//!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 pub(crate) mod asof;
@@ -58,6 +58,7 @@ pub(crate) mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
+mod pivot;
 mod query;
 pub(crate) mod recursion;
 pub(crate) mod refusal;
@@ -74,6 +75,7 @@ pub(crate) mod time_window;
 mod types;
 mod validate;
 mod view;
+mod wildcards;
 mod write;
 
 pub use alluvium_dataflow::wording::type_name;

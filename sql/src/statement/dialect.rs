@@ -123,7 +123,10 @@ impl Dialect for Alluvium {
         true
     }
 
-    /// It is refused by its name.
+    fn supports_select_expr_star(&self) -> bool {
+        true
+    }
+
     fn supports_select_wildcard_rename(&self) -> bool {
         true
     }

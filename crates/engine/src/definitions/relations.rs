@@ -86,8 +86,16 @@ impl Definitions {
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let (shows_late, idle_after) = (definition.shows_late_rows(), definition.idle_after());
-        let TableDefinition { name, schema, primary_key, promised_key, defaults, lateness, .. } =
-            definition.clone();
+        let TableDefinition {
+            name,
+            schema,
+            primary_key,
+            promised_key,
+            defaults,
+            lateness,
+            text,
+            ..
+        } = definition.clone();
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
@@ -111,6 +119,7 @@ impl Definitions {
             lateness,
             shows_late,
             idle_after,
+            text,
         });
         let entry = Entry { name, schema, depends: Vec::new(), definition };
         self.sequencer.declare(&entry);
