@@ -50,7 +50,8 @@ pub(super) fn told(message: &str) -> Option<String> {
         _ => {}
     }
     let written = WRITTEN.iter().find(|(function, _)| *function == name);
-    let mut text = written.map_or_else(|| format!("{name}()"), |(_, written)| (*written).to_owned());
+    let mut text =
+        written.map_or_else(|| format!("{name}()"), |(_, written)| (*written).to_owned());
     match types {
         Some("") => text.push_str(" needs arguments"),
         Some(types) => text.push_str(&format!(" does not take ({types})")),
@@ -80,7 +81,9 @@ impl<'a> Call<'a> {
             && rest.starts_with(" failed to match any signature")
         {
             // Each signature that has as many arguments says the type that it does not take.
-            let types = rest.rsplit_once("(DataType: ").and_then(|(_, found)| found.split_once(").").or_else(|| found.rsplit_once(')')));
+            let types = rest
+                .rsplit_once("(DataType: ")
+                .and_then(|(_, found)| found.split_once(").").or_else(|| found.rsplit_once(')')));
             return Some(Call { name, types: types.map(|(types, _)| types), reason: None });
         }
         let rest = message.strip_prefix("Failed to coerce arguments to satisfy a call to '")?;

@@ -49,7 +49,10 @@ pub(super) fn culprit<P: Visit + VisitMut + Clone>(
     }
     let without = |left_out: &BTreeSet<usize>| {
         let mut part = part.clone();
-        let _ = VisitMut::visit(&mut part, &mut LeaveOut { expressions: &expressions, left_out, next: 0 });
+        let _ = VisitMut::visit(
+            &mut part,
+            &mut LeaveOut { expressions: &expressions, left_out, next: 0 },
+        );
         failure(&part)
     };
     let search = Search { message, without: &without, began: Instant::now() };

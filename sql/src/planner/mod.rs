@@ -106,7 +106,7 @@ pub use self::view::PlannedView;
 pub use self::write::{OnConflict, PlannedWrite, Returning};
 use crate::catalog::Catalog;
 use crate::error::{Position, Result};
-use crate::physical::Output;
+use crate::physical::{Output, compile};
 use crate::plan::{IncrementalPlan, KeptBy};
 use crate::statement::{StatementKind, ViewDefinition};
 
@@ -180,7 +180,7 @@ impl Planner {
     }
 
     /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or
-    /// that of the rows which a statement changes. `None` if no expression does.
+    /// that of the rows which a statement changes; of a view, compiling it does. `None` if no expression does.
     pub fn culprit(
         &self,
         statement: &StatementKind,
@@ -209,6 +209,15 @@ impl Planner {
             StatementKind::Delete(delete) => {
                 let failure = |delete: &Box<ast::Delete>| rows(write::delete(delete, catalog));
                 culprit::culprit(delete, message, &failure)
+            }
+            StatementKind::CreateView(view) => {
+                let failure = |query: &Box<ast::Query>| {
+                    let view = ViewDefinition { query: query.clone(), ..view.clone() };
+                    let planned = view::plan(&self.optimizer, &view, catalog);
+                    let compiled = planned.and_then(|view| compile(&view.plan, Output::Rows));
+                    compiled.err().map(|error| error.message)
+                };
+                culprit::culprit(&view.query, message, &failure)
             }
             _ => None,
         }

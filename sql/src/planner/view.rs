@@ -58,8 +58,7 @@ pub(super) fn plan(
     repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
     Extent::of(&logical)?;
-    recursion::check(&logical)
-        .map_err(|error| error.at(landmarks.recursion))?;
+    recursion::check(&logical).map_err(|error| error.at(landmarks.recursion))?;
     let logical = name_columns(logical, view)?;
     let depends = relations(&logical, &landmarks)?;
 

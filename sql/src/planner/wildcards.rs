@@ -39,8 +39,7 @@ impl RelationPlanner for WildcardPlanner {
             })));
         }
         let renamed = Renamed::of(&alias, context);
-        let rows =
-            TableFactor::Derived { lateral: false, subquery, alias: None, sample: None };
+        let rows = TableFactor::Derived { lateral: false, subquery, alias: None, sample: None };
         let plan = named(context.plan(rows)?, renamed)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }

@@ -71,8 +71,26 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// What statements begin with.
 const FIRST: &[&str] = &[
-    "BEGIN", "CHECKPOINT", "COMMIT", "COPY", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "INSERT", "LATENESS",
-    "ROLLBACK", "SELECT", "SHOW", "START", "SUBSCRIBE", "TRUNCATE", "UPDATE", "VALUES", "WITH",
+    "BEGIN",
+    "CHECKPOINT",
+    "COMMIT",
+    "COPY",
+    "CREATE",
+    "DELETE",
+    "DESCRIBE",
+    "DROP",
+    "EXPLAIN",
+    "INSERT",
+    "LATENESS",
+    "ROLLBACK",
+    "SELECT",
+    "SHOW",
+    "START",
+    "SUBSCRIBE",
+    "TRUNCATE",
+    "UPDATE",
+    "VALUES",
+    "WITH",
 ];
 
 /// The error for a statement of these words that is not supported, with what to write instead if that is known.

@@ -47,8 +47,8 @@ use sqlparser::tokenizer::Span;
 
 pub(crate) use self::asof::AsofJoin;
 pub(crate) use self::calls::{LEVELS, OTHER_NAMES, call, is_defined, names as defined_names};
-pub(crate) use self::column_names::name_of as column_name;
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
+pub(crate) use self::column_names::name_of as column_name;
 pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;
 pub(crate) use self::relation::refers;

@@ -111,7 +111,8 @@ impl VisitorMut for Normalize {
         if self.subqueries == 0 {
             name_columns(select);
         }
-        if let Err(error) = wildcards::as_relation(select, None).and_then(|()| as_relation(select)) {
+        if let Err(error) = wildcards::as_relation(select, None).and_then(|()| as_relation(select))
+        {
             return ControlFlow::Break(error);
         }
         self.enter(Some(select));

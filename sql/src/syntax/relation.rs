@@ -1,6 +1,9 @@
 //! FROM: relations and joins.
 
-use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, PivotValueSource, Spanned, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins};
+use sqlparser::ast::{
+    Expr, Join, JoinConstraint, JoinOperator, PivotValueSource, Spanned, TableAlias,
+    TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins,
+};
 
 use super::asof::AsofJoin;
 use super::clause::{Clause, none_of, refuse};
@@ -177,7 +180,8 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
             match value_source {
                 PivotValueSource::List(_) => {}
                 PivotValueSource::Any(_) | PivotValueSource::Subquery(_) => {
-                    let message = "PIVOT needs its values, which are columns: write FOR column IN ('a', 'b')";
+                    let message =
+                        "PIVOT needs its values, which are columns: write FOR column IN ('a', 'b')";
                     return Err(Error::new(message, Position::of_span(factor.span())));
                 }
             }

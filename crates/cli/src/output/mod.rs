@@ -79,7 +79,9 @@ impl<W: Write> Output<W> {
         let csv = self.csv();
         let (to, null) = (&mut self.to, self.null.as_deref());
         let written = match self.format {
-            Format::Table => table::write(to, schema, batches, (null.unwrap_or("NULL"), &self.widths)),
+            Format::Table => {
+                table::write(to, schema, batches, (null.unwrap_or("NULL"), &self.widths))
+            }
             Format::Csv => {
                 csv.write_header(schema, to)?;
                 batches.iter().try_for_each(|rows| csv.write_rows(rows, to))?;

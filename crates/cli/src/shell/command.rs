@@ -47,7 +47,8 @@ impl<W: Write> Shell<W> {
             (".schema", []) => self.schema(None),
             (".schema", [name]) => self.schema(Some(name)),
             (".width", widths) => {
-                let widths: Result<Vec<usize>, _> = widths.iter().map(|width| width.parse()).collect();
+                let widths: Result<Vec<usize>, _> =
+                    widths.iter().map(|width| width.parse()).collect();
                 self.output.set_widths(widths.map_err(|_| Err(usage(".width")))?);
                 Ok(())
             }

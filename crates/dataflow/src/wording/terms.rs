@@ -73,8 +73,20 @@ fn enclosed(text: &str) -> Option<&str> {
 /// A constant of a type of this name, as DataFusion prints it.
 fn constant(name: &str, inside: &str) -> Option<String> {
     const TYPES: [&str; 14] = [
-        "Boolean", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64",
-        "Utf8", "Date32", "IntervalMonthDayNano",
+        "Boolean",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "UInt8",
+        "UInt16",
+        "UInt32",
+        "UInt64",
+        "Float32",
+        "Float64",
+        "Utf8",
+        "Date32",
+        "IntervalMonthDayNano",
     ];
     if name == "Decimal128" {
         let (digits, rest) = inside.strip_prefix("Some(")?.split_once(')')?;
@@ -165,7 +177,10 @@ mod tests {
     fn types_and_constants_are_those_of_sql() {
         for (text, expected) in [
             ("Int32 + Utf8", "INTEGER + VARCHAR"),
-            ("of type Timestamp(µs), not Timestamp(µs, \"+00:00\")", "of type TIMESTAMP, not TIMESTAMP WITH TIME ZONE"),
+            (
+                "of type Timestamp(µs), not Timestamp(µs, \"+00:00\")",
+                "of type TIMESTAMP, not TIMESTAMP WITH TIME ZONE",
+            ),
             ("[List(Int64), Decimal128(2, 1)]", "[BIGINT[], DECIMAL(2,1)]"),
             ("Struct(\"f\": Int32, \"g\": Utf8)", "STRUCT(f INTEGER, g VARCHAR)"),
             (

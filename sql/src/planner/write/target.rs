@@ -121,9 +121,7 @@ impl Target {
             .and_then(subquery::decorrelate)
             .and_then(set_operation::expand)
             .map_err(|error| Error::from_datafusion(&error))?;
-        relation::check_kept(&plan)
-            .and_then(|()| constant::check(&plan))
-            ?;
+        relation::check_kept(&plan).and_then(|()| constant::check(&plan))?;
         Ok(plan)
     }
 }
