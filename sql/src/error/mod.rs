@@ -68,8 +68,8 @@ impl std::error::Error for Error {}
 impl Error {
     /// An error at a position, if one is known. Types in the message get the names that SQL has for them.
     pub fn new(message: impl Into<String>, position: impl Into<Option<Position>>) -> Error {
-        let message = in_sql_terms(&without_notice(message.into()));
-        Error { message: abridge(message), position: position.into() }
+        let message = in_sql_terms(&abridge(without_notice(message.into())));
+        Error { message, position: position.into() }
     }
 
     /// The error for valid SQL that is not supported yet.

@@ -9,12 +9,17 @@ mod terms;
 
 pub use self::pattern::{Rewording, reworded};
 pub use self::terms::{in_sql_terms, type_name};
+use crate::shorten::abridge;
 
 /// Messages about values that are no values of a type.
 const VALUES: &[Rewording] = &[
     ("Cannot cast string '{}' to value of {} type", "'{0}' cannot be read as {1}"),
     ("Can't cast value {} to type {}", "{0} is no value of type {1}"),
     ("Cannot cast to {}. Overflowing on {}", "{1} is no value of type {0}"),
+    (
+        "Error parsing timestamp from '{}' using format '{}': {}",
+        "'{0}' is no time of the format '{1}': {2}",
+    ),
     (
         "Error parsing timestamp from '{}': {}",
         "'{0}' cannot be read as TIMESTAMP: write a date, or a date and a time, as 2024-01-31 12:30:00",
@@ -25,7 +30,7 @@ const VALUES: &[Rewording] = &[
     ),
 ];
 
-/// A message about values, in the terms of SQL.
+/// A message about values, in the terms of SQL, [abridged](abridge).
 pub fn of_values(message: &str) -> String {
-    in_sql_terms(reworded(VALUES, message).as_deref().unwrap_or(message))
+    in_sql_terms(&abridge(reworded(VALUES, message).as_deref().unwrap_or(message)))
 }
