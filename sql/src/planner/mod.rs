@@ -138,11 +138,12 @@ impl Planner {
     /// If the query is wrong, or the view cannot be maintained.
     pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
         view::plan(&self.optimizer, view, catalog).map_err(|error| {
-            let plan = |query: &Box<ast::Query>| {
-                let view = ViewDefinition { query: query.clone(), ..view.clone() };
+            let plan = |query: &ast::Query| {
+                let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
                 view::plan(&self.optimizer, &view, catalog)
             };
-            culprit::located(error, &view.query, &plan).at(Position::of(view.query.as_ref()))
+            culprit::located(error, view.query.as_ref(), &plan)
+                .at(Position::of(view.query.as_ref()))
         })
     }
 
@@ -195,29 +196,29 @@ impl Planner {
         let rows = |planned: Result<PlannedWrite>| checked(planned.map(|planned| planned.plan));
         match statement {
             StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
-                let failure = |query: &Box<ast::Query>| checked(query::plan(query, catalog));
-                culprit::culprit(query, message, &failure)
+                let failure = |query: &ast::Query| checked(query::plan(query, catalog));
+                culprit::culprit(query.as_ref(), message, &failure)
             }
             StatementKind::Insert(insert) => {
-                let failure = |insert: &Box<ast::Insert>| rows(write::insert(insert, catalog));
-                culprit::culprit(insert, message, &failure)
+                let failure = |insert: &ast::Insert| rows(write::insert(insert, catalog));
+                culprit::culprit(insert.as_ref(), message, &failure)
             }
             StatementKind::Update(update) => {
-                let failure = |update: &Box<ast::Update>| rows(write::update(update, catalog));
-                culprit::culprit(update, message, &failure)
+                let failure = |update: &ast::Update| rows(write::update(update, catalog));
+                culprit::culprit(update.as_ref(), message, &failure)
             }
             StatementKind::Delete(delete) => {
-                let failure = |delete: &Box<ast::Delete>| rows(write::delete(delete, catalog));
-                culprit::culprit(delete, message, &failure)
+                let failure = |delete: &ast::Delete| rows(write::delete(delete, catalog));
+                culprit::culprit(delete.as_ref(), message, &failure)
             }
             StatementKind::CreateView(view) => {
-                let failure = |query: &Box<ast::Query>| {
-                    let view = ViewDefinition { query: query.clone(), ..view.clone() };
+                let failure = |query: &ast::Query| {
+                    let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
                     let planned = view::plan(&self.optimizer, &view, catalog);
                     let compiled = planned.and_then(|view| compile(&view.plan, Output::Rows));
                     compiled.err().map(|error| error.message)
                 };
-                culprit::culprit(&view.query, message, &failure)
+                culprit::culprit(view.query.as_ref(), message, &failure)
             }
             _ => None,
         }
