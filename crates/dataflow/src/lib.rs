@@ -75,3 +75,4 @@ pub mod waterlines;
 mod weight;
 mod widths;
 pub mod window;
+pub mod wording;

@@ -1,7 +1,8 @@
 //! Errors, in the user's terms.
 
-use alluvium_dataflow::map::message;
-use alluvium_sql::error::Position;
+use alluvium_dataflow::shorten::shorten;
+use alluvium_dataflow::without_notice;
+use alluvium_sql::error::{Position, worded};
 use datafusion::error::DataFusionError;
 
 /// The result of asking an engine for something.
@@ -127,7 +128,7 @@ impl From<DataFusionError> for Error {
                  select fewer rows or columns, aggregate them, or allow more memory",
             );
         }
-        Self::data(message(&error))
+        Self::data(shorten(without_notice(worded(&error))))
     }
 }
 

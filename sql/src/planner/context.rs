@@ -25,11 +25,13 @@ use super::merged::{self, MergingPlanner};
 use super::microseconds::in_microseconds;
 use super::numbers;
 use super::ordinality::OrdinalityPlanner;
+use super::pivot::PivotPlanner;
 use super::recursion::{RECURSION_LIMIT, WorkTable};
 use super::refusal;
 use super::relation::RelationSource;
 use super::series::SeriesPlanner;
 use super::time_window::TimeWindowPlanner;
+use super::wildcards::WildcardPlanner;
 use super::write::defaults::Defaults;
 use super::write::statement_rows::{self, StatementRows};
 use crate::catalog::{Catalog, Relation};
@@ -55,13 +57,15 @@ pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
 /// The largest number of levels of a DEFAULT, which every INSERT evaluates.
 const DEEPEST_DEFAULT: usize = 100;
 
-/// Table functions, and joins that merge columns.
+/// Table functions, joins that merge columns, and relations whose columns depend on those of others.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
     vec![
         Arc::new(TimeWindowPlanner),
         Arc::new(OrdinalityPlanner),
         Arc::new(SeriesPlanner),
         Arc::new(MergingPlanner),
+        Arc::new(PivotPlanner),
+        Arc::new(WildcardPlanner),
     ]
 });
 

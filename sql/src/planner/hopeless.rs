@@ -15,7 +15,7 @@ use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Volatility};
 use datafusion_physical_expr::create_physical_expr;
 
 use super::functions::registered::is_registered;
-use crate::error::Error;
+use crate::error::{Error, worded};
 
 /// Refuses a plan with such a call.
 pub(super) fn check(plan: &LogicalPlan) -> crate::error::Result<()> {
@@ -26,7 +26,7 @@ pub(super) fn check(plan: &LogicalPlan) -> crate::error::Result<()> {
                 if let Expr::ScalarFunction(call) = part
                     && let Some(failure) = failure(call, &schema)
                 {
-                    let message = format!("{part} fails for every row: {}", failure.find_root());
+                    let message = format!("{part} fails for every row: {}", worded(&failure));
                     return Err(DataFusionError::External(Box::new(Error::new(message, None))));
                 }
                 Ok(TreeNodeRecursion::Continue)

@@ -5,7 +5,7 @@
 //!                    datafusion-sql ─► views expanded in place ─► LogicalPlan                               (statements)
 //! ```
 //!
-//! - `view` and `write` plan views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
+//! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
@@ -13,13 +13,14 @@
 //! - `final_rows` finds the column by which rows of a view are final, `lateness` those by which they may come late.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
+//! - `culprit` finds the expression that an error is about.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
 //! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
 //!   that is simple, `dependent_join` does it for any.
 //! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
-//!   NATURAL joins, `time_window` TUMBLE, HOP and SESSION.
+//!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 pub(crate) mod asof;
@@ -29,6 +30,7 @@ pub(crate) mod context;
 mod corrections;
 mod correlation;
 mod cross_join;
+mod culprit;
 pub(crate) mod declared;
 mod dependent_join;
 mod distinct_on;
@@ -57,6 +59,8 @@ pub(crate) mod operators;
 mod optimizer;
 mod ordinality;
 mod parameters;
+mod pivot;
+mod query;
 pub(crate) mod recursion;
 pub(crate) mod refusal;
 pub(crate) mod relation;
@@ -72,8 +76,10 @@ pub(crate) mod time_window;
 mod types;
 mod validate;
 mod view;
+mod wildcards;
 mod write;
 
+pub use alluvium_dataflow::wording::type_name;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
@@ -84,7 +90,6 @@ pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub use self::functions::duckdb::type_name;
 use self::functions::registered;
 pub use self::functions::registered::RegisteredFunctions;
 pub use self::in_lists::DisjointLists;
@@ -104,10 +109,10 @@ pub use self::types::type_of;
 pub use self::view::PlannedView;
 pub use self::write::{OnConflict, PlannedWrite, Returning};
 use crate::catalog::{Catalog, DeclaredRecursion};
-use crate::error::{Error, Position, Result};
-use crate::physical::Output;
+use crate::error::{Position, Result};
+use crate::physical::{Output, compile};
 use crate::plan::{IncrementalPlan, KeptBy};
-use crate::statement::ViewDefinition;
+use crate::statement::{StatementKind, ViewDefinition};
 
 /// Plans statements against a catalog.
 ///
@@ -155,7 +160,15 @@ impl Planner {
     /// # Errors
     /// If the query is wrong, or the view cannot be maintained.
     pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
-        view::plan(&self.optimizer, view, self.scope(catalog))
+        let scope = self.scope(catalog);
+        view::plan(&self.optimizer, view, scope).map_err(|error| {
+            let plan = |query: &ast::Query| {
+                let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
+                view::plan(&self.optimizer, &view, scope)
+            };
+            culprit::located(error, view.query.as_ref(), &plan)
+                .at(Position::of(view.query.as_ref()))
+        })
     }
 
     /// The plan of a view in a complete recursion, of which `planned` is its plan alone.
@@ -168,50 +181,89 @@ impl Planner {
         view: &ViewDefinition,
         recursion: &DeclaredRecursion,
     ) -> Result<PlannedView> {
-        planned.within(view, recursion)
+        planned.within(view, recursion, &self.registered)
     }
 
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
-        let context = Context::new(self.scope(catalog));
-        let start = Position::of(query);
-        recursion::check_syntax(query)?;
-        let mut query = query.clone();
-        repeated_names::apart(&mut query);
-        let plan = context
-            .plan(ast::Statement::Query(Box::new(query)))
-            .map_err(|error| Error::from_datafusion(&error).at(start))?;
-        Extent::of(&plan).map_err(|error| error.at(start))?;
-        recursion::check(&plan).map_err(|error| error.at(start))?;
-        set_operation::plan(plan)
-            .and_then(relation::inline_views)
-            .and_then(selected_names::apart)
-            .and_then(subquery::decorrelate)
-            .and_then(set_operation::expand)
-            .and_then(asof::expand)
-            .map_err(|error| Error::from_datafusion(&error).at(start))
-            .and_then(|plan| {
-                relation::check_kept(&plan)
-                    .and_then(|()| constant::check(&plan))
-                    .map(|()| plan)
-                    .map_err(|error| error.at(start))
-            })
+        let scope = self.scope(catalog);
+        query::plan(query, scope).map_err(|error| {
+            let plan = |query: &ast::Query| query::plan(query, scope);
+            culprit::located(error, query, &plan).at(Position::of(query))
+        })
     }
 
     /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
-        write::insert(insert, self.scope(catalog))
+        let scope = self.scope(catalog);
+        write::insert(insert, scope).map_err(|error| {
+            let plan = |insert: &ast::Insert| write::insert(insert, scope);
+            culprit::located(error, insert, &plan).at(Position::of(&insert.table))
+        })
     }
 
     /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they
     /// become, qualified `new`.
     pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
-        write::update(update, self.scope(catalog))
+        let scope = self.scope(catalog);
+        write::update(update, scope).map_err(|error| {
+            let plan = |update: &ast::Update| write::update(update, scope);
+            culprit::located(error, update, &plan).at(Position::of(&update.table.relation))
+        })
     }
 
     /// The rows that a DELETE removes: the table's columns.
     pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
-        write::delete(delete, self.scope(catalog))
+        let scope = self.scope(catalog);
+        write::delete(delete, scope).map_err(|error| {
+            let plan = |delete: &ast::Delete| write::delete(delete, scope);
+            culprit::located(error, delete, &plan).at(Position::of(delete))
+        })
+    }
+
+    /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or
+    /// that of the rows which a statement changes; of a view, compiling it does. `None` if no expression does.
+    pub fn culprit(
+        &self,
+        statement: &StatementKind,
+        catalog: &dyn Catalog,
+        message: &str,
+        check: &dyn Fn(LogicalPlan) -> Option<String>,
+    ) -> Option<Position> {
+        let scope = self.scope(catalog);
+        let checked = |plan: Result<LogicalPlan>| match plan {
+            Ok(plan) => check(plan),
+            Err(error) => Some(error.message),
+        };
+        let rows = |planned: Result<PlannedWrite>| checked(planned.map(|planned| planned.plan));
+        match statement {
+            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+                let failure = |query: &ast::Query| checked(query::plan(query, scope));
+                culprit::culprit(query.as_ref(), message, &failure)
+            }
+            StatementKind::Insert(insert) => {
+                let failure = |insert: &ast::Insert| rows(write::insert(insert, scope));
+                culprit::culprit(insert.as_ref(), message, &failure)
+            }
+            StatementKind::Update(update) => {
+                let failure = |update: &ast::Update| rows(write::update(update, scope));
+                culprit::culprit(update.as_ref(), message, &failure)
+            }
+            StatementKind::Delete(delete) => {
+                let failure = |delete: &ast::Delete| rows(write::delete(delete, scope));
+                culprit::culprit(delete.as_ref(), message, &failure)
+            }
+            StatementKind::CreateView(view) => {
+                let failure = |query: &ast::Query| {
+                    let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
+                    let planned = view::plan(&self.optimizer, &view, scope);
+                    let compiled = planned.and_then(|view| compile(&view.plan, Output::Rows));
+                    compiled.err().map(|error| error.message)
+                };
+                culprit::culprit(view.query.as_ref(), message, &failure)
+            }
+            _ => None,
+        }
     }
 
     /// A plan as text, with one node per line and inputs indented below.

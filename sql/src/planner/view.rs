@@ -59,8 +59,9 @@ impl PlannedView {
         mut self,
         view: &ViewDefinition,
         recursion: &DeclaredRecursion,
+        registered: &registered::RegisteredFunctions,
     ) -> Result<PlannedView> {
-        let landmarks = refusal::check_view(&view.query)?;
+        let landmarks = refusal::check_view(&view.query, registered)?;
         let plan = plan::build_recursion(recursion, &view.name, &landmarks);
         self.plan = plan.map_err(|error| error.at(landmarks.start))?;
         self.awaits.clear();
@@ -97,17 +98,14 @@ fn planned(
     scope: Scope<'_>,
     landmarks: &refusal::Landmarks,
 ) -> Result<PlannedView> {
-    let in_query = |error: datafusion_common::DataFusionError| {
-        Error::from_datafusion(&error).at(landmarks.start)
-    };
+    let in_query = |error: datafusion_common::DataFusionError| Error::from_datafusion(&error);
     recursion::check_syntax(&view.query)?;
     let context = Context::new(scope).with_recursion_limit(view.recursion_limit);
     let mut query = view.query.clone();
     repeated_names::apart(&mut query);
     let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
-    Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
-    recursion::check(&logical)
-        .map_err(|error| error.at(landmarks.recursion.or(landmarks.start)))?;
+    Extent::of(&logical)?;
+    recursion::check(&logical).map_err(|error| error.at(landmarks.recursion))?;
     let logical = name_columns(logical, view)?;
     let mut depends = relations(&logical, landmarks)?;
     let schema = match scope.catalog.relation(&view.name) {
@@ -126,11 +124,11 @@ fn planned(
         .and_then(selected_names::apart)
         .and_then(subquery::decorrelate)
         .map_err(in_query)?;
-    validate::check_subqueries(&logical, landmarks).map_err(|error| error.at(landmarks.start))?;
+    validate::check_subqueries(&logical, landmarks)?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
-    hopeless::check(&logical).map_err(|error| error.at(landmarks.start))?;
-    validate::validate(&logical, landmarks).map_err(|error| error.at(landmarks.start))?;
-    let extent = Extent::of(&logical).map_err(|error| error.at(landmarks.start))?;
+    hopeless::check(&logical)?;
+    validate::validate(&logical, landmarks)?;
+    let extent = Extent::of(&logical)?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
     let mut awaits = declared::awaited(&shared).map_err(in_query)?;
     awaits.remove(&view.name);
@@ -145,7 +143,7 @@ fn planned(
             plan::build_recursion(&recursion, &view.name, landmarks)
         }
     };
-    let mut plan = plan.map_err(|error| error.at(landmarks.start))?;
+    let mut plan = plan?;
     let emit_final = final_rows::column(view, &plan)?;
     if let Some(column) = emit_final {
         plan = plan::build_final(plan, column)?;

@@ -37,6 +37,25 @@ const STEPS: (usize, usize) = (50_000, 4);
 /// How many `IS DISTINCT FROM` and `^` may follow each other: each copies what is before it.
 const COPYING_CHAIN: usize = 100;
 
+/// Words that begin no expression. The parser would take them for columns: `a + FROM t` for the sum of two.
+const CLAUSES: [Keyword; 15] = [
+    Keyword::AND,
+    Keyword::AS,
+    Keyword::ELSE,
+    Keyword::EXCEPT,
+    Keyword::FROM,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::INTERSECT,
+    Keyword::JOIN,
+    Keyword::ON,
+    Keyword::OR,
+    Keyword::ORDER,
+    Keyword::THEN,
+    Keyword::UNION,
+    Keyword::WHERE,
+];
+
 impl Alluvium {
     /// The dialect for the parser of a statement of `tokens` tokens.
     pub(crate) fn new(tokens: usize) -> Alluvium {
@@ -104,7 +123,10 @@ impl Dialect for Alluvium {
         true
     }
 
-    /// It is refused by its name.
+    fn supports_select_expr_star(&self) -> bool {
+        true
+    }
+
     fn supports_select_wildcard_rename(&self) -> bool {
         true
     }
@@ -235,7 +257,7 @@ impl Dialect for Alluvium {
         }
     }
 
-    /// `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
+    /// Words of clauses are no columns; `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
     /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
@@ -258,6 +280,9 @@ impl Dialect for Alluvium {
         }
         if is_trim(parser) {
             return Some(trim(parser));
+        }
+        if CLAUSES.iter().any(|word| parser.peek_keyword(*word)) {
+            return Some(parser.expected_ref("an expression", parser.peek_token_ref()));
         }
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         if word.keyword != Keyword::TABLE

@@ -6,7 +6,8 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::statements::{TOO_DEEP, syntax_error};
+use super::refused::{first_meant, is_refused, refusal};
+use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
@@ -16,59 +17,13 @@ use crate::error::{Error, Position, Result};
 use crate::name;
 use crate::syntax;
 
-/// Statements that sqlparser parses and Alluvium does not support, by their first word.
-const REFUSED: &[&str] = &[
-    "ALTER",
-    "ANALYZE",
-    "ATTACH",
-    "CACHE",
-    "CALL",
-    "CLOSE",
-    "COMMENT",
-    "DEALLOCATE",
-    "DECLARE",
-    "DESC",
-    "DESCRIBE",
-    "DETACH",
-    "DISCARD",
-    "EXECUTE",
-    "FETCH",
-    "FLUSH",
-    "GRANT",
-    "INSTALL",
-    "KILL",
-    "LISTEN",
-    "LOAD",
-    "LOCK",
-    "MERGE",
-    "NOTIFY",
-    "OPEN",
-    "OPTIMIZE",
-    "PRAGMA",
-    "PREPARE",
-    "REFRESH",
-    "RELEASE",
-    "RENAME",
-    "REPLACE",
-    "RESET",
-    "REVOKE",
-    "SAVEPOINT",
-    "SET",
-    "SHOW",
-    "TRUNCATE",
-    "UNCACHE",
-    "UNLOAD",
-    "USE",
-    "VACUUM",
-];
-
 /// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
     let tokens = as_delete(nested_types::respell(asof::respell(tokens)));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
         true => error.at(dialect.reached()),
-        false => error,
+        false => lonely_bracket(&tokens).unwrap_or(error),
     })
 }
 
@@ -149,17 +104,17 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         }
         "ALTER" if !word(1).is_empty() => alter::read(&mut parser, start, text)?,
         "DECLARE" | "SHOW" if !word(1).is_empty() => {
-            return Err(Error::not_supported(format!("{} {}", word(0), word(1)), start));
+            return Err(refusal(&[word(0), word(1)], start));
         }
         "LATENESS" => {
             StatementKind::Lateness(Box::new(lateness::read_statement(&mut parser, text)?))
         }
-        first if REFUSED.contains(&first) => return Err(Error::not_supported(first, start)),
-        _ => {
+        first if is_refused(first) => return Err(refusal(&[first], start)),
+        first => {
             let found = parser.next_token();
-            return Err(syntax_error(
-                parser.expected::<()>("a statement", found).expect_err("it is an error"),
-            ));
+            let error = parser.expected::<()>("a statement", found).expect_err("it is an error");
+            let Error { message, position } = syntax_error(error);
+            return Err(Error::new(message + &first_meant(first), position));
         }
     };
     if parser.peek_token_ref().token != Token::EOF {
@@ -231,13 +186,13 @@ fn create(
         ["OR", "REPLACE", "LOCAL", "VIEW", ..] => Some(ViewKind::Local),
         ["OR", "REPLACE", "MATERIALIZED", "VIEW", ..] => Some(ViewKind::Materialized),
         ["OR", second, ..] => {
-            return Err(Error::not_supported(format!("CREATE OR {second}"), start));
+            return Err(refusal(&["CREATE", "OR", second], start));
         }
         ["TEMP" | "TEMPORARY", what, ..] | ["UNIQUE", what, ..] => {
-            return Err(Error::not_supported(format!("CREATE {} {what}", words[1]), start));
+            return Err(refusal(&["CREATE", words[1], what], start));
         }
         [what, ..] if parser.peek_nth_token_ref(1).token != Token::EOF => {
-            return Err(Error::not_supported(format!("CREATE {what}"), start));
+            return Err(refusal(&["CREATE", what], start));
         }
         _ => None,
     };
@@ -304,7 +259,8 @@ fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<Statement
             Ok(StatementKind::ExplainState { name, position })
         }
         "SELECT" | "WITH" | "VALUES" | "(" => Ok(StatementKind::ExplainSelect(query(parser)?)),
-        other => Err(Error::not_supported(format!("EXPLAIN {other}"), start)),
+        "EOF" => Err(refusal(&["EXPLAIN"], start)),
+        other => Err(refusal(&["EXPLAIN", other], start)),
     }
 }
 

@@ -19,7 +19,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::kind::{fold, relation_name};
-use super::statements::syntax_error;
+use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::context::interval;
 use crate::planner::type_name;

@@ -21,10 +21,12 @@ mod json;
 mod kind;
 mod lateness;
 mod nested_types;
+mod refused;
 mod room;
 mod schema;
 mod source;
 mod statements;
+mod syntax_error;
 mod table;
 mod view;
 

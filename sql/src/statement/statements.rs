@@ -1,16 +1,12 @@
 //! Cutting a text into statements.
 
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use super::dialect::Alluvium;
+use super::syntax_error::in_our_words;
 use super::{Statement, kind, room};
 use crate::error::{Error, Position, Result};
-
-/// The message where the parser does not follow any further.
-pub(super) const TOO_DEEP: &str =
-    "expressions are nested too deeply: brackets, functions and subqueries nest some 50 levels";
 
 /// Reads a text statement by statement.
 ///
@@ -71,7 +67,7 @@ impl Iterator for Statements {
                 self.ended = true;
                 if let Some(failure) = self.failure.take() {
                     let position = Position::of_location(failure.location);
-                    return Some(Err(Error::new(lower_first(&failure.message), position)));
+                    return Some(Err(Error::new(in_our_words(&failure.message), position)));
                 }
             }
             let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
@@ -119,38 +115,4 @@ fn column_name(mut token: TokenWithSpan) -> TokenWithSpan {
         word.keyword = Keyword::NoKeyword;
     }
     token
-}
-
-/// A parser's error in our words, at the position that its message ends with.
-pub(super) fn syntax_error(error: ParserError) -> Error {
-    let text = match error {
-        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
-        ParserError::RecursionLimitExceeded => {
-            return Error::new(TOO_DEEP, None);
-        }
-    };
-    let (message, position) = match text.rsplit_once(" at Line: ") {
-        Some((message, place)) => (
-            message,
-            place.split_once(", Column: ").and_then(|(line, column)| {
-                Some(Position { line: line.parse().ok()?, column: column.parse().ok()? })
-            }),
-        ),
-        None => (text.as_str(), None),
-    };
-    let message = message
-        .replace("Expected: ", "expected ")
-        .replace(", found: EOF", ", found the end of the statement");
-    Error::new(lower_first(&message.replace(", found: ", ", found ")), position)
-}
-
-/// Messages start in lower case; names such as `LATENESS` stay as they are.
-fn lower_first(message: &str) -> String {
-    let mut characters = message.chars();
-    match (characters.next(), characters.clone().next()) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
-            first.to_lowercase().chain(characters).collect()
-        }
-        _ => message.to_string(),
-    }
 }

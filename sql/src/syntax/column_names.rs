@@ -96,7 +96,7 @@ fn of_column(mut expression: &Expr) -> Option<&Ident> {
 }
 
 /// The name of a computed column; `None` for one that may become several columns, as UNNEST of structs does.
-fn name_of(expression: &Expr) -> Option<String> {
+pub(crate) fn name_of(expression: &Expr) -> Option<String> {
     let mut name = Name { text: String::new() };
     // Only the limit on its length makes writing fail.
     let is_whole = name.expression(expression).is_ok();

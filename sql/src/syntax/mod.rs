@@ -13,6 +13,7 @@
 //! - `column_names` names computed columns;
 //! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `with_ties` FETCH … WITH
 //!   TIES a rank, `simple_query` a query;
+//! - `wildcards` makes `* RENAME` and `(e).*` relations;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
@@ -38,6 +39,7 @@ mod shape;
 mod simple_query;
 mod table;
 mod view;
+mod wildcards;
 mod with_ties;
 
 use std::ops::ControlFlow;
@@ -50,6 +52,7 @@ pub(crate) use self::calls::{
     LEVELS, OTHER_NAMES, call, is_defined, name_of as called, names as defined_names,
 };
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
+pub(crate) use self::column_names::name_of as column_name;
 pub(crate) use self::function::check_clauses;
 pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;
@@ -58,6 +61,7 @@ pub(crate) use self::shape::check_type;
 pub(crate) use self::simple_query::simple_query;
 pub(crate) use self::table::check_table;
 pub(crate) use self::view::check_view;
+pub(crate) use self::wildcards::{COLUMNS, FIELDS};
 use crate::error::{Error, Position, Result};
 use crate::walk::walk;
 

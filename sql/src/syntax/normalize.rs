@@ -16,6 +16,7 @@ use super::lambdas::{self, Lambdas};
 use super::quantified::as_exists;
 use super::schemas;
 use super::shape::Shape;
+use super::wildcards;
 use super::with_ties::with_ties_as_rank;
 use crate::error::{Error, Position, Result};
 use crate::planner::operators::DOUBLE;
@@ -28,7 +29,7 @@ use crate::statement::fold;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - long chains of OR, AND and UNION to trees of little depth;
 /// - columns that are computed and have no alias to columns that have one;
-/// - windows of time in GROUP BY to relations in FROM;
+/// - windows of time in GROUP BY, and columns with other names, to relations in FROM;
 /// - FETCH to LIMIT or, WITH TIES, to QUALIFY, and comparisons with ANY and ALL to IN and EXISTS;
 /// - names in schemas to names without;
 /// - calls that stand for other expressions;
@@ -86,6 +87,11 @@ impl VisitorMut for Normalize {
             return ControlFlow::Break(error);
         }
         fetch_as_limit(query);
+        if let SetExpr::Select(select) = query.body.as_mut()
+            && let Err(error) = wildcards::as_relation(select, query.order_by.as_mut())
+        {
+            return ControlFlow::Break(error);
+        }
         if self.subqueries == 0 {
             name_order(query);
         }
@@ -108,7 +114,8 @@ impl VisitorMut for Normalize {
         if self.subqueries == 0 {
             name_columns(select);
         }
-        if let Err(error) = as_relation(select) {
+        if let Err(error) = wildcards::as_relation(select, None).and_then(|()| as_relation(select))
+        {
             return ControlFlow::Break(error);
         }
         self.enter(Some(select));

@@ -1,8 +1,8 @@
 //! FROM: relations and joins.
 
 use sqlparser::ast::{
-    Expr, Join, JoinConstraint, JoinOperator, Spanned, TableAlias, TableAliasColumnDef,
-    TableFactor, TableFunctionArgs, TableWithJoins,
+    Expr, Join, JoinConstraint, JoinOperator, PivotValueSource, Spanned, TableAlias,
+    TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins,
 };
 
 use super::asof::AsofJoin;
@@ -168,8 +168,33 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
         TableFactor::OpenJsonTable { .. } => refuse("OPENJSON", || factor.span()),
         TableFactor::XmlTable { .. } => refuse("XMLTABLE", || factor.span()),
         TableFactor::SemanticView { .. } => refuse("SEMANTIC_VIEW", || factor.span()),
-        TableFactor::Pivot { .. } => refuse("PIVOT", || factor.span()),
-        TableFactor::Unpivot { .. } => refuse("UNPIVOT", || factor.span()),
+        TableFactor::Pivot {
+            table: _,
+            aggregate_functions: _,
+            value_column: _,
+            value_source,
+            default_on_null,
+            alias,
+        } => {
+            none_of(&[(default_on_null, "DEFAULT ON NULL (write coalesce)")], || factor.span())?;
+            match value_source {
+                PivotValueSource::List(_) => {}
+                PivotValueSource::Any(_) | PivotValueSource::Subquery(_) => {
+                    let message =
+                        "PIVOT needs its values, which are columns: write FOR column IN ('a', 'b')";
+                    return Err(Error::new(message, Position::of_span(factor.span())));
+                }
+            }
+            check_optional(alias)
+        }
+        TableFactor::Unpivot {
+            table: _,
+            value: _,
+            name: _,
+            columns: _,
+            null_inclusion: _,
+            alias,
+        } => check_optional(alias),
         TableFactor::MatchRecognize { .. } => refuse("MATCH_RECOGNIZE", || factor.span()),
     }
 }

@@ -58,7 +58,7 @@ fn constructs_are_refused_by_name_and_position() {
         ),
         (
             "SELECT [interval '1 day'] AS l FROM numbers",
-            "2:1: column \"l\" of type List(Interval(MonthDayNano)) in a view is not supported yet",
+            "2:18: column \"l\" of type INTERVAL[] in a view is not supported yet",
         ),
         (
             "SELECT * FROM alluvium.errors",
@@ -99,7 +99,7 @@ fn unknown_names_get_a_suggestion() {
         ),
         (
             "SELECT origin, count(*) AS n FROM flights",
-            "2:8: 'flights.origin' must appear in GROUP BY clause because it's not an aggregate expression",
+            "2:8: flights.origin must be in GROUP BY, or in an aggregate",
         ),
     ] {
         assert_eq!(refusal(&definitions, query), expected, "{query}");
@@ -107,12 +107,12 @@ fn unknown_names_get_a_suggestion() {
 }
 
 #[test]
-fn type_mismatches_are_errors_at_the_query() {
+fn type_mismatches_are_errors_at_their_expressions() {
     let definitions = Definitions::flights();
     let refused = refusal(&definitions, "SELECT a + time_hour AS x FROM numbers, flights");
-    assert!(refused.contains(": Cannot "), "{refused}");
+    assert_eq!(refused, "2:8: INTEGER + TIMESTAMP cannot be computed: CAST one of them");
     let overflow = refusal(&definitions, "SELECT a FROM numbers WHERE b > 9223372036854775807 + 1");
-    assert_eq!(overflow, "2:1: Int64(9223372036854775807) + Int64(1) overflows its type");
+    assert_eq!(overflow, "2:33: 9223372036854775807 + 1 overflows its type");
 }
 
 #[test]
@@ -125,11 +125,11 @@ fn a_call_that_fails_for_every_row_is_refused() {
         ("SELECT date_part('fortnight', time_hour) AS c FROM flights", "date_part"),
     ] {
         let refused = refusal(&definitions, query);
-        assert!(refused.starts_with(&format!("2:1: {call}(")), "{refused}");
+        assert!(refused.starts_with(&format!("2:8: {call}(")), "{refused}");
         assert!(refused.contains("fails for every row: "), "{refused}");
     }
     let constant = refusal(&definitions, "SELECT CAST('abc' AS INT) + a AS c FROM numbers");
-    assert!(constant.contains("Cannot cast string 'abc'"), "{constant}");
+    assert_eq!(constant, "2:13: 'abc' cannot be read as INTEGER");
     for query in [
         "SELECT date_trunc('month', time_hour) AS c, repeat(carrier, -1) AS r FROM flights",
         "SELECT to_timestamp(carrier, '%Y') AS c, substr(dest, 100) AS s, carrier::INT AS n FROM flights",

@@ -99,7 +99,10 @@ const QUERIES: &[(&str, &str)] = &[
         "SELECT sum(a) OVER (w ORDER BY a) FROM t WINDOW w AS (PARTITION BY a)",
         "a window that is based on another one",
     ),
-    ("SELECT a FROM t PIVOT (sum(a) FOR b IN (1, 2))", "PIVOT"),
+    (
+        "SELECT a FROM t PIVOT (sum(a) FOR b IN (1, 2) DEFAULT ON NULL (0))",
+        "DEFAULT ON NULL (write coalesce)",
+    ),
     ("SELECT a FROM t CROSS APPLY u", "APPLY"),
     ("SELECT a FROM t SEMI JOIN u ON true", "SEMI JOIN (write LEFT SEMI JOIN)"),
     ("SELECT a FROM read_csv('a.csv')", "the table function read_csv"),
@@ -110,7 +113,7 @@ const QUERIES: &[(&str, &str)] = &[
         "SELECT a COLLATE \"de_DE\" FROM t",
         "COLLATE \"de_DE\" (text is ordered by its bytes, as by COLLATE \"C\")",
     ),
-    ("SELECT * RENAME (a AS b) FROM t", "* RENAME"),
+    ("SELECT (a).* RENAME (b AS c) FROM t", "EXCLUDE, REPLACE or RENAME of fields"),
     (
         "SELECT count(*) FROM t GROUP BY tumble(ts, INTERVAL '1' DAY), hop(ts, INTERVAL '1' DAY, INTERVAL '2' DAY)",
         "GROUP BY several windows of time",

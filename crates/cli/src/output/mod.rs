@@ -33,6 +33,8 @@ pub(crate) struct Output<W> {
     format: Format,
     /// The text for NULL in tables and CSV, if not the default of the format.
     null: Option<String>,
+    /// How many characters of the columns of tables are shown: 0 for as many as usual, as of columns behind the last.
+    widths: Vec<usize>,
 }
 
 /// Where results go: to a file if there is one.
@@ -59,7 +61,7 @@ impl<W: Write> Write for To<W> {
 
 impl<W: Write> Output<W> {
     pub(crate) fn new(to: W, format: Format, null: Option<String>) -> Self {
-        Self { to: To { own: to, file: None }, format, null }
+        Self { to: To { own: to, file: None }, format, null, widths: Vec::new() }
     }
 
     /// Sends subsequent results to a file, or back to where they went first.
@@ -67,12 +69,19 @@ impl<W: Write> Output<W> {
         self.to.file = file.map(BufWriter::new);
     }
 
+    /// Shows so many characters of the columns of tables from now on, from left to right.
+    pub(crate) fn set_widths(&mut self, widths: Vec<usize>) {
+        self.widths = widths;
+    }
+
     /// Writes the rows of a query and flushes them.
     pub(crate) fn rows(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
         let csv = self.csv();
         let (to, null) = (&mut self.to, self.null.as_deref());
         let written = match self.format {
-            Format::Table => table::write(to, schema, batches, null.unwrap_or("NULL")),
+            Format::Table => {
+                table::write(to, schema, batches, (null.unwrap_or("NULL"), &self.widths))
+            }
             Format::Csv => {
                 csv.write_header(schema, to)?;
                 batches.iter().try_for_each(|rows| csv.write_rows(rows, to))?;

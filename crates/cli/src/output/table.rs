@@ -11,20 +11,24 @@ use arrow::util::pretty::pretty_format_batches;
 
 use crate::console::escaped;
 
-/// Writes rows as a table. Control characters are escaped, but for line ends in values; long names and values are cut.
+/// Writes rows as a table. Control characters are escaped, but for line ends in values; long names and values are cut, and those
+/// of columns that have a width to that.
 pub(crate) fn write(
     to: &mut impl Write,
     schema: &SchemaRef,
     batches: &[RecordBatch],
-    null: &str,
+    (null, widths): (&str, &[usize]),
 ) -> Result<(), ArrowError> {
     let options = FormatOptions::default().with_null(null);
-    let fields = schema.fields().iter();
-    let fields = fields.map(|field| Field::new(header(field.name()), DataType::Utf8, true));
+    let width = |column: usize| widths.get(column).copied().filter(|width| *width > 0);
+    let fields = schema.fields().iter().enumerate().map(|(column, field)| {
+        Field::new(header(field.name(), width(column)), DataType::Utf8, true)
+    });
     let shown = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let mut rows = vec![RecordBatch::new_empty(shown.clone())];
     for batch in batches.iter().filter(|batch| batch.num_columns() > 0) {
-        let columns = batch.columns().iter().map(|column| text(column, &options));
+        let columns = batch.columns().iter().enumerate();
+        let columns = columns.map(|(number, column)| text(column, width(number), &options));
         rows.push(RecordBatch::try_new(shown.clone(), columns.collect::<Result<_, _>>()?)?);
     }
     Ok(writeln!(to, "{}", pretty_format_batches(&rows)?)?)
@@ -37,8 +41,8 @@ const LONGEST_NAME: usize = 100;
 const LONGEST_VALUE: usize = 10_000;
 
 /// The name of a column as it is shown.
-fn header(name: &str) -> String {
-    cut(name, LONGEST_NAME, &[])
+fn header(name: &str, width: Option<usize>) -> String {
+    cut(name, width.unwrap_or(LONGEST_NAME), &[])
 }
 
 /// The first `longest` characters, escaped but for those in `kept`.
@@ -50,11 +54,16 @@ fn cut(text: &str, longest: usize, kept: &[char]) -> String {
 }
 
 /// The values of a column as they are shown.
-fn text(column: &ArrayRef, options: &FormatOptions<'_>) -> Result<ArrayRef, ArrowError> {
+fn text(
+    column: &ArrayRef,
+    width: Option<usize>,
+    options: &FormatOptions<'_>,
+) -> Result<ArrayRef, ArrowError> {
+    let longest = width.unwrap_or(LONGEST_VALUE);
     let values = ArrayFormatter::try_new(column, options)?;
     let shown = (0..column.len()).map(|row| {
         let value = values.value(row).to_string();
-        cut(&value, LONGEST_VALUE, &['\n'])
+        cut(&value, longest, &['\n'])
     });
     Ok(Arc::new(StringArray::from_iter_values(shown)))
 }
@@ -65,9 +74,10 @@ mod tests {
 
     #[test]
     fn long_names_and_values_are_cut() {
-        assert_eq!(header("a\tb"), "a\\tb");
-        assert_eq!(header(&"ä".repeat(100)), "ä".repeat(100));
-        assert_eq!(header(&"ä".repeat(1_000_000)), format!("{}…", "ä".repeat(100)));
+        assert_eq!(header("a\tb", None), "a\\tb");
+        assert_eq!(header(&"ä".repeat(100), None), "ä".repeat(100));
+        assert_eq!(header("abc", Some(2)), "ab…");
+        assert_eq!(header(&"ä".repeat(1_000_000), None), format!("{}…", "ä".repeat(100)));
         let lines = format!("a\n{}", "b".repeat(LONGEST_VALUE));
         assert_eq!(cut(&lines, LONGEST_VALUE, &['\n']), format!("{}…", &lines[..LONGEST_VALUE]));
     }

@@ -1,9 +1,11 @@
 //! Shell commands: lines that begin with a dot.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use alluvium::RelationInfo;
 use clap::ValueEnum;
 
 use super::{Shell, Stop, unwritten};
@@ -18,8 +20,10 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     (".output", "[FILE]", "sends results to a file, or to the screen again"),
     (".quit", "", "exits"),
     (".read", "FILE", "runs the statements of a file"),
+    (".schema", "[NAME]", "shows the definitions of all tables and views, or of one"),
     (".tables", "", "lists tables and views and their columns"),
     (".timer", "on|off", "prints how long each statement takes"),
+    (".width", "[N]…", "shows N characters of each column of a table, of the others all"),
 ];
 
 /// How many files may be read from within each other.
@@ -39,6 +43,14 @@ impl<W: Write> Shell<W> {
                     true => Ok(()),
                     false => self.say(&tables).map_err(Ok),
                 }
+            }
+            (".schema", []) => self.schema(None),
+            (".schema", [name]) => self.schema(Some(name)),
+            (".width", widths) => {
+                let widths: Result<Vec<usize>, _> =
+                    widths.iter().map(|width| width.parse()).collect();
+                self.output.set_widths(widths.map_err(|_| Err(usage(".width")))?);
+                Ok(())
             }
             (".timer", [setting @ ("on" | "off")]) => {
                 self.timer = *setting == "on";
@@ -101,6 +113,33 @@ impl<W: Write> Shell<W> {
         Ok(())
     }
 
+    /// Shows the definition of a relation, or of all, each behind those that it names.
+    fn schema(&mut self, name: Option<&str>) -> Result<(), Result<Stop, String>> {
+        let relations = self.engine.relations().map_err(|error| Err(error.to_string()))?;
+        let is_meant = |relation: &RelationInfo| {
+            name.is_none_or(|name| {
+                name.trim_matches('"') == relation.name || name.to_lowercase() == relation.name
+            })
+        };
+        let mut shown = Vec::new();
+        let mut left: Vec<_> = relations.into_iter().filter(is_meant).collect();
+        if let (Some(name), []) = (name, left.as_slice()) {
+            return Err(Err(format!("there is no table or view \"{name}\"")));
+        }
+        while !left.is_empty() {
+            let names: BTreeSet<_> = left.iter().map(|relation| relation.name.clone()).collect();
+            let waits =
+                |relation: &RelationInfo| relation.reads.iter().any(|read| names.contains(read));
+            let (later, now): (Vec<_>, Vec<_>) = left.into_iter().partition(waits);
+            shown.extend(now.into_iter().map(|relation| format!("{};", relation.sql)));
+            left = later;
+        }
+        match shown.is_empty() {
+            true => Ok(()),
+            false => self.say(&shown.join("\n")).map_err(Ok),
+        }
+    }
+
     /// Writes a text beside the results.
     pub(crate) fn say(&mut self, text: &str) -> Result<(), Stop> {
         self.output.text(text).map_err(unwritten)
@@ -108,7 +147,7 @@ impl<W: Write> Shell<W> {
 
     /// A line for each relation, such as `table t (a, b)`.
     fn tables(&self) -> alluvium::Result<String> {
-        let line = |relation: alluvium::RelationInfo| {
+        let line = |relation: RelationInfo| {
             let columns: Vec<_> =
                 relation.schema.fields().iter().map(|field| field.name().as_str()).collect();
             format!("{} {} ({})", relation.kind.noun(), relation.name, columns.join(", "))

@@ -132,6 +132,53 @@ fn lines_that_begin_with_a_dot_are_shell_commands() {
 }
 
 #[test]
+fn definitions_are_shown_as_they_were_written_each_behind_those_that_it_names() {
+    let definitions = "CREATE TABLE t (a INT PRIMARY KEY, \"B c\" TEXT DEFAULT 'x');\n\
+                       CREATE TABLE u (\"A b\" BIGINT, s VARCHAR, l BIGINT[]);\n\
+                       CREATE VIEW z AS SELECT a FROM t;\n\
+                       CREATE MATERIALIZED VIEW b AS SELECT a AS x FROM z;\n\
+                       LATENESS b.x 5;\nCREATE MATERIALIZED VIEW c AS SELECT x FROM b;\n";
+    let created = definitions.replace(
+        "CREATE TABLE u (\"A b\" BIGINT, s VARCHAR, l BIGINT[])",
+        "CREATE TABLE u AS SELECT 1 AS \"A b\", 'x' AS s, [1] AS l",
+    );
+    let shown = definitions.replace(
+        "CREATE MATERIALIZED VIEW b AS SELECT a AS x FROM z;\nLATENESS b.x 5;\n",
+        "LATENESS b.x 5;\nCREATE MATERIALIZED VIEW b AS SELECT a AS x FROM z;\n",
+    );
+    assert_eq!(run_with(&format!("{created}.schema"), &[]), done(&shown));
+    // What is shown makes the same again.
+    assert_eq!(run_with(&format!("{shown}.schema"), &[]), done(&shown));
+    let one = "CREATE VIEW z AS SELECT a FROM t;\n";
+    for name in ["z", "Z", "\"z\""] {
+        assert_eq!(run_with(&format!("{created}.schema {name}"), &[]), done(one));
+    }
+    assert_eq!(run_with(".schema", &[]), done(""));
+    let errors = "error: <stdin>:1:1: there is no table or view \"nowhere\"\n.schema nowhere\n^\n";
+    let found = run_with(".schema nowhere", &[]);
+    assert_eq!(found, Run { status: Some(1), output: String::new(), errors: errors.into() });
+}
+
+#[test]
+fn columns_of_tables_are_cut_to_their_widths() {
+    let program = ".width 2 0 3\nSELECT 'äbc' AS name, 'abcdef' AS long, NULL AS none, 'abcdef' AS rest;\n\
+                   .width\nSELECT 'abcdef' AS name;";
+    let output = "+-----+--------+------+--------+\n\
+                  | na… | long   | non… | rest   |\n\
+                  +-----+--------+------+--------+\n\
+                  | äb… | abcdef | NUL… | abcdef |\n\
+                  +-----+--------+------+--------+\n\
+                  +--------+\n\
+                  | name   |\n\
+                  +--------+\n\
+                  | abcdef |\n\
+                  +--------+\n";
+    assert_eq!(run_with(program, &[]), done(output));
+    let found = run_with(".width wide", &[]);
+    assert_eq!(found.errors, "error: <stdin>:1:1: usage: .width [N]…\n.width wide\n^\n");
+}
+
+#[test]
 fn the_timer_prints_how_long_each_statement_takes() {
     let found = run_with(
         ".timer on\nSELECT 1 AS a; SELECT 2 AS b;\n.timer off\nSELECT 3 AS c;",

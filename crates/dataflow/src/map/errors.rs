@@ -11,6 +11,7 @@ use datafusion_common::DataFusionError;
 use crate::delta::{Delta, Times, batch};
 use crate::notice::without_notice;
 use crate::shorten::{print, shorten};
+use crate::wording;
 
 /// The characters after which a printed row is cut off.
 const ROW_LIMIT: usize = 240;
@@ -114,12 +115,14 @@ pub fn print_row(rows: &RecordBatch, row: usize) -> String {
     text
 }
 
-/// The message of an error for users, [shortened](crate::shorten), without the internal context that DataFusion adds.
+/// The message of an error for users, [shortened](crate::shorten), in [the terms of SQL](crate::wording) and without the
+/// internal context that DataFusion adds.
 pub fn message(error: &DataFusionError) -> String {
-    shorten(without_notice(whole_message(error)))
+    shorten(wording::of_values(&without_notice(whole_message(error))))
 }
 
-fn whole_message(error: &DataFusionError) -> String {
+/// The message of an error without the internal context that DataFusion adds, as it is.
+pub fn whole_message(error: &DataFusionError) -> String {
     match error {
         DataFusionError::ArrowError(error, _) => arrow_message(error),
         DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => {

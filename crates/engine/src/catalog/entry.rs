@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::catalog::{DeclaredRecursion, KEEPING, Relation};
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
-use alluvium_sql::planner::{Extent, PlannedView};
+use alluvium_sql::planner::{Extent, PlannedView, type_name};
 use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness};
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -159,6 +159,9 @@ pub struct RelationInfo {
     /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file or a
     /// query.
     pub definition: Option<String>,
+    /// SQL that defines it: what was written or, of a table with the columns of a file or a query, a statement that creates a
+    /// table like it.
+    pub sql: String,
     /// The relations that it names.
     pub reads: Vec<String>,
     /// Whether rows have passed through it that are not kept, so that nothing new can read it.
@@ -237,6 +240,24 @@ impl Entry {
             Definition::Table(_) => RelationKind::Table,
             Definition::View(view) => view.kind.into(),
             Definition::Declared(_) => RelationKind::DeclaredView,
+        }
+    }
+
+    /// SQL that defines it.
+    pub(crate) fn sql(&self) -> String {
+        match &self.definition {
+            Definition::View(view) => {
+                let said = view.late_by.iter().map(|lateness| lateness.text.as_str());
+                said.chain([view.text.as_str()]).collect::<Vec<_>>().join(";\n")
+            }
+            Definition::Table(table) if !table.text.is_empty() => table.text.clone(),
+            Definition::Table(_) => {
+                let columns = self.schema.fields().iter().map(|field| {
+                    format!("{} {}", quoted(field.name()), type_name(field.data_type()))
+                });
+                let columns: Vec<String> = columns.collect();
+                format!("CREATE TABLE {} ({})", quoted(&self.name), columns.join(", "))
+            }
         }
     }
 
@@ -381,5 +402,16 @@ impl Entry {
                 lateness: view.lateness.clone(),
             },
         }
+    }
+}
+
+/// A name as SQL has it: in quotes unless it is plain and in lower case.
+fn quoted(name: &str) -> String {
+    let is_letter = |character: char| character.is_ascii_lowercase() || character == '_';
+    let is_plain = name.starts_with(is_letter)
+        && name.chars().all(|character| is_letter(character) || character.is_ascii_digit());
+    match is_plain {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
     }
 }

@@ -103,6 +103,18 @@ impl Reader {
         Ok(allow_nulls(bind(plan, values)?)?.into())
     }
 
+    /// Why a statement of this plan cannot run with these values, if that is known before it does.
+    pub(crate) fn failure(
+        &self,
+        plan: LogicalPlan,
+        values: &[ScalarValue],
+        reading: Reading<'_>,
+    ) -> Option<String> {
+        let plan = self.plan_once(plan, values);
+        let columns = plan.and_then(|plan| self.columns(plan.logical, reading));
+        columns.err().map(|error| error.to_string())
+    }
+
     /// The optimised plan, with open parameters for values of these types; `None` if it should not be kept.
     fn prepare(
         &self,

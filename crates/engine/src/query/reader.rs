@@ -147,6 +147,7 @@ impl Reader {
             kind,
             schema,
             definition,
+            sql: entry.sql(),
             reads,
             has_passed,
             primary_key,

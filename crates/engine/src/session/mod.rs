@@ -142,7 +142,9 @@ impl Session {
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
                 check_parameters(&statement.kind, parameters)?;
-                let outcome = self.dispatch(statement, parameters)?;
+                let outcome = self
+                    .dispatch(statement, parameters)
+                    .map_err(|error| self.located(error, statement, parameters))?;
                 if checks_views {
                     self.instance().reader.check_views()?;
                 }
@@ -281,6 +283,31 @@ impl Session {
                 let entries = definitions.catalog.entries();
                 Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
             }
+        }
+    }
+
+    /// The error, at the expression that it is about if that can be known before the statement runs.
+    fn located(&self, error: Error, statement: &Statement, parameters: &[ScalarValue]) -> Error {
+        let (Error::Sql { message, position: None } | Error::Data { message, position: None }) =
+            &error
+        else {
+            return error;
+        };
+        let Definitions { catalog, planner, .. } = &self.instance().definitions;
+        let entries = catalog.entries();
+        let reader = &self.instance().reader;
+        let files = match &statement.kind {
+            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => self.files(query),
+            StatementKind::Insert(insert) => self.files(insert),
+            _ => Ok(Files::new()),
+        };
+        let Ok(files) = files else { return error };
+        let scope = FileScope { entries: &entries, files: &files };
+        let reading = self.reading_of_query(&entries, &files);
+        let check = |plan| reader.failure(plan, parameters, reading);
+        match planner.culprit(&statement.kind, &scope, message, &check) {
+            Some(culprit) => error.at(culprit),
+            None => error,
         }
     }
 

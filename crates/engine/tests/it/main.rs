@@ -8,6 +8,7 @@ mod dealt;
 mod deep;
 mod definitions;
 mod durable;
+mod error_texts;
 mod explain_state;
 mod explosions;
 mod failures;

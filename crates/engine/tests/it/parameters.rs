@@ -128,14 +128,15 @@ fn a_number_with_a_fraction_is_no_value_for_an_integer() {
     for sql in ["INSERT INTO part (id) VALUES ($1)", "DELETE FROM part WHERE id = $1"] {
         let message = error(&engine, sql, std::slice::from_ref(&half));
         assert!(
-            message
-                .contains("the value 1.5 of type Float64 for parameter $1 does not fit type Int32"),
+            message.contains(
+                "the value 1.5 of type DOUBLE for parameter $1 does not fit type INTEGER"
+            ),
             "{message}"
         );
     }
     let decimal = ScalarValue::Decimal128(Some(15), 2, 1);
     let message = error(&engine, "UPDATE part SET id = $1", &[decimal]);
-    assert!(message.contains("does not fit type Int32"), "{message}");
+    assert!(message.contains("does not fit type INTEGER"), "{message}");
     change(&engine, "INSERT INTO part (id, price) VALUES ($1, $2)", &[whole, half]);
     assert_eq!(rows(&engine, "SELECT id, price FROM part ORDER BY id", &[]).len(), 2);
 }

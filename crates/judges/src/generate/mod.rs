@@ -2,13 +2,14 @@
 //!
 //! The same seed and number yield the same program on every machine. In reading order: [`program`] assembles a
 //! program, [`schema`] generates its tables, and [`script`] the changes to them. [`shape`] chooses the shape of a
-//! view from [`join`], [`aggregate`], [`window`], [`subquery`], [`correlated`], [`timed`], [`recursion`] and [`special`], which use [`expression`] and
+//! view from [`join`], [`aggregate`], [`pivot`], [`window`], [`subquery`], [`correlated`], [`timed`], [`recursion`] and [`special`], which use [`expression`] and
 //! [`value`].
 
 mod aggregate;
 mod correlated;
 mod expression;
 mod join;
+mod pivot;
 mod program;
 mod recursion;
 mod schema;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::pivot::Pivot;
 use super::visit::{self, Visitor};
 use super::{
     Aggregate, Body, Distinct, Expr, From, Function, Group, JoinKind, Op, Query, Select,
@@ -229,9 +230,14 @@ impl Visitor for Finder {
                     self.note("view over a view");
                 }
             }
-            From::Derived(..) => self.note("subquery in from"),
             From::Recursive(recursion, _) => {
                 self.note(if recursion.all { "recursion of all" } else { "recursion" });
+            }
+            From::Derived(query, _) => {
+                self.note("subquery in from");
+                if Pivot::of(query).is_some() {
+                    self.note("pivot");
+                }
             }
             From::Lateral(.., keeps_left) => {
                 self.note(if *keeps_left { "left lateral join" } else { "lateral join" });

@@ -1,12 +1,13 @@
 //! Query trees, which are generated, written as SQL, evaluated naively and shrunk.
 //!
 //! In reading order: [`kind`] defines the types of columns, [`value`] their values, [`expression`] and [`select`] the
-//! trees. [`visit`] traverses trees, [`text`] writes them in the SQL dialect of each database, and [`construct`] lists
+//! trees. [`pivot`] finds those that are a PIVOT, [`visit`] traverses trees, [`text`] writes them in the SQL dialect of each database, and [`construct`] lists
 //! the SQL constructs that a tree uses.
 
 pub(crate) mod construct;
 pub(crate) mod expression;
 pub(crate) mod kind;
+pub(crate) mod pivot;
 pub(crate) mod select;
 pub(crate) mod text;
 pub(crate) mod value;

@@ -89,7 +89,7 @@ impl Changed<'_> {
         let rows = self.converted(plan, is_numbered)?;
         match self.others.is_empty() {
             true => Ok(rows),
-            false => self.once(rows, is_numbered).map_err(|error| self.target.error(error)),
+            false => self.once(rows, is_numbered).map_err(|error| Error::from_datafusion(&error)),
         }
     }
 
@@ -128,7 +128,7 @@ impl Changed<'_> {
         LogicalPlanBuilder::from(input)
             .project(rows)
             .and_then(LogicalPlanBuilder::build)
-            .map_err(|error| self.target.error(error))
+            .map_err(|error| Error::from_datafusion(&error))
     }
 
     /// One of the rows with each key or number, without that number.

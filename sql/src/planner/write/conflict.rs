@@ -261,7 +261,7 @@ impl Conflicting<'_> {
         LogicalPlanBuilder::from(input)
             .project(converted)
             .and_then(LogicalPlanBuilder::build)
-            .map_err(|error| self.target.error(error))
+            .map_err(|error| Error::from_datafusion(&error))
     }
 }
 

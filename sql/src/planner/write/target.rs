@@ -1,7 +1,6 @@
 //! The table that a statement changes.
 
 use arrow::datatypes::SchemaRef;
-use datafusion_common::DataFusionError;
 use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast::{self, ObjectName};
 
@@ -100,18 +99,13 @@ impl Target {
         });
         let cast: Vec<Expr> = cast.collect();
         let cast = LogicalPlanBuilder::from(plan).project(cast).and_then(LogicalPlanBuilder::build);
-        cast.map_err(|error| self.error(error))
-    }
-
-    /// An error of DataFusion's, at the table's name if it has no other place.
-    pub(super) fn error(&self, error: DataFusionError) -> Error {
-        Error::from_datafusion(&error).at(Some(self.position))
+        cast.map_err(|error| Error::from_datafusion(&error))
     }
 
     /// The rows of an INSERT, as DataFusion plans them.
     pub(super) fn inserted(&self, insert: ast::Insert, scope: Scope<'_>) -> Result<LogicalPlan> {
         let plan = self.context(scope).plan(ast::Statement::Insert(insert));
-        match plan.map_err(|error| self.error(error))? {
+        match plan.map_err(|error| Error::from_datafusion(&error))? {
             LogicalPlan::Dml(change) => self.checked(change.input.as_ref().clone()),
             _ => Err(Error::new("the statement does not change a table", self.position)),
         }
@@ -120,7 +114,7 @@ impl Target {
     /// The rows of a query that is a part of the statement.
     pub(super) fn queried(&self, query: ast::Query, scope: Scope<'_>) -> Result<LogicalPlan> {
         let plan = self.context(scope).plan(ast::Statement::Query(Box::new(query)));
-        self.checked(plan.map_err(|error| self.error(error))?)
+        self.checked(plan.map_err(|error| Error::from_datafusion(&error))?)
     }
 
     fn context<'a>(&self, scope: Scope<'a>) -> Context<'a> {
@@ -129,16 +123,14 @@ impl Target {
     }
 
     fn checked(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        Extent::of(&plan).map_err(|error| error.at(Some(self.position)))?;
+        Extent::of(&plan)?;
         let plan = set_operation::plan(plan)
             .and_then(relation::inline_views)
             .and_then(selected_names::apart)
             .and_then(subquery::decorrelate)
             .and_then(set_operation::expand)
-            .map_err(|error| self.error(error))?;
-        relation::check_kept(&plan)
-            .and_then(|()| constant::check(&plan))
-            .map_err(|error| error.at(Some(self.position)))?;
+            .map_err(|error| Error::from_datafusion(&error))?;
+        relation::check_kept(&plan).and_then(|()| constant::check(&plan))?;
         Ok(plan)
     }
 }

@@ -214,7 +214,7 @@ fn overflows_and_casts_fail_in_plain_words() {
     assert_eq!(texts(&errors, 0), ["number + 1", "CAST(text AS Int8)"]);
     assert_eq!(
         texts(&errors, 2),
-        ["overflow: 9223372036854775807 + 1", "Cannot cast string '1000' to value of Int8 type"]
+        ["overflow: 9223372036854775807 + 1", "'1000' cannot be read as TINYINT"]
     );
 }
 

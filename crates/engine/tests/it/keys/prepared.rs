@@ -61,7 +61,7 @@ fn values_may_change_their_types() {
         assert_eq!(run_again(&mut session, sql, &[number(1), "x".into()]), "Utf8 [\"x\"]");
         assert_eq!(run_again(&mut session, sql, &["2".into(), "x".into()]), "Utf8 [\"x\"]");
         let wrong = run_again(&mut session, sql, &["two".into(), "x".into()]);
-        assert!(wrong.contains("does not fit type Int64"), "{wrong}");
+        assert!(wrong.contains("does not fit type BIGINT"), "{wrong}");
     }
 }
 

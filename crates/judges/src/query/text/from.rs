@@ -3,12 +3,20 @@
 use super::expression::interval;
 use super::{Dialect, Text};
 use crate::query::expression::{Expr, Op};
+use crate::query::pivot::Pivot;
 use crate::query::select::{From, Join, JoinKind, Recursion, Span};
 
 impl Text {
     pub(super) fn from(&mut self, from: &From) {
         match from {
             From::Relation(name, alias) => self.push(&format!("{name} AS {alias}")),
+            From::Derived(query, alias)
+                if self.dialect == Dialect::Alluvium
+                    && let Some(pivot) = Pivot::of(query) =>
+            {
+                self.pivot(&pivot);
+                self.push(&format!(" AS {alias}"));
+            }
             From::Derived(query, alias) => {
                 self.push("(");
                 self.query(query);
@@ -62,6 +70,21 @@ impl Text {
                 }
             }
         }
+    }
+
+    fn pivot(&mut self, pivot: &Pivot<'_>) {
+        self.push("(");
+        self.query(pivot.rows);
+        self.push(&format!(") AS {} PIVOT (", pivot.alias));
+        self.aggregate(&pivot.aggregate);
+        self.push(" FOR ");
+        self.expr(pivot.by);
+        self.push(" IN (");
+        self.list(&pivot.values, |text, (value, name)| {
+            text.expr(value);
+            text.push(&format!(" AS {name}"));
+        });
+        self.push("))");
     }
 
     fn join(&mut self, join: &Join) {

@@ -29,7 +29,6 @@ pub(in crate::planner) use self::json::{EXTRACT, EXTRACT_TEXT};
 pub(in crate::planner) use self::number::TIMES;
 pub(in crate::planner) use self::text_slice::TextSlices;
 pub(super) use self::time::{TIMESTAMP, date_time};
-pub use self::type_names::type_name;
 
 /// The scalar functions.
 pub(super) fn scalar() -> impl Iterator<Item = Arc<ScalarUDF>> {

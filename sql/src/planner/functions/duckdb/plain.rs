@@ -113,7 +113,8 @@ pub(super) fn texts<const LEAST: usize, const MOST: usize>(
 /// The error for a wrong number of arguments.
 pub(super) fn wrong_number<T>(least: usize, most: usize, found: usize) -> Result<T> {
     match least == most {
-        true => plan_err!("expected {least} arguments, found {found}"),
-        false => plan_err!("expected {least} to {most} arguments, found {found}"),
+        true if least == 1 => plan_err!("it has 1 argument, not {found}"),
+        true => plan_err!("it has {least} arguments, not {found}"),
+        false => plan_err!("it has {least} to {most} arguments, not {found}"),
     }
 }

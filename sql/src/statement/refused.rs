@@ -1,0 +1,117 @@
+//! Statements of other systems, refused with what to write instead.
+
+use crate::error::{Error, Position, keyword_meant};
+
+/// What statements begin with that Alluvium does not support, and what to write instead.
+#[rustfmt::skip]
+const REFUSED: &[(&str, &str)] = &[
+    ("ALTER TABLE", "create another table, fill it with INSERT INTO … SELECT, and DROP this one"),
+    ("ALTER VIEW", "write CREATE OR REPLACE VIEW"),
+    ("ALTER MATERIALIZED", "write CREATE OR REPLACE MATERIALIZED VIEW"),
+    ("ALTER", ""),
+    ("ANALYZE", ""),
+    ("ATTACH", ""),
+    ("CACHE", ""),
+    ("CALL", ""),
+    ("CLOSE", ""),
+    ("COMMENT", ""),
+    ("CREATE DATABASE", "names have no schema or database in front"),
+    ("CREATE INDEX", "views and keys make the indexes that they need"),
+    ("CREATE RECURSIVE", "write CREATE VIEW … AS WITH RECURSIVE"),
+    ("CREATE SCHEMA", "names have no schema or database in front"),
+    ("CREATE TEMP TABLE", "write CREATE TABLE"),
+    ("CREATE TEMP VIEW", "write CREATE LOCAL VIEW"),
+    ("CREATE TEMPORARY TABLE", "write CREATE TABLE"),
+    ("CREATE TEMPORARY VIEW", "write CREATE LOCAL VIEW"),
+    ("CREATE UNIQUE INDEX", "write PRIMARY KEY in CREATE TABLE"),
+    ("DEALLOCATE", ""),
+    ("DECLARE RECURSIVE", "write CREATE VIEW … AS WITH RECURSIVE"),
+    ("DECLARE", ""),
+    ("DESC", ""),
+    ("DESCRIBE", "DESCRIBE takes the name of a table or a view"),
+    ("DETACH", ""),
+    ("DISCARD", ""),
+    ("EXECUTE", "plans are kept by themselves, and values are those of $1, $2, …"),
+    ("EXPLAIN ANALYZE", "there are EXPLAIN SELECT …, EXPLAIN VIEW v and EXPLAIN STATE v"),
+    ("EXPLAIN", "there are EXPLAIN SELECT …, EXPLAIN VIEW v and EXPLAIN STATE v"),
+    ("FETCH", ""),
+    ("FLUSH", ""),
+    ("FROM", "write SELECT * FROM …"),
+    ("GRANT", ""),
+    ("INSTALL", ""),
+    ("KILL", ""),
+    ("LISTEN", "write SUBSCRIBE v"),
+    ("LOAD", "write COPY t FROM 'path'"),
+    ("LOCK", ""),
+    ("MERGE", "write INSERT … ON CONFLICT"),
+    ("NOTIFY", ""),
+    ("OPEN", ""),
+    ("OPTIMIZE", ""),
+    ("PIVOT", "write SELECT * FROM t PIVOT (sum(x) FOR k IN ('a', 'b'))"),
+    ("PRAGMA", ""),
+    ("PREPARE", "plans are kept by themselves, and values are those of $1, $2, …"),
+    ("REFRESH", "views are always up to date"),
+    ("RELEASE", ""),
+    ("RENAME", ""),
+    ("REPLACE", "write INSERT: it replaces the row with the same primary key"),
+    ("RESET", ""),
+    ("REVOKE", ""),
+    ("SAVEPOINT", ""),
+    ("SET", ""),
+    ("SHOW VIEWS", "write SHOW TABLES, which lists views, too"),
+    ("SHOW", "there are SHOW TABLES and DESCRIBE t"),
+    ("TABLE", "write SELECT * FROM …"),
+    ("TRUNCATE", "TRUNCATE takes the name of a table"),
+    ("UNCACHE", ""),
+    ("UNPIVOT", "write SELECT * FROM t UNPIVOT (x FOR k IN (a, b))"),
+    ("UNLOAD", "write COPY t TO 'path'"),
+    ("USE", ""),
+    ("VACUUM", "state is compacted by itself"),
+];
+
+/// What statements begin with.
+const FIRST: &[&str] = &[
+    "BEGIN",
+    "CHECKPOINT",
+    "COMMIT",
+    "COPY",
+    "CREATE",
+    "DELETE",
+    "DESCRIBE",
+    "DROP",
+    "EXPLAIN",
+    "INSERT",
+    "LATENESS",
+    "ROLLBACK",
+    "SELECT",
+    "SHOW",
+    "START",
+    "SUBSCRIBE",
+    "TRUNCATE",
+    "UPDATE",
+    "VALUES",
+    "WITH",
+];
+
+/// The error for a statement of these words that is not supported, with what to write instead if that is known.
+pub(super) fn refusal(words: &[&str], position: Option<Position>) -> Error {
+    let name = words.join(" ");
+    let known = REFUSED.iter().find(|(begin, advice)| {
+        let rest = name.strip_prefix(begin);
+        !advice.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    });
+    match known {
+        Some((_, advice)) => Error::new(format!("{name} is not supported yet: {advice}"), position),
+        None => Error::not_supported(name, position),
+    }
+}
+
+/// Whether statements of other systems begin with this word.
+pub(super) fn is_refused(first: &str) -> bool {
+    REFUSED.iter().any(|(begin, _)| *begin == first)
+}
+
+/// `; did you mean …?`, where a word is near one that statements begin with.
+pub(super) fn first_meant(word: &str) -> String {
+    keyword_meant(word, FIRST)
+}
