@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Engine, RelationKind, Session};
 use alluvium_sql::statement::{StatementKind, parse};
 use fastrand::Rng;
 use sqllogictest::{DefaultColumnType, Record, parse_file};
 
-use super::report::{Report, Verdict};
+use super::report::{Judged, Report, Verdict};
 use super::tables::{Table, change};
 use crate::answers::batch::Batch;
 use crate::answers::compare::{Measure, difference};
@@ -32,6 +34,8 @@ pub(super) struct File {
     /// The plain views that DataFusion has.
     views: BTreeSet<String>,
     rng: Rng,
+    /// The chance of a row to be in its table after a transaction.
+    presence: f64,
     /// Queries that are not judged yet: where they are, and what they say.
     waiting: Vec<(String, String)>,
     report: Report,
@@ -39,22 +43,30 @@ pub(super) struct File {
 
 /// A view that is judged.
 struct Candidate {
-    place: String,
-    query: String,
     name: String,
-    verdict: Verdict,
+    judged: Judged,
 }
 
 impl File {
     pub(super) fn new(seed: u64) -> Self {
+        Self::with(Batch::new(), seed, 0.5)
+    }
+
+    /// For queries that join many tables, and need most of the rows of each to find some.
+    pub(super) fn with_many_joins(seed: u64, presence: f64) -> Self {
+        Self::with(Batch::with_many_joins(), seed, presence)
+    }
+
+    fn with(batch: Batch, seed: u64, presence: f64) -> Self {
         let engine = Engine::builder().workers(2).open().expect("an engine in memory opens");
         Self {
             session: engine.session(),
             engine,
-            batch: Batch::new(),
+            batch,
             tables: BTreeSet::new(),
             views: BTreeSet::new(),
             rng: Rng::with_seed(seed),
+            presence,
             waiting: Vec::new(),
             report: Report::default(),
         }
@@ -76,26 +88,43 @@ impl File {
                     self.follow(&sql);
                 }
                 Record::Query { loc, sql, .. } => {
-                    let place = format!("{}:{}", name.display(), loc.line());
                     if is_query(&sql) {
-                        self.waiting.push((place, sql));
+                        self.ask(format!("{}:{}", name.display(), loc.line()), &sql);
                     } else {
                         self.judge();
                         self.follow(&sql);
-                    }
-                    if self.waiting.len() == TOGETHER {
-                        self.judge();
                     }
                 }
                 _ => {}
             }
         }
+        self.finish()
+    }
+
+    /// Judges a query, sooner or later.
+    pub(super) fn ask(&mut self, place: String, query: &str) {
+        self.waiting.push((place, query.to_owned()));
+        if self.waiting.len() == TOGETHER {
+            self.judge();
+        }
+    }
+
+    /// What became of all queries.
+    pub(super) fn finish(mut self) -> Report {
         self.judge();
         self.report
     }
 
+    /// Gives a table its rows.
+    pub(super) fn fill(&self, table: &str, rows: impl FnOnce(&SchemaRef) -> RecordBatch) {
+        let (schema, _) = contents(&self.engine, table).expect("the table was made");
+        let mut transaction = self.engine.begin().expect("no other transaction is open");
+        transaction.insert(table, rows(&schema)).expect("the rows are the table's");
+        transaction.commit().expect("a transaction in memory is committed");
+    }
+
     /// Runs a statement, and makes what it has made in DataFusion, too. What the engine refuses is nowhere.
-    fn follow(&mut self, sql: &str) {
+    pub(super) fn follow(&mut self, sql: &str) {
         if self.session.execute(sql).is_err() {
             return;
         }
@@ -145,26 +174,27 @@ impl File {
             .map(|(number, (place, query))| {
                 let name = format!("judged_{number}");
                 let verdict = self.admit(&name, &query, &tables);
-                Candidate { place, query, name, verdict }
+                Candidate { name, judged: Judged { place, query, verdict, rows: 0 } }
             })
             .collect();
         for step in 0..=STEPS {
             let changed = match step {
                 0 => Ok(()),
-                _ => change(&mut tables, &self.engine, &mut self.rng, step == STEPS),
+                STEPS => change(&mut tables, &self.engine, &mut self.rng, 1.0),
+                _ => change(&mut tables, &self.engine, &mut self.rng, self.presence),
             };
-            for candidate in &mut candidates {
-                if candidate.verdict == Verdict::Passed {
-                    candidate.verdict = match &changed {
-                        Ok(()) => self.look(&candidate.name, &candidate.query, &tables),
-                        Err(error) => Verdict::Wrong(error.clone()),
-                    };
+            for Candidate { name, judged } in &mut candidates {
+                if judged.verdict == Verdict::Passed {
+                    match &changed {
+                        Ok(()) => self.look(name, judged, &tables),
+                        Err(error) => judged.verdict = Verdict::Wrong(error.clone()),
+                    }
                 }
             }
         }
-        for Candidate { place, query, name, verdict } in candidates {
+        for Candidate { name, judged } in candidates {
             let _ = self.session.execute(&format!("DROP VIEW IF EXISTS {name}"));
-            self.report.add(place, query, verdict);
+            self.report.add(judged);
         }
     }
 
@@ -192,25 +222,34 @@ impl File {
     }
 
     /// Compares a view with DataFusion's answer.
-    fn look(&mut self, view: &str, query: &str, tables: &[Table]) -> Verdict {
+    fn look(&mut self, view: &str, judged: &mut Judged, tables: &[Table]) {
+        judged.verdict = match self.equal(view, &judged.query, tables) {
+            Ok(rows) => {
+                judged.rows = judged.rows.max(rows);
+                Verdict::Passed
+            }
+            Err(verdict) => verdict,
+        };
+    }
+
+    /// The number of rows of a view that is equal to DataFusion's answer.
+    fn equal(&mut self, view: &str, query: &str, tables: &[Table]) -> Result<usize, Verdict> {
         let errors = format!("SELECT 1 FROM alluvium.errors WHERE view = '{view}'");
         if self.engine.query(&errors).is_ok_and(|rows| rows.iter().any(|rows| rows.num_rows() > 0))
         {
-            return Verdict::Failing;
+            return Err(Verdict::Failing);
         }
         let expected = match self.answer(query, tables) {
             Some(Some(rows)) => rows,
-            Some(None) => return Verdict::Ambiguous,
+            Some(None) => return Err(Verdict::Ambiguous),
             // It fails for some row, and the view may leave that out.
-            None => return Verdict::Passed,
+            None => return Ok(0),
         };
-        let actual = match contents(&self.engine, view) {
-            Ok((_, batches)) => rows(&batches),
-            Err(error) => return Verdict::Wrong(error),
-        };
+        let (_, batches) = contents(&self.engine, view).map_err(Verdict::Wrong)?;
+        let actual = rows(&batches);
         match difference(&expected, &actual, Measure::Rough) {
-            None => Verdict::Passed,
-            Some(difference) => Verdict::Wrong(difference),
+            None => Ok(actual.len()),
+            Some(difference) => Err(Verdict::Wrong(difference)),
         }
     }
 

@@ -10,6 +10,7 @@
 mod file;
 mod report;
 mod tables;
+pub mod tpcds;
 
 pub use report::{Report, Verdict};
 
