@@ -91,6 +91,12 @@ impl Batch {
         }
     }
 
+    /// How many columns a query has.
+    pub(crate) fn width(&self, query: &str) -> Result<usize, String> {
+        let plan = self.runtime.block_on(self.context.sql(query)).map_err(text)?;
+        Ok(plan.schema().fields().len())
+    }
+
     /// The result of a query.
     pub(crate) fn ask(&self, query: &str) -> Result<Vec<Row>, String> {
         let answer = async { self.context.sql(query).await?.collect().await };

@@ -10,13 +10,17 @@ use alluvium::{Engine, RelationKind, Session};
 use alluvium_sql::statement::{StatementKind, parse};
 use fastrand::Rng;
 use sqllogictest::{DefaultColumnType, Record, parse_file};
+use sqlparser::ast::{Expr, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Statement, Value};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
 
+use super::deviations::deviation;
 use super::report::{Judged, Report, Verdict};
 use super::tables::{Table, change};
 use crate::answers::batch::Batch;
 use crate::answers::compare::{Measure, difference};
 use crate::answers::contents::contents;
-use crate::answers::row::{Row, rows};
+use crate::answers::row::{Row, line, rows};
 
 /// After how many transactions views are compared.
 const STEPS: usize = 3;
@@ -115,6 +119,15 @@ impl File {
         self.report
     }
 
+    /// Judges a query with a limit, without leaving open which of equal rows come first: they come in the order of all
+    /// columns.
+    pub(super) fn ask_in_full_order(&mut self, place: String, query: &str) {
+        let ordered = self.batch.width(query).ok().and_then(|width| in_full_order(query, width));
+        // DataFusion may fail where a column and its number are both in the order.
+        let ordered = ordered.filter(|ordered| self.batch.ask(ordered).is_ok());
+        self.ask(place, ordered.as_deref().unwrap_or(query));
+    }
+
     /// Gives a table its rows.
     pub(super) fn fill(&self, table: &str, rows: impl FnOnce(&SchemaRef) -> RecordBatch) {
         let (schema, _) = contents(&self.engine, table).expect("the table was made");
@@ -155,19 +168,25 @@ impl File {
         }
     }
 
+    /// Whether DataFusion finds a row for a query.
+    pub(super) fn finds_rows(&mut self, query: &str) -> bool {
+        let tables = self.read_tables();
+        self.answer(query, &tables).flatten().is_some_and(|rows| !rows.is_empty())
+    }
+
+    /// The tables as they are, but for large ones: of these DataFusion has no rows, and queries that read them are not judged.
+    fn read_tables(&self) -> Vec<Table> {
+        let read = |name: &String| Table::read(name, &self.engine).ok().flatten();
+        self.tables.iter().filter_map(read).collect()
+    }
+
     /// Judges the queries that wait.
     fn judge(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         if waiting.is_empty() {
             return;
         }
-        let mut tables = Vec::new();
-        for name in &self.tables {
-            // Of others DataFusion has no rows, and queries that read them are not judged.
-            if let Ok(Some(table)) = Table::read(name, &self.engine) {
-                tables.push(table);
-            }
-        }
+        let mut tables = self.read_tables();
         let mut candidates: Vec<Candidate> = waiting
             .into_iter()
             .enumerate()
@@ -184,7 +203,7 @@ impl File {
                 _ => change(&mut tables, &self.engine, &mut self.rng, self.presence),
             };
             for Candidate { name, judged } in &mut candidates {
-                if judged.verdict == Verdict::Passed {
+                if matches!(judged.verdict, Verdict::Passed | Verdict::Deviates(_)) {
                     match &changed {
                         Ok(()) => self.look(name, judged, &tables),
                         Err(error) => judged.verdict = Verdict::Wrong(error.clone()),
@@ -215,7 +234,19 @@ impl File {
             Some(None) => return Verdict::Ambiguous,
             None => return Verdict::NotJudged,
         }
-        match self.session.execute(&format!("CREATE MATERIALIZED VIEW {view} AS {query}")) {
+        let mut create = |columns: &str| {
+            self.session.execute(&format!("CREATE MATERIALIZED VIEW {view}{columns} AS {query}"))
+        };
+        let named = create("");
+        let created = named.or_else(|error| match self.batch.width(query) {
+            // A view's columns need names of their own.
+            Ok(width) if error.to_string().contains("appears twice") => {
+                let names: Vec<_> = (1..=width).map(|number| format!("c{number}")).collect();
+                create(&format!(" ({})", names.join(", ")))
+            }
+            _ => Err(error),
+        });
+        match created {
             Ok(_) => Verdict::Passed,
             Err(error) => Verdict::Refused(error.to_string()),
         }
@@ -223,21 +254,44 @@ impl File {
 
     /// Compares a view with DataFusion's answer.
     fn look(&mut self, view: &str, judged: &mut Judged, tables: &[Table]) {
-        judged.verdict = match self.equal(view, &judged.query, tables) {
-            Ok(rows) => {
-                judged.rows = judged.rows.max(rows);
-                Verdict::Passed
+        match self.equal(view, &judged.query, tables) {
+            Ok(rows) => judged.rows = judged.rows.max(rows),
+            Err(Verdict::Wrong(difference)) => {
+                judged.verdict = self.explained(view, judged, difference);
             }
-            Err(verdict) => verdict,
+            Err(verdict) => judged.verdict = verdict,
+        }
+    }
+
+    /// What to say of a view that differs from DataFusion's answer.
+    fn explained(&self, view: &str, judged: &Judged, found: String) -> Verdict {
+        let query = judged.query.to_lowercase();
+        if ["now()", "current_timestamp", "current_date"].iter().any(|now| query.contains(now)) {
+            // DataFusion reads the clock later than the view.
+            return Verdict::Ambiguous;
+        }
+        let Some(known) = deviation(&judged.place, &judged.query) else {
+            return Verdict::Wrong(found);
         };
+        let is_own = match (self.engine.query(&judged.query), contents(&self.engine, view)) {
+            (Ok(own), Ok((_, held))) => {
+                difference(&rows(&own), &rows(&held), Measure::Rough).is_none()
+            }
+            _ => false,
+        };
+        match is_own || !known.is_of_queries {
+            true => Verdict::Deviates(known.reason),
+            false => Verdict::Wrong(found),
+        }
     }
 
     /// The number of rows of a view that is equal to DataFusion's answer.
     fn equal(&mut self, view: &str, query: &str, tables: &[Table]) -> Result<usize, Verdict> {
-        let errors = format!("SELECT 1 FROM alluvium.errors WHERE view = '{view}'");
-        if self.engine.query(&errors).is_ok_and(|rows| rows.iter().any(|rows| rows.num_rows() > 0))
-        {
-            return Err(Verdict::Failing);
+        let errors = format!(
+            "SELECT expression || ': ' || message FROM alluvium.errors WHERE view = '{view}' LIMIT 1"
+        );
+        if let Some(error) = self.engine.query(&errors).ok().and_then(|error| rows(&error).pop()) {
+            return Err(Verdict::Failing(line(&error)));
         }
         let expected = match self.answer(query, tables) {
             Some(Some(rows)) => rows,
@@ -247,7 +301,7 @@ impl File {
         };
         let (_, batches) = contents(&self.engine, view).map_err(Verdict::Wrong)?;
         let actual = rows(&batches);
-        match difference(&expected, &actual, Measure::Rough) {
+        match difference(&expected, &actual, Measure::Short) {
             None => Ok(actual.len()),
             Some(difference) => Err(Verdict::Wrong(difference)),
         }
@@ -274,4 +328,36 @@ fn is_query(sql: &str) -> bool {
         || first.is_some_and(|word| {
             ["select", "with", "values"].iter().any(|known| word.eq_ignore_ascii_case(known))
         })
+}
+
+/// A query with a limit, ordered by all of its columns last; `None` if it has no limit or is none.
+fn in_full_order(query: &str, width: usize) -> Option<String> {
+    let mut statements = Parser::parse_sql(&GenericDialect {}, query).ok()?;
+    let Some(Statement::Query(query)) = statements.first_mut() else { return None };
+    query.limit_clause.as_ref()?;
+    let mut order = match query.order_by.take().map(|order| order.kind) {
+        Some(OrderByKind::Expressions(order)) => order,
+        _ => Vec::new(),
+    };
+    order.extend((1..=width).map(|column| OrderByExpr {
+        expr: Expr::value(Value::Number(column.to_string(), false)),
+        options: OrderByOptions { asc: None, nulls_first: None },
+        with_fill: None,
+    }));
+    query.order_by = Some(OrderBy { kind: OrderByKind::Expressions(order), interpolate: None });
+    Some(query.to_string())
+}
+
+#[test]
+fn only_queries_with_a_limit_are_ordered_by_all_columns() {
+    let ordered = |query| in_full_order(query, 2);
+    assert_eq!(ordered("SELECT a, b FROM t ORDER BY b"), None);
+    assert_eq!(
+        ordered("SELECT a, b FROM t ORDER BY b DESC LIMIT 3").as_deref(),
+        Some("SELECT a, b FROM t ORDER BY b DESC, 1, 2 LIMIT 3")
+    );
+    assert_eq!(
+        ordered("SELECT a, b FROM t LIMIT 3").as_deref(),
+        Some("SELECT a, b FROM t ORDER BY 1, 2 LIMIT 3")
+    );
 }

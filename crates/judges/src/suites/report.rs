@@ -12,8 +12,12 @@ pub enum Verdict {
     Refused(String),
     /// The view was wrong: the first difference.
     Wrong(String),
-    /// An expression of the view failed for a row, so the view has other rows than DataFusion, which fails as a whole.
-    Failing,
+    /// The view was always what the engine's own query returned, and that is another answer than DataFusion's, for this
+    /// reason.
+    Deviates(&'static str),
+    /// An expression of the view failed for a row, with this message, so the view has other rows than DataFusion, which
+    /// fails as a whole.
+    Failing(String),
     /// DataFusion's answer depends on the order of the rows.
     Ambiguous,
     /// It reads no table, or DataFusion has no answer.
@@ -68,6 +72,17 @@ impl Report {
         })
     }
 
+    /// Why answers differ on purpose, and how often.
+    pub fn deviations(&self) -> BTreeMap<&'static str, usize> {
+        let mut reasons = BTreeMap::new();
+        for judged in &self.queries {
+            if let Verdict::Deviates(reason) = judged.verdict {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+        reasons
+    }
+
     /// Why views were refused, without names and values, and how often; the most frequent reason comes first.
     pub fn reasons(&self) -> Vec<(String, usize)> {
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
@@ -84,15 +99,16 @@ impl Report {
         let passed = self.count(|verdict| *verdict == Verdict::Passed);
         let refused = self.refused().count();
         let wrong = self.wrong().count();
-        let failing = self.count(|verdict| *verdict == Verdict::Failing);
+        let deviating = self.count(|verdict| matches!(verdict, Verdict::Deviates(_)));
+        let failing = self.count(|verdict| matches!(verdict, Verdict::Failing(_)));
         let ambiguous = self.count(|verdict| *verdict == Verdict::Ambiguous);
-        let share = match passed + refused + wrong + failing {
+        let share = match passed + refused + deviating + wrong + failing {
             0 => String::new(),
             all => format!("{} %", (100 * passed) / all),
         };
         let empty = self.empty().count();
         format!(
-            "| {name} | {passed} | {empty} | {refused} | {wrong} | {failing} | {ambiguous} | {share} |"
+            "| {name} | {passed} | {empty} | {refused} | {deviating} | {wrong} | {failing} | {ambiguous} | {share} |"
         )
     }
 
@@ -104,7 +120,8 @@ impl Report {
                 Verdict::Passed => ("passed", ""),
                 Verdict::Refused(reason) => ("refused", &**reason),
                 Verdict::Wrong(difference) => ("wrong", &**difference),
-                Verdict::Failing => ("failing rows", ""),
+                Verdict::Deviates(reason) => ("deviates", *reason),
+                Verdict::Failing(message) => ("failing rows", &**message),
                 Verdict::Ambiguous => ("ambiguous", ""),
                 Verdict::NotJudged => ("not judged", ""),
             };
@@ -116,7 +133,7 @@ impl Report {
 
     /// The heading of the table of such lines.
     pub fn heading() -> &'static str {
-        "| | passed | without ever a row | refused | wrong | failing rows | ambiguous | passed of those judged |\n|---|---|---|---|---|---|---|---|"
+        "| | passed | without ever a row | refused | deviating | wrong | failing rows | ambiguous | passed of those judged |\n|---|---|---|---|---|---|---|---|---|"
     }
 }
 

@@ -4,7 +4,7 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::RecursiveQuery;
 
-use super::{Builder, check_columns, plain_text};
+use super::{Builder, check_columns, with_column_types};
 use crate::error::{Error, Result};
 use crate::plan::{IncrementalPlan, Node};
 use crate::planner::RECURSION_LIMIT;
@@ -18,7 +18,7 @@ pub(super) struct Recurring {
 
 impl Builder<'_> {
     pub(super) fn recursion(&self, query: &RecursiveQuery) -> Result<IncrementalPlan> {
-        let base = plain_text(self.build(&query.static_term)?)?;
+        let base = with_column_types(self.build(&query.static_term)?)?;
         check_columns(&base.schema)?;
         if base.recurs() {
             return self.refuse_in_step(&query.name, "another recursion over its rows");
@@ -40,7 +40,7 @@ impl Builder<'_> {
         let around = self.recurring.replace(Some(Recurring { name: name.clone(), rows }));
         let step = self.build(&query.recursive_term);
         self.recurring.replace(around);
-        let mut step = plain_text(step?)?;
+        let mut step = with_column_types(step?)?;
         if query.is_distinct {
             step.drop_distinct();
         }

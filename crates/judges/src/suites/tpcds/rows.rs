@@ -82,6 +82,7 @@ impl Rows {
         let mut keys = BTreeSet::new();
         let mut rows: Vec<Row> = (0..SALES).map(|_| self.row(schema)).collect();
         rows.retain(|row| keys.insert(key(row)));
+        share_buyers(&mut rows);
         if let Some(letter) = schema.field(0).name().chars().next() {
             self.sales.insert(letter, rows.clone());
         }
@@ -164,6 +165,32 @@ impl Rows {
                 None if column.ends_with("_id") => format!("id{:014}", rng.usize(..KEYS / 2)),
                 None => ["Amber", "Birch", "Cedar"][rng.usize(..3)].to_owned(),
             },
+        }
+    }
+}
+
+/// Gives the rows of a ticket, or of an order, one buyer, one time and one place.
+fn share_buyers(rows: &mut [Row]) {
+    let ends = [
+        "_customer_sk",
+        "_cdemo_sk",
+        "_hdemo_sk",
+        "_addr_sk",
+        "_sold_date_sk",
+        "_sold_time_sk",
+        "_store_sk",
+    ];
+    let mut firsts: BTreeMap<String, Row> = BTreeMap::new();
+    for row in rows {
+        let is_ticket = |name: &&String| name.ends_with("_number");
+        let Some(ticket) = row.keys().find(is_ticket).and_then(|name| row[name].clone()) else {
+            return;
+        };
+        let first = firsts.entry(ticket).or_insert_with(|| row.clone());
+        for (name, value) in row.iter_mut() {
+            if ends.iter().any(|end| name.ends_with(end)) {
+                value.clone_from(&first[name]);
+            }
         }
     }
 }
