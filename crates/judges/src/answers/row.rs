@@ -113,11 +113,16 @@ pub(crate) fn rows_of(batch: &RecordBatch) -> Vec<Row> {
         .collect()
 }
 
-/// A column without types that only encode others.
+const UTC: &str = "+00:00";
+
+/// A column without types that only encode others, and with times in UTC.
 fn decoded(column: &ArrayRef) -> ArrayRef {
     let plain = match column.data_type() {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
         DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::Timestamp(unit, Some(zone)) if **zone != *UTC => {
+            DataType::Timestamp(*unit, Some(UTC.into()))
+        }
         _ => return Arc::clone(column),
     };
     decoded(&cast(column, &plain).expect("a cast to what a type encodes"))
