@@ -1,4 +1,6 @@
-//! What the benchmarks that measure the binary from outside share.
+//! What benchmarks share: running the binary from outside, and [`tpch`].
+
+pub mod tpch;
 
 use std::error::Error;
 use std::fs;

@@ -8,30 +8,17 @@
 //! resident memory beside that of the same views over empty tables, for one worker and for two. The peak may exceed that by the budget and
 //! 64 MiB. Ends with status 1 if it does, or if rows failed.
 
-use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use alluvium_benches::tpch::{NAMES, TABLES, VIEWS, generate};
 use alluvium_benches::{Finished, Folder, Result, run_program};
-use tpchgen::csv::{
-    CustomerCsv, LineItemCsv, NationCsv, OrderCsv, PartCsv, PartSuppCsv, RegionCsv, SupplierCsv,
-};
-use tpchgen::generators::{
-    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
-    PartSuppGenerator, RegionGenerator, SupplierGenerator,
-};
 
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 64 * MIB;
 /// What the peak may be above the budget and an empty run.
 const MARGIN: u64 = 64 * MIB;
-
-const TABLES: &str = include_str!("../../tpch/tables.sql");
-const VIEWS: &str = include_str!("../../tpch/views.sql");
-const NAMES: [&str; 8] =
-    ["region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -89,25 +76,4 @@ fn program(folder: &Path) -> String {
         (1..=22).map(|query| format!("(SELECT COUNT(*) FROM q{query})")).collect();
     let errors = "(SELECT COUNT(*) FROM alluvium.errors)";
     format!("{tables}{VIEWS}SELECT {} AS n, {errors} AS errors;", counts.join(" + "))
-}
-
-/// Writes the tables as CSV without headers.
-fn generate(folder: &Path, scale: f64) -> Result<()> {
-    let file = |name: &str| folder.join(format!("{name}.csv"));
-    write(&file("region"), RegionGenerator::new(scale, 1, 1).iter().map(RegionCsv::new))?;
-    write(&file("nation"), NationGenerator::new(scale, 1, 1).iter().map(NationCsv::new))?;
-    write(&file("part"), PartGenerator::new(scale, 1, 1).iter().map(PartCsv::new))?;
-    write(&file("supplier"), SupplierGenerator::new(scale, 1, 1).iter().map(SupplierCsv::new))?;
-    write(&file("partsupp"), PartSuppGenerator::new(scale, 1, 1).iter().map(PartSuppCsv::new))?;
-    write(&file("customer"), CustomerGenerator::new(scale, 1, 1).iter().map(CustomerCsv::new))?;
-    write(&file("orders"), OrderGenerator::new(scale, 1, 1).iter().map(OrderCsv::new))?;
-    write(&file("lineitem"), LineItemGenerator::new(scale, 1, 1).iter().map(LineItemCsv::new))
-}
-
-fn write(path: &Path, rows: impl Iterator<Item = impl Display>) -> Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
-    for row in rows {
-        writeln!(file, "{row}")?;
-    }
-    Ok(file.flush()?)
 }

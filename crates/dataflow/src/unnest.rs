@@ -20,13 +20,15 @@ const LONGEST: usize = 65_536;
 /// other columns as they are.
 ///
 /// `lists` are distinct columns of type [`arrow::datatypes::DataType::List`], at least one. Several lists are unnested side
-/// by side: there are as many rows as the longest has elements, and NULLs behind the end of a shorter one. A row whose lists are all NULL or empty is dropped. `schema` is that of `stream` with
-/// nullable elements in place of lists.
+/// by side: there are as many rows as the longest has elements, and NULLs behind the end of a shorter one. A row whose lists
+/// are all NULL or empty is dropped, or kept once with NULLs if `keeps_all`. `schema` is that of `stream` with nullable elements
+/// in place of lists.
 ///
 /// Panics if there is no list, or a column in `lists` is not one.
 pub fn unnest<'scope, T: PageTime>(
     stream: DeltaStream<'scope, T>,
     lists: Vec<usize>,
+    keeps_all: bool,
     schema: SchemaRef,
     context: &StateContext,
 ) -> DeltaStream<'scope, T> {
@@ -38,7 +40,9 @@ pub fn unnest<'scope, T: PageTime>(
         context,
         {
             let lists = lists.clone();
-            move |delta: &mut Delta<T>, open| open(Work::new(std::mem::take(delta), &lists))
+            move |delta: &mut Delta<T>, open| {
+                open(Work::new(std::mem::take(delta), &lists, keeps_all))
+            }
         },
         move |work| Some(expand(&work.next(most)?, &lists, &schema).into()),
     );
@@ -67,7 +71,7 @@ struct Piece<T> {
 }
 
 impl<T: Clone> Work<T> {
-    fn new(delta: Delta<T>, lists: &[usize]) -> Self {
+    fn new(delta: Delta<T>, lists: &[usize], keeps_all: bool) -> Self {
         let mut bytes = vec![0; delta.len()];
         for (number, column) in delta.rows.columns().iter().enumerate() {
             match lists.contains(&number) {
@@ -79,7 +83,10 @@ impl<T: Clone> Work<T> {
                 }
             }
         }
-        let lengths = lengths(&delta, lists);
+        let mut lengths = lengths(&delta, lists);
+        if keeps_all {
+            lengths.iter_mut().for_each(|length| *length = (*length).max(1));
+        }
         Self { delta, lengths, widths: bytes, row: 0, done: 0 }
     }
 
@@ -211,10 +218,10 @@ mod tests {
     }
 
     /// All rows, made in pieces of `most` bytes.
-    fn unnested(delta: &Delta<u64>, most: usize) -> Vec<Unnested> {
+    fn unnested(delta: &Delta<u64>, keeps_all: bool, most: usize) -> Vec<Unnested> {
         let field = |name| Field::new(name, DataType::Int64, true);
         let schema = Arc::new(Schema::new(vec![field("a"), field("n"), field("b")]));
-        let mut work = Work::new(delta.clone(), &[0, 2]);
+        let mut work = Work::new(delta.clone(), &[0, 2], keeps_all);
         let mut rows = Vec::new();
         while let Some(piece) = work.next(most) {
             let part = expand(&piece, &[0, 2], &schema);
@@ -246,9 +253,15 @@ mod tests {
             (None, 13, Some(9), 3, 4),
         ];
         for most in [1, 30, 60, 90, 1 << 20] {
-            assert_eq!(unnested(&delta(&rows), most), expected);
+            assert_eq!(unnested(&delta(&rows), false, most), expected);
             // A part of a batch has offsets of its own.
-            assert_eq!(unnested(&delta(&rows).slice(2, 2), most), expected[2..]);
+            assert_eq!(unnested(&delta(&rows).slice(2, 2), false, most), expected[2..]);
+        }
+        let mut expected = expected.to_vec();
+        expected.insert(2, (None, 11, None, 1, 2));
+        for most in [1, 30, 60, 90, 1 << 20] {
+            assert_eq!(unnested(&delta(&rows), true, most), expected);
+            assert_eq!(unnested(&delta(&rows).slice(1, 3), true, most), expected[2..]);
         }
     }
 
@@ -259,7 +272,7 @@ mod tests {
             [LONGEST - 1, 0, 2, 2 * LONGEST, 1].map(|length| (long(length), 0, None)).to_vec();
         let delta = delta(&rows);
         let pieces = |most: usize| {
-            let mut work = Work::new(delta.clone(), &[0, 2]);
+            let mut work = Work::new(delta.clone(), &[0, 2], false);
             std::iter::from_fn(move || work.next(most))
                 .map(|piece| piece.lengths.iter().sum::<u32>() as usize)
                 .collect::<Vec<_>>()
@@ -268,6 +281,6 @@ mod tests {
         let small = pieces(16 << 10);
         assert_eq!(small.iter().sum::<usize>(), 3 * LONGEST + 2);
         assert!(small.iter().all(|rows| *rows <= 1 << 10), "{small:?}");
-        assert_eq!(unnested(&delta, 1 << 20).len(), 3 * LONGEST + 2);
+        assert_eq!(unnested(&delta, false, 1 << 20).len(), 3 * LONGEST + 2);
     }
 }

@@ -53,9 +53,10 @@ fn failure(call: &ScalarFunction, schema: &DFSchema) -> Option<DataFusionError> 
     }
     let sample: Option<Vec<ScalarValue>> = types.iter().map(sample).collect();
     let on_sample = tried(call, &types, &sample?)?;
-    // A time fails for no reason of its own, nor does text that is searched for a pattern.
-    let is_plain =
-        types.iter().all(DataType::is_temporal) || call.func.name().starts_with("regexp_");
+    // A time fails for no reason of its own, nor does text that is searched for a pattern. Other patterns and flags do.
+    let is_searched = call.func.name().starts_with("regexp_")
+        && call.args.iter().skip(1).all(|argument| is_constant(&argument));
+    let is_plain = types.iter().all(DataType::is_temporal) || is_searched;
     if is_plain {
         return Some(on_sample);
     }
@@ -64,13 +65,14 @@ fn failure(call: &ScalarFunction, schema: &DFSchema) -> Option<DataFusionError> 
     tried(call, &types, &nulls?)
 }
 
-/// A value of a type, as good as any.
+/// A value of a type, as good as any; none of nested types, of whose values there may have to be a certain number.
 fn sample(data_type: &DataType) -> Option<ScalarValue> {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             ScalarValue::from("1").cast_to(data_type).ok()
         }
         DataType::Boolean => Some(ScalarValue::from(true)),
+        nested if nested.is_nested() => None,
         other => ScalarValue::new_one(other)
             .or_else(|_| ScalarValue::from(1_i64).cast_to(other))
             .or_else(|_| ScalarValue::from(1_i32).cast_to(other))

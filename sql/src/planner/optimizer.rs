@@ -35,10 +35,11 @@ use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
 use super::intervals::IntervalsByLength;
-use super::microseconds::Microseconds;
+use super::microseconds::{Microseconds, in_microseconds};
 use super::numbers::ExactNumbers;
 use super::one_nan::OneNan;
 use super::simplify::BoundedSimplifier;
+use crate::statement::nearest;
 use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
@@ -61,7 +62,7 @@ impl ViewOptimizer {
             Arc::new(DisjointLists),
             Arc::new(OneNan),
         ]);
-        analyzer.add_function_rewrite(Arc::new(OneStringType));
+        analyzer.add_function_rewrite(Arc::new(ColumnTypes));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(DistinctOnToRowNumber),
             Arc::new(BoundedSimplifier::default()),
@@ -98,13 +99,13 @@ fn context() -> OptimizerContext {
         .without_query_execution_start_time()
 }
 
-/// Functions that return another string type return the string type of tables.
+/// Functions return the types of tables: of several types of text, lists and so on, only one.
 #[derive(Debug)]
-struct OneStringType;
+struct ColumnTypes;
 
-impl FunctionRewrite for OneStringType {
+impl FunctionRewrite for ColumnTypes {
     fn name(&self) -> &str {
-        "one_string_type"
+        "column_types"
     }
 
     fn rewrite(
@@ -120,11 +121,45 @@ impl FunctionRewrite for OneStringType {
         let Ok(data_type) = expression.get_type(schema) else {
             return Ok(Transformed::no(expression));
         };
-        let plain = match data_type {
-            DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
-            DataType::BinaryView | DataType::LargeBinary => DataType::Binary,
-            _ => return Ok(Transformed::no(expression)),
-        };
-        Ok(Transformed::yes(expression.cast_to(&plain, schema)?))
+        match column_type(&data_type) {
+            Some(plain) => Ok(Transformed::yes(expression.cast_to(&plain, schema)?)),
+            None => Ok(Transformed::no(expression)),
+        }
+    }
+}
+
+/// The type that a function returns instead of another one. A time zone stays: functions of local times need it. So do NULL
+/// and lists of it, which take the type of what they meet.
+fn column_type(data_type: &DataType) -> Option<DataType> {
+    let timed = in_microseconds(data_type);
+    let plain = match nearest(&timed) {
+        Some(nearest) if !has_null(&timed) && !has_zone(&timed) => nearest,
+        _ => timed,
+    };
+    (plain != *data_type).then_some(plain)
+}
+
+fn has_null(data_type: &DataType) -> bool {
+    has_part(data_type, &DataType::is_null)
+}
+
+fn has_zone(data_type: &DataType) -> bool {
+    let has_zone =
+        |part: &DataType| matches!(part, DataType::Timestamp(_, Some(zone)) if **zone != *"+00:00");
+    has_part(data_type, &has_zone)
+}
+
+/// Whether a type, or one that it nests, is such a type.
+fn has_part(data_type: &DataType, is_such: &dyn Fn(&DataType) -> bool) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => has_part(values, is_such),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_part(item.data_type(), is_such),
+        DataType::Struct(fields) => fields.iter().any(|field| has_part(field.data_type(), is_such)),
+        plain => is_such(plain),
     }
 }

@@ -41,6 +41,7 @@ pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::schema::SchemaDefinition;
 pub use self::statements::{Statements, parse};
+pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;

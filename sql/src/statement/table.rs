@@ -323,8 +323,8 @@ impl TableDefinition {
     }
 }
 
-/// The type of a table's column that holds all values of another type.
-fn nearest(data_type: &DataType) -> Option<DataType> {
+/// The type of a table's column that holds all values of another type. NULL alone is text.
+pub(crate) fn nearest(data_type: &DataType) -> Option<DataType> {
     let nearest = match data_type {
         DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {

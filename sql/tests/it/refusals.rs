@@ -134,6 +134,9 @@ fn a_call_that_fails_for_every_row_is_refused() {
         "SELECT date_trunc('month', time_hour) AS c, repeat(carrier, -1) AS r FROM flights",
         "SELECT to_timestamp(carrier, '%Y') AS c, substr(dest, 100) AS s, carrier::INT AS n FROM flights",
         "SELECT regexp_like(carrier, '^A') AS c, split_part(dest, '-', 3) AS s FROM flights",
+        // Flags that a column has may be right, and a list in a column as long as another one.
+        "SELECT regexp_like(carrier, '^A', dest) AS c, regexp_replace(carrier, 'A', dest, dest) AS r FROM flights",
+        "SELECT map(['a', 'b'], [dest, carrier]) AS m FROM flights",
     ] {
         definitions.explain(query);
     }

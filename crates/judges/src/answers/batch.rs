@@ -12,7 +12,7 @@ use alluvium::name::{split, written};
 use datafusion::catalog::MemorySchemaProvider;
 use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::optimizer::Optimizer;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::runtime::{Builder, Runtime};
@@ -28,14 +28,23 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new() -> Self {
+        let mut rules = Optimizer::new().rules;
+        // This rule confuses joins that treat NULLs as equal with joins that do not.
+        rules.retain(|rule| rule.name() != "eliminate_cross_join");
+        Self::with_rules(rules)
+    }
+
+    /// For queries that join many tables by conditions in WHERE, none of which treats NULLs as equal.
+    pub(crate) fn with_many_joins() -> Self {
+        Self::with_rules(Optimizer::new().rules)
+    }
+
+    fn with_rules(rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>) -> Self {
         let config = SessionConfig::new()
             .with_target_partitions(1)
             .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false)
             .set_bool("datafusion.sql_parser.parse_float_as_decimal", true);
-        // This rule confuses joins that treat NULLs as equal with joins that do not.
-        let mut rules = Optimizer::new().rules;
-        rules.retain(|rule| rule.name() != "eliminate_cross_join");
-        // This one pushes conditions below outer joins and does not keep them above.
+        // This rule pushes conditions below outer joins and does not keep them above.
         let mut physical_rules = PhysicalOptimizer::new().rules;
         physical_rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
         let state = SessionStateBuilder::new()
@@ -90,6 +99,12 @@ impl Batch {
         if let Some(table) = self.tables.get(name) {
             *self.runtime.block_on(table.batches[0].write()) = batches;
         }
+    }
+
+    /// How many columns a query has.
+    pub(crate) fn width(&self, query: &str) -> Result<usize, String> {
+        let plan = self.runtime.block_on(self.context.sql(query)).map_err(text)?;
+        Ok(plan.schema().fields().len())
     }
 
     /// The result of a query.

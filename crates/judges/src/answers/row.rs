@@ -2,10 +2,13 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use alluvium::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use alluvium::arrow::compute::cast;
-use alluvium::arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type};
+use alluvium::arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int64Type, TimeUnit, UInt64Type,
+};
 use alluvium::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// One value of a row. All text types are one variant, and so are integers of all widths.
@@ -110,7 +113,23 @@ pub(crate) fn rows_of(batch: &RecordBatch) -> Vec<Row> {
         .collect()
 }
 
+const UTC: &str = "+00:00";
+
+/// A column without types that only encode others, and with times in UTC.
+fn decoded(column: &ArrayRef) -> ArrayRef {
+    let plain = match column.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::Timestamp(unit, Some(zone)) if **zone != *UTC => {
+            DataType::Timestamp(*unit, Some(UTC.into()))
+        }
+        _ => return Arc::clone(column),
+    };
+    decoded(&cast(column, &plain).expect("a cast to what a type encodes"))
+}
+
 fn cells(column: &ArrayRef) -> Vec<Cell> {
+    let column = &decoded(column);
     let converted =
         |data_type| cast(column, &data_type).expect("a cast to the widest type of its kind");
     let value: Box<dyn Fn(usize) -> Cell> = match column.data_type() {

@@ -38,6 +38,9 @@ fn main() -> ExitCode {
     for (reason, count) in report.reasons() {
         println!("refused {count}: {reason}");
     }
+    for (reason, count) in report.deviations() {
+        println!("deviates {count}: {reason}");
+    }
     if arguments.refusals {
         for (place, query, reason) in report.refused() {
             println!("\n{place}: refused: {reason}\n{query}");

@@ -5,11 +5,13 @@
 //! transaction the view is compared with DataFusion's answer over the same rows.
 //!
 //! What a file expects is not looked at: DataFusion judges. So queries count only if DataFusion has an answer, and the same
-//! answer whatever the order of the rows.
+//! answer whatever the order of the rows. Where the engine has another one on purpose ([`deviations`]), its own query judges.
 
+mod deviations;
 mod file;
 mod report;
 mod tables;
+pub mod tpcds;
 
 pub use report::{Report, Verdict};
 

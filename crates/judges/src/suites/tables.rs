@@ -51,19 +51,19 @@ impl Table {
     }
 }
 
-/// Moves rows out of tables and back into them, in one transaction: each with the chance of one half, or `all` back in.
+/// Moves rows out of tables and back into them, in one transaction: then each is there with the chance `presence`.
 pub(super) fn change(
     tables: &mut [Table],
     engine: &Engine,
     rng: &mut Rng,
-    all: bool,
+    presence: f64,
 ) -> Result<(), String> {
     let message = |error: alluvium::Error| error.to_string();
     let mut transaction = engine.begin().map_err(message)?;
     for table in tables {
         let (mut gone, mut back) = (Vec::new(), Vec::new());
         for (row, is_there) in table.is_there.iter_mut().enumerate() {
-            let will_be = all || rng.bool();
+            let will_be = rng.f64() < presence;
             match (*is_there, will_be) {
                 (true, false) => gone.push(row as u32),
                 (false, true) => back.push(row as u32),

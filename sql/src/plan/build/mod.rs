@@ -40,11 +40,13 @@ use crate::planner::refusal::Landmarks;
 use crate::planner::relation::source_of;
 use crate::planner::series::SeriesSource;
 use crate::planner::set_operation::{SetOperationNode, as_set_operation};
-use crate::statement::{Lateness, is_column_type};
+use crate::statement::{Lateness, is_column_type, nearest};
 
 /// The incremental plan of a view's optimized plan.
 pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
-    build_by(landmarks, |builder| plain_text(renamed(builder.build(plan)?, plan.schema())?))
+    build_by(landmarks, |builder| {
+        with_column_types(renamed(builder.build(plan)?, plan.schema())?)
+    })
 }
 
 /// The incremental plan of a view that recurs. Views that are not complete and not part of the recursion are taken for empty.
@@ -330,13 +332,13 @@ pub(super) fn renamed(input: IncrementalPlan, schema: &DFSchema) -> Result<Incre
     Ok(IncrementalPlan::map(input, None, project)?)
 }
 
-/// The same rows with all text as the string type of tables.
-fn plain_text(input: IncrementalPlan) -> Result<IncrementalPlan> {
+/// The same rows with the types of tables.
+fn with_column_types(input: IncrementalPlan) -> Result<IncrementalPlan> {
     let project = input.identity().into_iter().zip(input.schema.fields()).map(|(column, field)| {
         let (column, name) = column;
-        match field.data_type() {
-            DataType::LargeUtf8 | DataType::Utf8View => {
-                (Arc::new(CastExpr::new(column, DataType::Utf8, None)) as Expression, name)
+        match nearest(field.data_type()) {
+            Some(nearest) if !is_column_type(field.data_type()) && !field.data_type().is_null() => {
+                (Arc::new(CastExpr::new(column, nearest, None)) as Expression, name)
             }
             _ => (column, name),
         }

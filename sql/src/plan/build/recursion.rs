@@ -4,7 +4,7 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::RecursiveQuery;
 
-use super::{Builder, check_columns, plain_text, renamed};
+use super::{Builder, check_columns, renamed, with_column_types};
 use crate::catalog::{DeclaredRecursion, DeclaredView};
 use crate::error::{Error, Result};
 use crate::plan::fingerprint::Canonical;
@@ -27,7 +27,7 @@ impl Recurring {
 
 impl Builder<'_> {
     pub(super) fn recursion(&self, query: &RecursiveQuery) -> Result<IncrementalPlan> {
-        let base = plain_text(self.build(&query.static_term)?)?;
+        let base = with_column_types(self.build(&query.static_term)?)?;
         check_columns(&base.schema)?;
         if base.recurs() {
             return self.refuse_in_step(&query.name, "another recursion over its rows");
@@ -48,7 +48,7 @@ impl Builder<'_> {
         let rows = IncrementalPlan::recurrence(&name, of, columns, query.is_distinct);
         let recurring = Recurring { members: vec![(name.clone(), rows)] };
         let step = self.in_recursion(recurring, || self.build(&query.recursive_term))?;
-        let mut step = plain_text(step)?;
+        let mut step = with_column_types(step)?;
         if query.is_distinct {
             step.drop_distinct();
         }
@@ -88,7 +88,7 @@ impl Builder<'_> {
     }
 
     fn declared_member(&self, view: &DeclaredView) -> Result<Member> {
-        let body = plain_text(renamed(self.build(&view.plan)?, view.plan.schema())?)?;
+        let body = with_column_types(renamed(self.build(&view.plan)?, view.plan.schema())?)?;
         check_columns(&body.schema)?;
         declared::check_columns(view, &body.schema)?;
         if let Some(what) = body.find_in_rounds(&IncrementalPlan::stays_out_of_rounds) {

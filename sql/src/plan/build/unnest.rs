@@ -17,9 +17,11 @@ use crate::planner::context::OPTIONS;
 impl Builder<'_> {
     /// Lists become elements; a struct becomes its fields.
     pub(super) fn unnest(&self, unnest: &logical::Unnest) -> Result<IncrementalPlan> {
-        if unnest.options.null_handling != NullHandling::Drop {
-            return self.refuse("UNNEST that keeps rows without elements");
-        }
+        let keeps_all = match unnest.options.null_handling {
+            NullHandling::Drop => false,
+            NullHandling::PreserveAndExpandEmpty => true,
+            NullHandling::Preserve => return self.refuse("UNNEST that keeps NULL but not []"),
+        };
         let input = self.build(&unnest.input)?;
         let mut depths = unnest.list_type_columns.iter().map(|(_, list)| list.depth);
         let depth = depths.next().unwrap_or(0);
@@ -33,7 +35,7 @@ impl Builder<'_> {
         lists.dedup();
         let mut plan = input;
         for _ in 0..depth {
-            plan = IncrementalPlan::unnest(as_lists(plan, &lists)?, lists.clone())?;
+            plan = IncrementalPlan::unnest(as_lists(plan, &lists)?, lists.clone(), keeps_all)?;
         }
         self.fields(plan, unnest)
     }

@@ -24,19 +24,25 @@ use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason};
 /// Each row once for each element of its lists, with the element in the list's place.
 ///
 /// Several lists are gone through side by side, with NULLs where one ends before another. A row without any
-/// element is dropped.
+/// element is dropped, or kept with NULLs.
 #[derive(Clone, Debug)]
 pub struct Unnest {
     /// The rows.
     pub input: Box<IncrementalPlan>,
     /// The columns that are lists, in ascending order.
     pub lists: Vec<usize>,
+    /// Whether rows without any element are kept.
+    pub keeps_all: bool,
 }
 
 impl IncrementalPlan {
     /// Each row once for each element of its lists; `lists` are distinct columns of that type, in ascending
-    /// order.
-    pub(crate) fn unnest(input: IncrementalPlan, lists: Vec<usize>) -> Result<IncrementalPlan> {
+    /// order. With `keeps_all` also once if there is no element.
+    pub(crate) fn unnest(
+        input: IncrementalPlan,
+        lists: Vec<usize>,
+        keeps_all: bool,
+    ) -> Result<IncrementalPlan> {
         let mut fields: Vec<_> = input.schema.fields().iter().cloned().collect();
         for &list in &lists {
             let DataType::List(element) = fields[list].data_type() else {
@@ -52,7 +58,7 @@ impl IncrementalPlan {
         let append_only = input.properties.append_only;
         let properties = Properties { append_only, ..Properties::default() };
         let schema = Arc::new(Schema::new(fields));
-        let node = Node::Unnest(Unnest { input: Box::new(input), lists });
+        let node = Node::Unnest(Unnest { input: Box::new(input), lists, keeps_all });
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 }
@@ -71,7 +77,7 @@ impl PlanNode for Unnest {
         let (input, used) = prune_to(*self.input, used)?;
         let lists = self.lists.iter().map(|&list| place(&used, list)).collect();
         let columns: Vec<usize> = required.iter().map(|&column| place(&used, column)).collect();
-        IncrementalPlan::columns(IncrementalPlan::unnest(input, lists)?, &columns)
+        IncrementalPlan::columns(IncrementalPlan::unnest(input, lists, self.keeps_all)?, &columns)
     }
 
     fn bound(&mut self, _: &SchemaRef, _: &[Expression]) -> LowerBounds {
@@ -79,14 +85,15 @@ impl PlanNode for Unnest {
         for &list in &self.lists {
             bounds[list] = bounds[list].as_ref().map_err(Reason::clone).and_then(|bound| {
                 let reason = || Reason::new("the elements of a list can be anything");
-                bound.first_element().ok_or_else(reason)
+                let element = bound.first_element().filter(|_| !self.keeps_all);
+                element.ok_or_else(reason)
             });
         }
         bounds
     }
 
     fn encode(&self, canonical: &mut Canonical) {
-        canonical.text("unnest");
+        canonical.text(if self.keeps_all { "unnest_outer" } else { "unnest" });
         canonical.columns(&self.lists);
     }
 
@@ -101,7 +108,7 @@ impl PlanNode for Unnest {
             _ => compiler.rows(&self.input)?,
         };
         let (lists, schema) = (self.lists.clone(), plan.schema.clone());
-        Ok(compiler.add(UnnestRows { input, lists, schema }))
+        Ok(compiler.add(UnnestRows { input, lists, keeps_all: self.keeps_all, schema }))
     }
 
     fn in_rounds(&self) -> Option<&dyn InRounds> {
@@ -109,7 +116,8 @@ impl PlanNode for Unnest {
     }
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
-        write!(line, "unnest {}", Names(&self.input.schema).list(&self.lists))
+        let name = if self.keeps_all { "unnest_outer" } else { "unnest" };
+        write!(line, "{name} {}", Names(&self.input.schema).list(&self.lists))
     }
 }
 
@@ -121,7 +129,7 @@ impl InRounds for Unnest {
     ) -> CompileResult<RoundId> {
         let input = compiler.rows(&self.input)?;
         let (lists, schema) = (self.lists.clone(), plan.schema.clone());
-        Ok(compiler.add(RoundUnnest { input, lists, schema }))
+        Ok(compiler.add(RoundUnnest { input, lists, keeps_all: self.keeps_all, schema }))
     }
 }
 
@@ -130,13 +138,14 @@ impl InRounds for Unnest {
 struct UnnestRows {
     input: OperatorId,
     lists: Vec<usize>,
+    keeps_all: bool,
     schema: SchemaRef,
 }
 
 impl Operator for UnnestRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let (lists, schema) = (self.lists.clone(), self.schema.clone());
-        unnest(rendering.rows(self.input), lists, schema, &rendering.context())
+        unnest(rendering.rows(self.input), lists, self.keeps_all, schema, &rendering.context())
     }
 }
 
@@ -145,6 +154,7 @@ impl Operator for UnnestRows {
 struct RoundUnnest {
     input: RoundId,
     lists: Vec<usize>,
+    keeps_all: bool,
     schema: SchemaRef,
 }
 
@@ -154,6 +164,6 @@ impl RoundOperator for RoundUnnest {
         rendering: &mut RoundRendering<'_, 'inner, '_>,
     ) -> DeltaStream<'inner, Round> {
         let (lists, schema) = (self.lists.clone(), self.schema.clone());
-        unnest(rendering.rows(self.input), lists, schema, &rendering.context())
+        unnest(rendering.rows(self.input), lists, self.keeps_all, schema, &rendering.context())
     }
 }

@@ -1,6 +1,7 @@
 //! The functions that SQL can call: all of DataFusion's, and those that DataFusion lacks or gets wrong.
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
+//! - `array_concat` does not depend on the rows beside it.
 //! - `sum` does not wrap around; `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
@@ -9,6 +10,7 @@
 //! - `registered` has what a program adds.
 
 mod arg_extremes;
+mod array_concat;
 mod date_bin;
 mod date_part;
 mod date_trunc;
@@ -58,6 +60,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             .chain(now::functions())
             .chain(to_timestamp::functions())
             .chain([
+                array_concat::function(),
                 date_bin::function(),
                 date_trunc::function(),
                 date_part::function(),

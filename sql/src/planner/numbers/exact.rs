@@ -12,7 +12,9 @@ use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, ScalarUDF};
 use datafusion_optimizer::AnalyzerRule;
 
 use super::double::literal;
-use super::functions::{IN_PRECISION, OF_TEXT, OF_TEXT_OR_NULL, ROUND, is_called, loses_fraction};
+use super::functions::{
+    IN_PRECISION, OF_TEXT, OF_TEXT_OR_NULL, QUOTIENT, ROUND, is_called, loses_fraction,
+};
 use super::{Change, Types, change_node, change_up};
 use crate::decimal;
 use crate::planner::short_time::with_seconds;
@@ -146,6 +148,11 @@ fn decimal_arithmetic(binary: BinaryExpr, left: (u8, i8), right: (u8, i8)) -> Re
     let (left, right) =
         (DataType::Decimal128(left.0, left.1), DataType::Decimal128(right.0, right.1));
     let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type().ok();
-    let checked = ScalarFunction::new_udf(IN_PRECISION.clone(), vec![Expr::BinaryExpr(binary)]);
+    let checked = match binary.op {
+        Operator::Divide => {
+            ScalarFunction::new_udf(QUOTIENT.clone(), vec![*binary.left, *binary.right])
+        }
+        _ => ScalarFunction::new_udf(IN_PRECISION.clone(), vec![Expr::BinaryExpr(binary)]),
+    };
     Ok((Transformed::yes(Expr::ScalarFunction(checked)), result))
 }

@@ -2,13 +2,17 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray, Decimal128Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type};
-use datafusion_common::{Result, exec_datafusion_err};
+use arrow::datatypes::{
+    DataType, Decimal128Type, DecimalType, Field, FieldRef, Float32Type, Float64Type, i256,
+};
+use arrow::error::ArrowError;
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 
 use crate::{decimal, leaves};
@@ -21,6 +25,11 @@ pub(super) static ROUND: LazyLock<Arc<ScalarUDF>> =
 /// `in_precision(x)`: a DECIMAL if it has no more digits than its type, and an error otherwise.
 pub(super) static IN_PRECISION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("in_precision", Act::CheckPrecision));
+
+/// `quotient(a, b)`: `a / b` of DECIMAL, of the same type. Arrow's division overflows where the dividend with the digits of
+/// the quotient has more than 38, however few the quotient has.
+pub(super) static QUOTIENT: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Number::function("quotient", Act::Divide));
 
 /// `text_to_decimal(x, target)`: DECIMAL in place of the texts that a cast to the type of `target` makes DECIMAL.
 pub(super) static OF_TEXT: LazyLock<Arc<ScalarUDF>> =
@@ -39,6 +48,7 @@ pub(super) fn is_called(called: &Arc<ScalarUDF>, function: &LazyLock<Arc<ScalarU
 enum Act {
     Round,
     CheckPrecision,
+    Divide,
     Parse { or_null: bool },
 }
 
@@ -53,7 +63,7 @@ struct Number {
 impl Number {
     fn function(name: &'static str, act: Act) -> Arc<ScalarUDF> {
         let arguments = match act {
-            Act::Round | Act::Parse { .. } => 2,
+            Act::Round | Act::Divide | Act::Parse { .. } => 2,
             Act::CheckPrecision => 1,
         };
         let signature = Signature::any(arguments, Volatility::Immutable);
@@ -74,6 +84,9 @@ impl ScalarUDFImpl for Number {
         Ok(match (self.act, arguments) {
             (Act::Round, [number, target]) => rounded_type(number, target),
             (Act::Parse { .. }, [text, target]) => decimal::of_texts_type(text, target),
+            (Act::Divide, [dividend, divisor]) => {
+                BinaryTypeCoercer::new(dividend, &Operator::Divide, divisor).get_result_type()?
+            }
             (_, arguments) => arguments[0].clone(),
         })
     }
@@ -81,12 +94,15 @@ impl ScalarUDFImpl for Number {
     fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let types: Vec<DataType> =
             arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
-        let nullable =
-            arguments.arg_fields[0].is_nullable() || self.act == Act::Parse { or_null: true };
+        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable())
+            || self.act == Act::Parse { or_null: true };
         Ok(Arc::new(Field::new(self.name, self.return_type(&types)?, nullable)))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if self.act == Act::Divide {
+            return divided(&arguments);
+        }
         let argument = &arguments.args[0];
         let is_scalar = matches!(argument, ColumnarValue::Scalar(_));
         let values = argument.to_array(if is_scalar { 1 } else { arguments.number_rows })?;
@@ -101,10 +117,62 @@ impl ScalarUDFImpl for Number {
             }
         };
         match is_scalar {
-            true => datafusion_common::ScalarValue::try_from_array(&values, 0)
-                .map(ColumnarValue::Scalar),
+            true => ScalarValue::try_from_array(&values, 0).map(ColumnarValue::Scalar),
             false => Ok(ColumnarValue::Array(values)),
         }
+    }
+}
+
+/// The quotients of DECIMAL, cut off behind the digits of their type.
+fn divided(arguments: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let [dividend, divisor] = &arguments.args[..] else {
+        return exec_err!("a quotient has two operands");
+    };
+    let is_scalar = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
+    let is_constant = is_scalar(dividend) && is_scalar(divisor);
+    let rows = if is_constant { 1 } else { arguments.number_rows };
+    let (dividends, divisors) = (dividend.to_array(rows)?, divisor.to_array(rows)?);
+    let kind = arguments.return_field.data_type();
+    let (
+        DataType::Decimal128(_, dividend_scale),
+        DataType::Decimal128(_, divisor_scale),
+        DataType::Decimal128(precision, scale),
+    ) = (dividends.data_type(), divisors.data_type(), kind)
+    else {
+        return exec_err!("a quotient of DECIMAL has operands of this type");
+    };
+    // A scale is at most 38, and that of the quotient at least the dividend's.
+    let digits = (*scale - *dividend_scale + *divisor_scale).unsigned_abs().into();
+    let (narrow, wide) = (10_i128.checked_pow(digits), i256::from_i128(10).wrapping_pow(digits));
+    let quotient = |dividend: i128, divisor: i128| -> Result<i128> {
+        if divisor == 0 {
+            return Err(ArrowError::DivideByZero.into());
+        }
+        let short = narrow.and_then(|factor| dividend.checked_mul(factor)?.checked_div(divisor));
+        let quotient = short.or_else(|| {
+            // Where 256 bits are too few, so are the digits of the quotient.
+            let dividend = i256::from_i128(dividend).checked_mul(wide)?;
+            dividend.checked_div(i256::from_i128(divisor))?.to_i128()
+        });
+        quotient
+            .filter(|quotient| Decimal128Type::is_valid_decimal_precision(*quotient, *precision))
+            .ok_or_else(|| {
+                exec_datafusion_err!(
+                    "overflow: the result has more digits than DECIMAL({precision}, {scale})"
+                )
+            })
+    };
+    let (dividends, divisors) =
+        (dividends.as_primitive::<Decimal128Type>(), divisors.as_primitive::<Decimal128Type>());
+    let pairs = dividends.iter().zip(divisors);
+    let quotients = pairs.map(|(dividend, divisor)| match (dividend, divisor) {
+        (Some(dividend), Some(divisor)) => quotient(dividend, divisor).map(Some),
+        _ => Ok(None),
+    });
+    let quotients = quotients.collect::<Result<Decimal128Array>>()?.with_data_type(kind.clone());
+    match is_constant {
+        true => ScalarValue::try_from_array(&quotients, 0).map(ColumnarValue::Scalar),
+        false => Ok(ColumnarValue::Array(Arc::new(quotients))),
     }
 }
 
