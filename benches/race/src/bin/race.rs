@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::{Extent, RATE};
@@ -96,7 +97,17 @@ fn count(text: &str) -> std::result::Result<u64, String> {
     number.ok_or_else(|| "expected a number such as 40k or 5M".to_owned())
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let arguments = Arguments::parse();
     if let Some(Alone::Run(run)) = arguments.alone {
         return run.run();
