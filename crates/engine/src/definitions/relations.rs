@@ -78,9 +78,10 @@ impl Definitions {
         connectors: &Connectors,
     ) -> Result<()> {
         let _lock = self.lock();
-        let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
-        let table = Arc::new(table.with_lateness(&definition.lateness));
         let (kept, append_only) = (definition.is_kept(), definition.is_append_only());
+        let (schema, key) = (&definition.schema, &definition.primary_key);
+        let table = physical::Table::compile(schema, key, kept && append_only)?;
+        let table = Arc::new(table.with_lateness(&definition.lateness));
         let inputs = (0..).zip(&definition.connectors).map(|(number, connector)| {
             connectors.formats.input(&definition.name, number, connector, base)
         });
