@@ -12,8 +12,10 @@ use timely::dataflow::Scope;
 use timely::progress::Antichain;
 
 use crate::arrangement::Kept;
+use crate::delta::DeltaStream;
 use crate::import::Imports;
 use crate::layout::Layout;
+use crate::publication::Publication;
 use crate::snapshot::Snapshot;
 
 /// One worker's share of a relation's rows, kept by a dataflow of that worker.
@@ -25,6 +27,8 @@ pub struct Contents {
     context: StateContext,
     trace: TraceAgent<Spine<Epoch>>,
     layout: Layout,
+    /// Where its changes are published, if it is a table.
+    publication: Option<Publication>,
     /// No rows before this epoch will enter its dataflow.
     promised: Rc<Cell<Epoch>>,
 }
@@ -36,8 +40,15 @@ impl Contents {
             context: context.clone(),
             trace: arrangement.arranged.trace.trace().clone(),
             layout: arrangement.layout.clone(),
+            publication: None,
             promised: Rc::default(),
         }
+    }
+
+    /// The same, whose changes are published.
+    #[must_use]
+    pub fn published(self, publication: Publication) -> Self {
+        Self { promised: publication.begins(), publication: Some(publication), ..self }
     }
 
     /// Promises that no rows before `epoch` will enter its dataflow. Once they are complete as of the last promise, its
@@ -71,7 +82,22 @@ impl Contents {
         Snapshot::new(Version::of(&self.trace), self.layout.clone(), self.context.clone())
     }
 
-    /// The rows and their changes in another dataflow of the same worker, as of the end of `as_of`;
+    /// The columns `columns` of its rows and their changes in another dataflow of the same worker, as of the end of `as_of`, the
+    /// last epoch that it is promised to have; until `imports` is dropped. `None` if its changes are not published.
+    pub fn listen<'scope>(
+        &self,
+        scope: Scope<'scope, Epoch>,
+        columns: &[usize],
+        as_of: Epoch,
+        imports: &mut Imports,
+        context: &StateContext,
+    ) -> Option<DeltaStream<'scope, Epoch>> {
+        let publication = self.publication.as_ref()?;
+        let (trace, layout, promised) = (&self.trace, &self.layout, Rc::clone(&self.promised));
+        Some(imports.listen(publication, trace, layout, columns, promised, scope, as_of, context))
+    }
+
+    /// The rows and their changes, sorted, in another dataflow of the same worker, as of the end of `as_of`;
     /// until `imports` is dropped.
     pub fn import<'scope>(
         &self,

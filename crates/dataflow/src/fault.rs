@@ -41,6 +41,8 @@ pub enum Fault {
     IntersectOnce,
     /// Of several writes to a key in one epoch the first wins.
     FirstWriteWins,
+    /// Rows of a table that a write replaces stay in the views that read its changes as they come.
+    DropCorrections,
     /// Errors stay when their causes are gone.
     KeepErrors,
     /// UNNEST drops the last element of a list.
@@ -89,7 +91,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 32] = [
+    pub const WRONG: [Fault; 33] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -104,6 +106,7 @@ impl Fault {
         Fault::LeaveEarly,
         Fault::IntersectOnce,
         Fault::FirstWriteWins,
+        Fault::DropCorrections,
         Fault::KeepErrors,
         Fault::LoseElement,
         Fault::CountNulls,

@@ -7,25 +7,34 @@
 //!
 //! If the dataflow [starts again](crate::states) only later batches enter it.
 //!
+//! Changes that are [published](crate::publication) come without their trace: such an import has the rows of the trace once, and
+//! later changes as they are published.
+//!
 //! A dataflow whose sources have not changed does not run. So an import advances in two ways: with the trace, and, while the
 //! trace has all rows that were sent to its dataflow, with the dataflow that reads it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Epoch, Spine};
 use differential_dataflow::operators::arrange::{
     Arranged, ShutdownButton, TraceAgent, TraceReplayInstruction,
 };
 use differential_dataflow::trace::{BatchReader, TraceReader};
+use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
-use timely::dataflow::operators::CapabilitySet;
+use timely::dataflow::operators::generic::OperatorInfo;
+use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::source;
+use timely::dataflow::operators::{Capability, CapabilitySet, Concat};
 use timely::progress::Antichain;
 use timely::scheduling::Activator;
 
-use crate::arrangement::{Arrangement, Kept};
+use crate::arrangement::{Arrangement, Kept, deltas};
+use crate::delta::{Delta, DeltaStream};
 use crate::layout::Layout;
+use crate::publication::Publication;
 use crate::reader::{Reader, read_as_of};
 use crate::states;
 
@@ -74,59 +83,143 @@ impl Imports {
         trace.set_physical_compaction(upper.borrow());
         let start = states::start();
         let mut listening = trace.clone();
-        let stream = source(scope, "Import", |mut capability, info| {
-            capability.downgrade(&as_of);
-            let mut capabilities = CapabilitySet::new();
-            capabilities.insert(capability);
-            let capabilities = Rc::new(RefCell::new(Some(capabilities)));
-            let activator = scope.activator_for(Rc::clone(&info.address));
-            let queue = listening.new_listener(activator);
-            let activator = scope.activator_for(Rc::clone(&info.address));
-            let mut button = ShutdownButton::new(Rc::clone(&capabilities), activator);
-            let limit = Rc::new(Cell::new(as_of));
-            self.0.push(Import {
-                end: Box::new(move || button.press()),
-                limit: Rc::clone(&limit),
-                activator: scope.activator_for(info.address),
-            });
+        let stream = source(scope, "Import", |capability, info| {
+            let queue = listening.new_listener(scope.activator_for(Rc::clone(&info.address)));
+            let mut place = self.place(scope, capability, &info, as_of, promised);
             let mut queue = Some(queue);
             // All earlier rows of the trace have been emitted.
             let mut reached = 0;
-            // No earlier rows will be: the frontier of the import.
-            let mut complete = as_of;
             move |output| {
-                let mut capabilities = capabilities.borrow_mut();
-                let Some(capabilities) = capabilities.as_mut() else {
-                    // No reader any more: stop listening.
-                    queue = None;
-                    return;
-                };
-                let Some(queue) = &queue else { return };
-                for instruction in queue.1.borrow_mut().drain(..) {
-                    match instruction {
-                        TraceReplayInstruction::Frontier(frontier) => {
-                            reached = frontier.into_option().unwrap_or(Epoch::MAX);
+                let has_reader = place.advance(|capabilities| {
+                    let Some(queue) = &queue else { return reached };
+                    for instruction in queue.1.borrow_mut().drain(..) {
+                        match instruction {
+                            TraceReplayInstruction::Frontier(frontier) => {
+                                reached = frontier.into_option().unwrap_or(Epoch::MAX);
+                            }
+                            TraceReplayInstruction::Batch(batch, Some(hint))
+                                if !batch.is_empty() && !is_before(&batch, start) =>
+                            {
+                                let capability = capabilities.delayed(&hint.max(as_of));
+                                output.session(&capability).give(read_as_of(&batch, as_of));
+                            }
+                            TraceReplayInstruction::Batch(..) => {}
                         }
-                        TraceReplayInstruction::Batch(batch, Some(hint))
-                            if !batch.is_empty() && !is_before(&batch, start) =>
-                        {
-                            let capability = capabilities.delayed(&hint.max(as_of));
-                            output.session(&capability).give(read_as_of(&batch, as_of));
-                        }
-                        TraceReplayInstruction::Batch(..) => {}
                     }
+                    reached
+                });
+                if !has_reader {
+                    queue = None;
                 }
-                if reached == Epoch::MAX {
-                    return capabilities.downgrade::<Epoch, _>([]);
-                }
-                complete = complete.max(reached);
-                if reached >= promised.get() {
-                    complete = complete.max(limit.get());
-                }
-                capabilities.downgrade([complete]);
             }
         });
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }
+    }
+
+    /// Brings the columns `columns` of a table into `scope`: the rows in `trace`, its arrangement, as of `as_of`, and later
+    /// changes as they are published. The rest as in [`Imports::import`].
+    #[expect(clippy::too_many_arguments, reason = "what is imported, and where to")]
+    pub(crate) fn listen<'scope>(
+        &mut self,
+        publication: &Publication,
+        trace: &TraceAgent<Spine<Epoch>>,
+        layout: &Layout,
+        columns: &[usize],
+        promised: Rc<Cell<Epoch>>,
+        scope: Scope<'scope, Epoch>,
+        as_of: Epoch,
+        context: &StateContext,
+    ) -> DeltaStream<'scope, Epoch> {
+        let changes = source(scope, "Listen", |capability, info| {
+            let listener = publication.listen(as_of, scope.activator_for(Rc::clone(&info.address)));
+            let mut place = self.place(scope, capability, &info, as_of, promised);
+            let mut listener = Some(listener);
+            let columns = columns.to_vec();
+            move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
+                let has_reader = place.advance(|capabilities| {
+                    let Some(listener) = &listener else { return Epoch::MAX };
+                    while let Some(changes) = listener.next() {
+                        let capability = capabilities.delayed(&changes.first_time());
+                        let mut changes = changes.project(&columns);
+                        output.session_with_builder(&capability).give_container(&mut changes);
+                    }
+                    listener.frontier()
+                });
+                if !has_reader {
+                    listener = None;
+                }
+            }
+        });
+        if states::start().is_some() {
+            return changes;
+        }
+        let mut batches = Vec::new();
+        trace.map_batches(|batch| batches.push(read_as_of(batch, as_of)));
+        batches.retain(|batch| !batch.is_empty());
+        let contents = source(scope, "Contents", |mut capability, _info| {
+            capability.downgrade(&as_of);
+            let mut first = Some((capability, batches));
+            move |output| {
+                if let Some((capability, batches)) = first.take() {
+                    output.session(&capability).give_iterator(batches.into_iter());
+                }
+            }
+        });
+        deltas(contents, layout.clone(), columns.to_vec(), context).concat(changes)
+    }
+
+    /// The place of a new import, which holds the capability of its source.
+    fn place(
+        &mut self,
+        scope: Scope<'_, Epoch>,
+        mut capability: Capability<Epoch>,
+        info: &OperatorInfo,
+        as_of: Epoch,
+        promised: Rc<Cell<Epoch>>,
+    ) -> Place {
+        capability.downgrade(&as_of);
+        let mut capabilities = CapabilitySet::new();
+        capabilities.insert(capability);
+        let capabilities = Rc::new(RefCell::new(Some(capabilities)));
+        let activator = scope.activator_for(Rc::clone(&info.address));
+        let mut button = ShutdownButton::new(Rc::clone(&capabilities), activator);
+        let limit = Rc::new(Cell::new(as_of));
+        self.0.push(Import {
+            end: Box::new(move || button.press()),
+            limit: Rc::clone(&limit),
+            activator: scope.activator_for(Rc::clone(&info.address)),
+        });
+        Place { capabilities, complete: as_of, promised, limit }
+    }
+}
+
+/// How far an import has come.
+struct Place {
+    /// Those of its source; `None` once nobody reads it any more.
+    capabilities: Rc<RefCell<Option<CapabilitySet<Epoch>>>>,
+    /// No earlier rows will come: the frontier of the import.
+    complete: Epoch,
+    promised: Rc<Cell<Epoch>>,
+    limit: Rc<Cell<Epoch>>,
+}
+
+impl Place {
+    /// Advances to where `emit` says, which emits all that there is and returns the epoch that everything later is of;
+    /// [`Epoch::MAX`] if nothing comes. Returns whether there is a reader.
+    fn advance(&mut self, emit: impl FnOnce(&CapabilitySet<Epoch>) -> Epoch) -> bool {
+        let mut capabilities = self.capabilities.borrow_mut();
+        let Some(capabilities) = capabilities.as_mut() else { return false };
+        let reached = emit(capabilities);
+        if reached == Epoch::MAX {
+            capabilities.downgrade::<Epoch, _>([]);
+            return true;
+        }
+        self.complete = self.complete.max(reached);
+        if reached >= self.promised.get() {
+            self.complete = self.complete.max(self.limit.get());
+        }
+        capabilities.downgrade([self.complete]);
+        true
     }
 }
 

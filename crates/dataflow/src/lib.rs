@@ -18,7 +18,7 @@
 //!
 //! [`states`] has all that the operators of a dataflow keep, so that it can start again, also on other workers (`placement`).
 //!
-//! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`] and [`contents`]. Other threads read
+//! Changes enter by [`input`], [`constant`] and [`import`], and leave by [`sink`], [`contents`] and [`publication`]. Other threads read
 //! contents through a [`snapshot`], whole or in [`key_ranges`].
 
 pub mod aggregate;
@@ -53,6 +53,7 @@ mod overlay;
 mod panic_text;
 mod passing;
 mod placement;
+pub mod publication;
 pub use notice::without_notice;
 pub use panic_text::panic_text;
 pub mod ranked;

@@ -1,16 +1,19 @@
 //! Tables: changes in, contents out.
 //!
 //! A table without a primary key is a multiset: rows are inserted and deleted, and deletions of absent rows are
-//! refused and counted. A table with a primary key holds one row per key: an inserted row replaces the row of its
+//! refused and counted. If rows are only inserted, they are kept in the order in which they arrive: then nothing is sorted, and
+//! merges move whole pages. A table with a primary key holds one row per key: an inserted row replaces the row of its
 //! key, and within an epoch the write with the highest sequence number wins. A row behind a [waterline](crate::late) stays
 //! as it is.
+//!
+//! A table [publishes](crate::publication) its changes for the views that read them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, NullTrace, RowBuffer, Spine};
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
+use alluvium_trace::{Batch, Epoch, NullTrace, RowBuffer, Spine};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt64Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use timely::dataflow::Scope;
@@ -23,6 +26,7 @@ use crate::fault::{self, Fault};
 use crate::input::{Input, input};
 use crate::late::{Late, LateRows};
 use crate::layout::{Layout, assemble};
+use crate::publication::Publication;
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
 
@@ -40,23 +44,38 @@ pub struct Spec {
     /// The columns and the sequence number of each write.
     numbered: SchemaRef,
     layout: Layout,
-    has_primary_key: bool,
+    order: Order,
+}
+
+/// How a table keeps its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// One under each primary key.
+    PrimaryKey,
+    /// A multiset of whole rows.
+    Rows,
+    /// As they arrive.
+    Arrival,
 }
 
 impl Spec {
-    /// A table of `schema`; `primary_key` is empty for a table without one.
+    /// A table of `schema`; `primary_key` is empty for a table without one. Rows are only inserted if it is `append_only`.
     ///
     /// Fails if a column has a type that cannot be stored, or a key column one that cannot be a key.
-    pub fn compile(schema: SchemaRef, primary_key: &[usize]) -> Result<Self, CodecError> {
+    pub fn compile(
+        schema: SchemaRef,
+        primary_key: &[usize],
+        append_only: bool,
+    ) -> Result<Self, CodecError> {
         let fields = schema.fields().iter().cloned();
         let number = Arc::new(Field::new("write", DataType::UInt64, false));
         let numbered = Arc::new(Schema::new(fields.chain([number]).collect::<Vec<_>>()));
-        let has_primary_key = !primary_key.is_empty();
-        if has_primary_key {
-            let layout = Layout::keyed(schema, primary_key)?;
-            return Ok(Self { numbered, layout, has_primary_key });
-        }
-        Ok(Self { numbered, layout: Layout::rows(schema)?, has_primary_key })
+        let (layout, order) = match (primary_key, append_only) {
+            ([], true) => (Layout::keyed(schema, &[])?, Order::Arrival),
+            ([], false) => (Layout::rows(schema)?, Order::Rows),
+            (key, _) => (Layout::keyed(schema, key)?, Order::PrimaryKey),
+        };
+        Ok(Self { numbered, layout, order })
     }
 
     /// The layout of the contents.
@@ -76,13 +95,16 @@ pub fn table<'scope>(
     refused: Arc<AtomicU64>,
     late: Late,
     context: &StateContext,
-) -> (TableInput, Kept<'scope>) {
+) -> (TableInput, Kept<'scope>, Publication) {
     let (input, changes) = input(scope, name, context);
-    let contents = match spec.has_primary_key {
-        true => keyed(spec, changes, late, context),
-        false => unkeyed(spec, changes, refused, context),
+    let publication = Publication::new(&spec.layout, context);
+    let contents = match spec.order {
+        Order::PrimaryKey => keyed(spec, changes, late, &publication, context),
+        Order::Rows => unkeyed(spec, changes, refused, &publication, context),
+        Order::Arrival => arriving(spec, changes, &publication, context),
     };
-    (TableInput { input, numbered: spec.numbered.clone() }, contents)
+    publication.follow(contents.arranged.stream.clone());
+    (TableInput { input, numbered: spec.numbered.clone() }, contents, publication)
 }
 
 impl TableInput {
@@ -121,6 +143,7 @@ fn unkeyed<'scope>(
     spec: &Spec,
     changes: DeltaStream<'scope, Epoch>,
     refused: Arc<AtomicU64>,
+    publication: &Publication,
     context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
@@ -129,12 +152,14 @@ fn unkeyed<'scope>(
     let mut keys = Encoded::counted(context);
     let mut values = Encoded::counted(context);
     let encoding = layout.clone();
+    let publishing = publication.clone();
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
         "TableChanges",
         layout.key_names(),
         context,
         move |delta, buffer| {
+            publishing.publish(sent_at(delta), || delta.clone());
             keys.clear();
             values.clear();
             encoding.encode(&without_numbers(delta), &mut keys, &mut values);
@@ -148,9 +173,71 @@ fn unkeyed<'scope>(
         "Multiset",
         layout.key_names(),
         context,
-        Multiset { refused },
+        Multiset { refused, publication: publication.clone() },
     );
     Arrangement::kept(arranged, layout.clone())
+}
+
+fn arriving<'scope>(
+    spec: &Spec,
+    changes: DeltaStream<'scope, Epoch>,
+    publication: &Publication,
+    context: &StateContext,
+) -> Kept<'scope> {
+    let layout = &spec.layout;
+    let mut keys = Encoded::counted(context);
+    let mut values = Encoded::counted(context);
+    let mut arrivals = Arrivals::default();
+    let encoding = layout.clone();
+    let publishing = publication.clone();
+    // No row ever goes, so equal ones need not meet.
+    let arranged = arrange_encoded::<_, Spine<Epoch>>(
+        changes,
+        "TableRows",
+        layout.key_names(),
+        context,
+        move |delta, buffer| {
+            let epoch = sent_at(delta);
+            publishing.publish(epoch, || delta.clone());
+            keys.clear();
+            values.clear();
+            encoding.encode(&without_numbers(delta), &mut keys, &mut values);
+            for row in 0..delta.len() {
+                let key = arrivals.next(epoch).to_be_bytes();
+                buffer.push(&key, values.get(row), &epoch, delta.weight(row));
+            }
+        },
+    );
+    Arrangement::kept(arranged, layout.clone())
+}
+
+/// Numbers rows in the order of their arrival: with their epoch, and those of an epoch in turn.
+///
+/// Nothing depends on it but how quickly rows are merged: two may have the same number.
+#[derive(Default)]
+struct Arrivals {
+    epoch: Epoch,
+    rows: u64,
+}
+
+impl Arrivals {
+    /// The number of the next row of `epoch`.
+    fn next(&mut self, epoch: Epoch) -> u64 {
+        if epoch != self.epoch {
+            *self = Self { epoch, rows: 0 };
+        }
+        let row = self.rows;
+        self.rows += 1;
+        (epoch << 24).wrapping_add(row)
+    }
+}
+
+/// The epoch at which the rows of a delta were sent, which is one.
+fn sent_at(delta: &Delta<Epoch>) -> Epoch {
+    match delta.times {
+        Times::Same(time) => time,
+        Times::Each(_) => unreachable!("the changes of a table are sent epoch by epoch"),
+    }
 }
 
 /// The rows of a table without the sequence numbers of their writes.
@@ -162,9 +249,15 @@ fn without_numbers(delta: &Delta<Epoch>) -> RecordBatch {
 /// Inserts and deletes rows, but deletes no more copies than there are.
 struct Multiset {
     refused: Arc<AtomicU64>,
+    publication: Publication,
 }
 
 impl Logic for Multiset {
+    fn passes(&self, batch: &Batch<Epoch>) -> bool {
+        // Insertions alone need not know the present weights.
+        batch.retractions() == 0
+    }
+
     fn reduce(
         &mut self,
         changes: &Changes,
@@ -172,7 +265,6 @@ impl Logic for Multiset {
         prior: &mut Prior<'_>,
         output: &mut Output,
     ) {
-        // Insertions alone need not know the present weight.
         let leaves = changes.rows_of(key).any(|row| changes.change(row).weight < 0);
         let mut there = 0;
         if leaves && let Some(rows) = prior.output(changes.key(key)) {
@@ -184,6 +276,7 @@ impl Logic for Multiset {
             let missing = -add(there, weight);
             if leaves && missing > 0 {
                 self.refused.fetch_add(missing.unsigned_abs(), Ordering::Relaxed);
+                self.publication.correct(changes.key(key), &[], time, missing);
                 weight = add(weight, missing);
             }
             there = add(there, weight);
@@ -198,11 +291,13 @@ fn keyed<'scope>(
     spec: &Spec,
     changes: DeltaStream<'scope, Epoch>,
     late: Late,
+    publication: &Publication,
     context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
     let rows = exchange_by_key(changes, layout, context);
     let encoding = layout.clone();
+    let publishing = publication.clone();
     let mut writes = Writes::new(context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
@@ -210,6 +305,7 @@ fn keyed<'scope>(
         layout.key_names(),
         context,
         move |delta, buffer| {
+            publishing.publish(sent_at(delta), || insertions(delta));
             writes.encode(&encoding, delta, buffer);
         },
     );
@@ -218,9 +314,17 @@ fn keyed<'scope>(
         "LastWrite",
         layout.key_names(),
         context,
-        LastWrite { row: Vec::new(), late: late.rows(layout) },
+        LastWrite { row: Vec::new(), late: late.rows(layout), publication: publication.clone() },
     );
     Arrangement::kept(arranged, layout.clone())
+}
+
+/// The writes that insert a row, each of them once.
+fn insertions(writes: &Delta<Epoch>) -> Delta<Epoch> {
+    let Some(weights) = &writes.weights else { return writes.clone() };
+    let inserts = BooleanArray::from_iter(weights.iter().map(|weight| Some(*weight > 0)));
+    let Delta { rows, times, .. } = writes.filter(&inserts);
+    Delta::new(rows, times, None)
 }
 
 /// Encodes writes as values: the sequence number (8 bytes, big-endian), one byte that is 1 for an insertion, and the value
@@ -261,6 +365,7 @@ impl Writes {
 struct LastWrite {
     row: Vec<u8>,
     late: LateRows,
+    publication: Publication,
 }
 
 impl Logic for LastWrite {
@@ -279,23 +384,37 @@ impl Logic for LastWrite {
                 false => slice.end - 1,
             };
             let time = changes.change(last).time;
+            // All rows that were inserted are published.
+            let undo = |row: &[u8]| self.publication.correct(changes.key(key), row, time, -1);
+            for write in slice.clone().filter(|write| *write != last) {
+                inserted(changes, write).into_iter().for_each(undo);
+            }
+            let row = inserted(changes, last);
             if there && self.late.contain(&self.row, time) {
                 self.late.drop_writes(slice.len());
+                row.into_iter().for_each(undo);
                 continue;
             }
-            let (inserts, row) = (changes.value(last)[8] != 0, &changes.value(last)[9..]);
-            if there && inserts && self.row == row {
+            if there && row == Some(&self.row) {
+                undo(&self.row);
                 continue;
             }
             if there {
                 output.push(&self.row, time, -1);
+                undo(&self.row);
             }
-            if inserts {
+            if let Some(row) = row {
                 output.push(row, time, 1);
             }
-            there = inserts;
+            there = row.is_some();
             self.row.clear();
-            self.row.extend_from_slice(row);
+            self.row.extend_from_slice(row.unwrap_or_default());
         }
     }
+}
+
+/// The value of the row that a [write](Writes) inserts, if it does.
+fn inserted(changes: &Changes, write: usize) -> Option<&[u8]> {
+    let (inserts, row) = (changes.value(write)[8] != 0, &changes.value(write)[9..]);
+    inserts.then_some(row)
 }

@@ -74,7 +74,7 @@ impl<T> Batch<T> {
     }
 
     /// The number of updates with negative weights.
-    pub(crate) fn retractions(&self) -> usize {
+    pub fn retractions(&self) -> usize {
         self.contents.retractions
     }
 

@@ -138,7 +138,7 @@ impl Arranged {
     /// The arrangement, on a worker.
     pub(crate) fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> Kept<'scope> {
         match &self.source {
-            Source::Table(relation) => rendering.scan(relation),
+            Source::Table(relation) => rendering.sorted_scan(relation),
             Source::Index(fingerprint) => rendering.index(*fingerprint),
             Source::Own(own) => {
                 let rows = rendering.rows(own.rows);

@@ -82,6 +82,9 @@ pub trait Relations {
     /// The contents of an index, if there is one of this fingerprint.
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents>;
 
+    /// Whether all epochs behind `as_of` are still to be sent to the dataflow.
+    fn are_present(&self, as_of: Epoch) -> bool;
+
     /// The waterlines of the tables.
     fn waterlines(&self) -> &Waterlines;
 
@@ -236,15 +239,30 @@ impl<'scope> Rendering<'scope, '_> {
         self.rows[operator.0].clone()
     }
 
+    /// The columns `columns` of a table or materialized view.
+    pub(crate) fn scan(&mut self, relation: &str, columns: &[usize]) -> DeltaStream<'scope, Epoch> {
+        let (contents, context) = (self.contents(relation), self.context());
+        if self.relations.are_present(self.as_of)
+            && let Some(rows) =
+                contents.listen(self.scope, columns, self.as_of, &mut self.imports, &context)
+        {
+            return rows;
+        }
+        self.sorted_scan(relation).deltas(columns, &context)
+    }
+
     /// The contents of a table or materialized view.
-    pub(crate) fn scan(&mut self, relation: &str) -> Kept<'scope> {
+    fn contents(&self, relation: &str) -> Contents {
+        let contents = self.relations.contents(relation);
+        contents.expect("a relation cannot be dropped while a view of it is built")
+    }
+
+    /// The rows of a table or materialized view, sorted by its key.
+    pub(crate) fn sorted_scan(&mut self, relation: &str) -> Kept<'scope> {
         if let Some(scan) = self.scans.get(relation) {
             return scan.clone();
         }
-        let contents = self
-            .relations
-            .contents(relation)
-            .expect("a relation cannot be dropped while a view of it is built");
+        let contents = self.contents(relation);
         let scan = contents.import(self.scope, self.as_of, &mut self.imports);
         self.scans.insert(relation.to_owned(), scan.clone());
         scan

@@ -43,16 +43,19 @@ pub struct TableDataflow {
 }
 
 impl Table {
-    /// A table of `schema`; `primary_key` is empty for a table without one.
+    /// A table of `schema`; `primary_key` is empty for a table without one. Rows are only inserted if it is `append_only`.
     ///
     /// # Errors
     /// If a column has a type that cannot be stored, or a key column one that cannot be a key.
-    pub fn compile(schema: &SchemaRef, primary_key: &[usize]) -> Result<Self> {
-        let spec = table::Spec::compile(schema.clone(), primary_key)
+    pub fn compile(schema: &SchemaRef, primary_key: &[usize], append_only: bool) -> Result<Self> {
+        let spec = table::Spec::compile(schema.clone(), primary_key, append_only)
             .map_err(|error| Error::new(error.to_string(), None))?;
         let mut canonical = Canonical::new("table");
         canonical.schema(schema);
         canonical.columns(primary_key);
+        if append_only && primary_key.is_empty() {
+            canonical.text("append-only");
+        }
         let state = State { id: "rows".to_owned(), fingerprint: canonical.finish() };
         Ok(Self { spec, state, lateness: Vec::new() })
     }
@@ -90,11 +93,11 @@ impl Table {
         let context = context.for_relation(name).for_state(id, &fingerprint);
         let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
             let refused = Arc::clone(&refused);
-            let (mut input, rows) =
+            let (mut input, rows, publication) =
                 table::table(&self.spec, scope, name, refused, rows_behind, &context);
             input.advance_to(start);
             rows.arranged.stream.clone().probe_with(&probe);
-            (input, Contents::new(&rows, &context))
+            (input, Contents::new(&rows, &context).published(publication))
         });
         TableDataflow { input, contents, probe, refused, late }
     }

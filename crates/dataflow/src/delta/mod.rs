@@ -96,6 +96,17 @@ impl<T: Clone> Delta<T> {
         }
     }
 
+    /// The least time of a row; there is one.
+    pub(crate) fn first_time(&self) -> T
+    where
+        T: Ord,
+    {
+        match &self.times {
+            Times::Same(time) => time.clone(),
+            Times::Each(times) => times.iter().min().expect("there is a row").clone(),
+        }
+    }
+
     /// The weight of row `row`.
     pub fn weight(&self, row: usize) -> i64 {
         self.weights.as_ref().map_or(1, |weights| weights[row])

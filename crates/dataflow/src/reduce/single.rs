@@ -3,7 +3,7 @@
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, StateTrace};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
-use differential_dataflow::trace::{Trace, TraceReader};
+use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
 use timely::dataflow::operators::generic::OperatorInfo;
 
 use super::changes::Changes;
@@ -18,6 +18,11 @@ use crate::states;
 
 /// A reduction that processes one key at a time.
 pub(crate) trait Logic: 'static {
+    /// Whether the output changes by `batch` as the input does, whatever both held before.
+    fn passes(&self, _batch: &Batch<Epoch>) -> bool {
+        false
+    }
+
     /// Looks at the changes of several keys before they are processed one by one.
     fn prepare(&mut self, _changes: &Changes) {}
 
@@ -27,6 +32,11 @@ pub(crate) trait Logic: 'static {
 
 /// A reduction of one input.
 pub(crate) trait Reduction: 'static {
+    /// As [`Logic::passes`].
+    fn passes(&self, _batch: &Batch<Epoch>) -> bool {
+        false
+    }
+
     /// Emits the changes of the output under these keys, from key number `first` on, in order, and finishes each key. Stops
     /// when the fuel is used up; returns the number of the next key.
     fn reduce_all(
@@ -40,6 +50,10 @@ pub(crate) trait Reduction: 'static {
 }
 
 impl<L: Logic> Reduction for L {
+    fn passes(&self, batch: &Batch<Epoch>) -> bool {
+        Logic::passes(self, batch)
+    }
+
     fn reduce_all(
         &mut self,
         changes: &Changes,
@@ -124,6 +138,8 @@ struct Single<R, Out: Trace> {
 struct Running {
     interval: Interval,
     time: Epoch,
+    /// The batches of the input that are those of the output as well; else there is one to be made.
+    passed: Vec<Batch<Epoch>>,
     changes: Cursors<Epoch>,
     /// The number of the next key among those that are loaded.
     next: usize,
@@ -145,7 +161,11 @@ where
 
     fn start(&mut self, interval: Interval, inputs: &mut [Input<Tr>], time: Epoch) {
         let input = &mut inputs[0];
-        let fresh = input.fresh();
+        let mut fresh = input.fresh();
+        let mut passed = Vec::new();
+        if fresh.iter().all(|batch| self.reduction.passes(batch)) {
+            std::mem::swap(&mut passed, &mut fresh);
+        }
         let mut prior_input = Cursors::new(input.before(interval.lower));
         let held = self
             .reader
@@ -156,7 +176,8 @@ where
         prior_output.prefetch_hint(Cursors::new(fresh.iter().cloned()));
         let changes = Cursors::scan(fresh);
         let next = self.changes.len();
-        self.running = Some(Running { interval, time, changes, next, prior_input, prior_output });
+        self.running =
+            Some(Running { interval, time, passed, changes, next, prior_input, prior_output });
     }
 
     fn advance(&mut self, fuel: &mut Fuel, emit: &mut dyn FnMut(Vec<Batch<Epoch>>)) -> bool {
@@ -181,13 +202,29 @@ where
             }
         }
         // A batch starts where its rows do, as those of an arrangement.
-        let start = frontier(Some(running.interval.lower.max(running.time)));
-        self.writer.seal(start.clone());
-        let description = describe(&start, &frontier(running.interval.upper));
-        let batch = self.output.finish(description);
-        self.writer.insert(batch.clone(), Some(running.time));
-        if !batch.is_empty() {
-            emit(vec![batch]);
+        let mut start = running.interval.lower.max(running.time);
+        let mut time = running.time;
+        self.writer.seal(frontier(Some(start)));
+        let mut passed = std::mem::take(&mut running.passed).into_iter().peekable();
+        loop {
+            let batch = passed.next();
+            let end = match (&batch, passed.peek()) {
+                (Some(batch), Some(_)) => batch.upper().first().copied(),
+                _ => running.interval.upper,
+            };
+            let description = describe(&frontier(Some(start)), &frontier(end));
+            let batch = match batch {
+                Some(batch) => batch.described(description),
+                None => self.output.finish(description),
+            };
+            self.writer.insert(batch.clone(), Some(time));
+            if !batch.is_empty() {
+                emit(vec![batch]);
+            }
+            match end {
+                Some(end) if passed.peek().is_some() => (start, time) = (end, end),
+                _ => break,
+            }
         }
         self.running = None;
         true

@@ -78,8 +78,7 @@ impl Definitions {
         }
         self.check_free_to_change(entry, &alter.change, parts.connectors)?;
         let now = parts.writer.now()?;
-        let compiled = physical::Table::compile(&definition.schema, &definition.primary_key)?;
-        let compiled = Arc::new(compiled.with_lateness(&definition.lateness));
+        let compiled = Arc::new(relations::table_of(&definition)?);
         let contents = match alter.change {
             Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
             _ if !table.kept => Contents::Same,

@@ -89,9 +89,8 @@ impl Definitions {
         connectors: &Connectors,
     ) -> Result<()> {
         let _lock = self.lock();
-        let table = physical::Table::compile(&definition.schema, &definition.primary_key)?;
-        let table = Arc::new(table.with_lateness(&definition.lateness));
         let kept = definition.is_kept();
+        let table = Arc::new(table_of(definition)?);
         let inputs = (0..).zip(&definition.connectors).map(|(number, connector)| {
             connectors.formats.input(&definition.name, number, connector, base)
         });
@@ -366,4 +365,12 @@ impl Definitions {
             _ => Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun()))),
         }
     }
+}
+
+/// The table of a definition, ready to be rendered.
+pub(super) fn table_of(definition: &TableDefinition) -> Result<physical::Table> {
+    let keeps_arrivals = definition.is_kept() && definition.is_append_only();
+    let (schema, key) = (&definition.schema, &definition.primary_key);
+    let table = physical::Table::compile(schema, key, keeps_arrivals)?;
+    Ok(table.with_lateness(&definition.lateness))
 }

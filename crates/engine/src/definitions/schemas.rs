@@ -32,6 +32,7 @@ impl Definitions {
             definition: record.clone(),
             whole: record,
             undo: None,
+            adds: false,
         })?;
         self.catalog.insert_schema(name);
         drop(lock);

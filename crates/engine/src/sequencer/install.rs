@@ -56,7 +56,7 @@ impl Sequencer {
             if state.clock.is_some() {
                 return Ok(());
             }
-            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[])?);
+            let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[], false)?);
             let role = Role::Kept(DataflowKey::relation(CLOCK, table.fingerprint()));
             let restored = state.restored.as_ref();
             let restored = restored.and_then(|restored| restored.checkpoint.clock);

@@ -277,6 +277,8 @@ pub(super) struct Readable<'a> {
     pub(super) dataflows: &'a Dataflows,
     /// Which of them are its indexes.
     pub(super) indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+    /// The first epoch that is still to be sent.
+    pub(super) next_epoch: Epoch,
     pub(super) waterlines: &'a Waterlines,
     /// Those of the new one.
     pub(super) own_waterlines: Waterlines,
@@ -291,6 +293,10 @@ impl Relations for Readable<'_> {
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
         let id = self.indexes.get(&fingerprint)?;
         self.dataflows.installed.get(id)?.contents().cloned()
+    }
+
+    fn are_present(&self, as_of: Epoch) -> bool {
+        as_of + 1 == self.next_epoch
     }
 
     fn waterlines(&self) -> &Waterlines {

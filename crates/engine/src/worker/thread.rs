@@ -248,7 +248,8 @@ impl Worker {
         let waterlines = &self.waterlines;
         let own_waterlines = waterlines.of_dataflow(id.0);
         let dataflows = &self.installed;
-        let relations = Readable { dataflows, indexes, waterlines, own_waterlines };
+        let next_epoch = self.next_epoch;
+        let relations = Readable { dataflows, indexes, next_epoch, waterlines, own_waterlines };
         plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 

@@ -180,7 +180,6 @@ struct ScanRows {
 
 impl Operator for ScanRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
-        let context = rendering.context();
-        rendering.scan(&self.relation).deltas(&self.columns, &context)
+        rendering.scan(&self.relation, &self.columns)
     }
 }

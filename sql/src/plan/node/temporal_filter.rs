@@ -173,7 +173,7 @@ struct FilteredRows {
 
 impl Operator for FilteredRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
-        let ticks = rendering.scan(CLOCK).arranged.stream;
+        let ticks = rendering.sorted_scan(CLOCK).arranged.stream;
         temporal_filter(&self.spec, rendering.rows(self.input), ticks, &rendering.context())
     }
 }
