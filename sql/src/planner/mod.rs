@@ -85,7 +85,7 @@ use sqlparser::ast;
 
 pub use self::constructs::ViewText;
 pub(crate) use self::constructs::{Clause, Constructs};
-use self::context::{Context, Scope};
+use self::context::Scope;
 pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
 pub use self::extent::Extent;

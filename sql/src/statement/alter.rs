@@ -10,7 +10,8 @@ use sqlparser::parser::Parser;
 
 use super::kind::{fold, relation_name};
 use super::source::Source;
-use super::statements::{parse, syntax_error};
+use super::statements::parse;
+use super::syntax_error::syntax_error;
 use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, no_column};
 use crate::name;

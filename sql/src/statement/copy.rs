@@ -10,7 +10,7 @@ use super::StatementKind;
 use super::connector::Setting;
 use super::dialect::Alluvium;
 use super::kind::{fold, relation_name};
-use super::statements::syntax_error;
+use super::syntax_error::syntax_error;
 use crate::error::Position;
 
 /// Reads COPY from its first word on. Sources and sinks interpret the options.

@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::statements::syntax_error;
+use super::syntax_error::syntax_error;
 use super::{StatementKind, TableDefinition, kind};
 use crate::error::{Error, Position, Result};
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::catalog::{DeclaredRecursion, KEEPING, Relation};
+use alluvium_sql::name;
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
 use alluvium_sql::planner::{Extent, PlannedView, type_name};
 use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness};
@@ -247,18 +248,43 @@ impl Entry {
     pub(crate) fn sql(&self) -> String {
         match &self.definition {
             Definition::View(view) => {
+                let declared = view.recursion.as_ref().map(|_| self.declaration());
                 let said = view.late_by.iter().map(|lateness| lateness.text.as_str());
+                let said = declared.as_deref().into_iter().chain(said);
                 said.chain([view.text.as_str()]).collect::<Vec<_>>().join(";\n")
             }
-            Definition::Table(table) if !table.text.is_empty() => table.text.clone(),
-            Definition::Table(_) => {
-                let columns = self.schema.fields().iter().map(|field| {
-                    format!("{} {}", quoted(field.name()), type_name(field.data_type()))
-                });
-                let columns: Vec<String> = columns.collect();
-                format!("CREATE TABLE {} ({})", quoted(&self.name), columns.join(", "))
+            Definition::Table(table) if !table.defined.text.is_empty() => {
+                table.defined.text.clone()
+            }
+            Definition::Table(_) => format!("CREATE TABLE {} ({})", self.spelled(), self.columns()),
+            Definition::Declared(Declared { view }) => {
+                let text = view.as_ref().map(|waiting| waiting.definition.text.as_str());
+                let declared = self.declaration();
+                [declared.as_str()].into_iter().chain(text).collect::<Vec<_>>().join(";\n")
             }
         }
+    }
+
+    /// What declares it, if it recurs.
+    fn declaration(&self) -> String {
+        format!("DECLARE RECURSIVE VIEW {} ({})", self.spelled(), self.columns())
+    }
+
+    /// Its name as SQL spells it.
+    fn spelled(&self) -> String {
+        let (schema, name) = name::split(&self.name);
+        match schema == name::SCHEMA {
+            true => name::spelled(&name),
+            false => format!("{}.{}", name::spelled(&schema), name::spelled(&name)),
+        }
+    }
+
+    /// Its columns and their types as SQL spells them.
+    fn columns(&self) -> String {
+        let columns = self.schema.fields().iter().map(|field| {
+            format!("{} {}", name::spelled(field.name()), type_name(field.data_type()))
+        });
+        columns.collect::<Vec<_>>().join(", ")
     }
 
     /// Its dataflow, if it has one.
@@ -402,16 +428,5 @@ impl Entry {
                 lateness: view.lateness.clone(),
             },
         }
-    }
-}
-
-/// A name as SQL has it: in quotes unless it is plain and in lower case.
-fn quoted(name: &str) -> String {
-    let is_letter = |character: char| character.is_ascii_lowercase() || character == '_';
-    let is_plain = name.starts_with(is_letter)
-        && name.chars().all(|character| is_letter(character) || character.is_ascii_digit());
-    match is_plain {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
     }
 }

@@ -11,12 +11,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_sql::physical;
 use alluvium_sql::statement::{Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewKind};
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::take;
 
-use super::{Definitions, lateness};
+use super::{Definitions, lateness, relations};
 use crate::catalog::{Entry, RelationKind, View};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
@@ -131,6 +130,12 @@ impl Definitions {
             return Err(Error::sql("a view can only be renamed"));
         };
         self.check_free_to_change(entry, &alter.change, parts.connectors)?;
+        if view.recursion.is_some() {
+            return Err(Error::sql(format!(
+                "\"{}\" recurs, and goes by its name there: create another view and DROP this one",
+                entry.name
+            )));
+        }
         if !view.late_by.is_empty() {
             return Err(Error::sql(format!(
                 "\"{}\" has LATENESS, which goes by its name: create another view and DROP this one",

@@ -145,7 +145,7 @@ impl Definitions {
             let record = recorded.filter(|_| is_recorded(&definition.name));
             let record = record.and_then(|(_, record)| record);
             let recursion = Some(recursion.clone());
-            let entry = self.install_view(definition, planned, recursion, record, writer)?;
+            let entry = self.install_view(definition, planned, recursion, None, record, writer)?;
             self.catalog.insert(entry);
         }
         self.plan_again(members)

@@ -192,7 +192,6 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
-        let name = &definition.name;
         let mut entries = self.catalog.entries();
         if let Some(before) = &before {
             // A view cannot read the one it replaces.
@@ -203,7 +202,7 @@ impl Definitions {
             return self.add_recursive(definition, planned, record, writer);
         }
         recursion::check_awaited(definition, &planned)?;
-        let entry = self.install_view(definition, planned, None, record, writer)?;
+        let entry = self.install_view(definition, planned, None, kept, record, writer)?;
         let removed = before.map_or(Ok(()), |before| self.remove(&before, connectors));
         // The catalog copies entries that somebody still reads.
         drop(entries);
@@ -211,12 +210,14 @@ impl Definitions {
         removed
     }
 
-    /// Installs a view that is planned, which is part of a recursion if there is one. The caller holds the definitions' lock.
+    /// Installs a view that is planned, which is part of a recursion if there is one, and may start with what another one keeps.
+    /// The caller holds the definitions' lock.
     pub(super) fn install_view(
         &self,
         definition: &ViewDefinition,
         planned: PlannedView,
         recursion: Option<Arc<DeclaredRecursion>>,
+        kept: Option<RestoredDataflow>,
         record: Option<&Recorded>,
         writer: &Writer,
     ) -> Result<Entry> {

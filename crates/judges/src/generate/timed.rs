@@ -23,7 +23,7 @@ impl Maker {
         let kind = one.time.kind();
         let other = self.table_with_time(|other| other == kind)?;
         // Intervals that end at another time of the row are rare, and only some of their pairs may be forgotten.
-        let ends = Self::ends(&one);
+        let ends = Self::interval_ends(&one);
         let kinds = if ends.is_empty() { 11 } else { 16 };
         Some(match self.below(kinds) {
             0 | 1 => self.band(one, other),
@@ -116,7 +116,7 @@ impl Maker {
             self.moved(one.time.clone()),
         );
         // Until a time that is computed, or another one of the row.
-        let ends = Self::ends(&one);
+        let ends = Self::interval_ends(&one);
         let end = match !ends.is_empty() && !self.once_in(3) {
             true => Some(self.one_of(&ends)),
             false => None,
@@ -158,7 +158,7 @@ impl Maker {
     }
 
     /// The columns that can be the end of what begins at the time of a row.
-    fn ends(one: &Timed) -> Vec<Expr> {
+    fn interval_ends(one: &Timed) -> Vec<Expr> {
         let kind = one.time.kind();
         let mut ends = Self::columns(&one.sight, |other| other == kind);
         ends.retain(|end| *end != one.time);

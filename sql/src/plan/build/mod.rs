@@ -44,9 +44,7 @@ use crate::statement::{Lateness, is_column_type, nearest};
 
 /// The incremental plan of a view's optimized plan.
 pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {
-    build_by(landmarks, |builder| {
-        with_column_types(renamed(builder.build(plan)?, plan.schema())?)
-    })
+    build_by(landmarks, |builder| with_column_types(renamed(builder.build(plan)?, plan.schema())?))
 }
 
 /// The incremental plan of a view that recurs. Views that are not complete and not part of the recursion are taken for empty.
