@@ -53,7 +53,7 @@ impl ScalarUDFImpl for ArrayConcat {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let lists = ColumnarValue::values_to_arrays(&arguments.args)?;
         let joined = self.others.invoke_with_args(arguments)?;
-        let nulls = lists.iter().map(|list| is_null(list)).reduce(|a, b| Ok(and(&a?, &b?)?));
+        let nulls = lists.iter().map(|list| is_null(list)).reduce(|a, b| and(&a?, &b?));
         let nulls = nulls.transpose()?.filter(|nulls: &BooleanArray| nulls.has_true());
         match (joined, nulls) {
             (joined, None) => Ok(joined),

@@ -18,6 +18,9 @@ pub(super) struct Calendar {
     days: Vec<NaiveDate>,
 }
 
+/// Draws a day.
+type Draw<'a> = dyn Fn(&mut Rng) -> Option<NaiveDate> + 'a;
+
 impl Calendar {
     /// Chooses days in the years, in the months and behind the dates of a query, and days some weeks apart from these.
     pub(super) fn new(constants: &Constants, rng: &mut Rng) -> Self {
@@ -26,7 +29,7 @@ impl Calendar {
             if days.len() == DAYS {
                 break;
             }
-            let kinds: [&dyn Fn(&mut Rng) -> Option<NaiveDate>; 4] = [
+            let kinds: [&Draw; 4] = [
                 &|rng| {
                     let months = constants.of_column("d_moy");
                     let month = choose(months, rng).and_then(|month| month.parse().ok());
