@@ -11,7 +11,7 @@ use sqlparser::keywords::{
 };
 
 use crate::error::{Error, Position, Result};
-use crate::statement::fold;
+use crate::statement::{CLAUSES, fold};
 
 /// The name of the database, which is the only one.
 pub const DATABASE: &str = "alluvium";
@@ -112,8 +112,13 @@ const RESERVED: &[Keyword] = &[
 
 fn is_reserved(word: &str) -> bool {
     let found = ALL_KEYWORDS.binary_search(&&*word.to_ascii_uppercase());
-    let lists: [&[Keyword]; 4] =
-        [RESERVED, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_IDENTIFIER, RESERVED_FOR_TABLE_ALIAS];
+    let lists: [&[Keyword]; 5] = [
+        RESERVED,
+        &CLAUSES,
+        RESERVED_FOR_COLUMN_ALIAS,
+        RESERVED_FOR_IDENTIFIER,
+        RESERVED_FOR_TABLE_ALIAS,
+    ];
     found.is_ok_and(|place| lists.iter().any(|list| list.contains(&ALL_KEYWORDS_INDEX[place])))
 }
 

@@ -38,7 +38,7 @@ const STEPS: (usize, usize) = (50_000, 4);
 const COPYING_CHAIN: usize = 100;
 
 /// Words that begin no expression. The parser would take them for columns: `a + FROM t` for the sum of two.
-const CLAUSES: [Keyword; 15] = [
+pub(crate) const CLAUSES: [Keyword; 15] = [
     Keyword::AND,
     Keyword::AS,
     Keyword::ELSE,

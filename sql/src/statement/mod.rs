@@ -35,7 +35,7 @@ use sqlparser::ast;
 pub use self::alter::{Alter, AlteredKind, Change};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::declared::ViewDeclaration;
-pub(crate) use self::dialect::Alluvium;
+pub(crate) use self::dialect::{Alluvium, CLAUSES};
 pub use self::file::{files, relations};
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};

@@ -256,7 +256,9 @@ impl Entry {
             Definition::Table(table) if !table.defined.text.is_empty() => {
                 table.defined.text.clone()
             }
-            Definition::Table(_) => format!("CREATE TABLE {} ({})", self.spelled(), self.columns()),
+            Definition::Table(_) => {
+                format!("CREATE TABLE {} ({})", name::written(&self.name), self.columns())
+            }
             Definition::Declared(Declared { view }) => {
                 let text = view.as_ref().map(|waiting| waiting.definition.text.as_str());
                 let declared = self.declaration();
@@ -267,16 +269,7 @@ impl Entry {
 
     /// What declares it, if it recurs.
     fn declaration(&self) -> String {
-        format!("DECLARE RECURSIVE VIEW {} ({})", self.spelled(), self.columns())
-    }
-
-    /// Its name as SQL spells it.
-    fn spelled(&self) -> String {
-        let (schema, name) = name::split(&self.name);
-        match schema == name::SCHEMA {
-            true => name::spelled(&name),
-            false => format!("{}.{}", name::spelled(&schema), name::spelled(&name)),
-        }
+        format!("DECLARE RECURSIVE VIEW {} ({})", name::written(&self.name), self.columns())
     }
 
     /// Its columns and their types as SQL spells them.

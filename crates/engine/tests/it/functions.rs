@@ -378,7 +378,7 @@ fn errors_and_panics_are_errors_of_the_statement_in_queries() {
             "SELECT product_of(n - 1) FROM (SELECT n FROM t WHERE id = 2 UNION ALL SELECT n FROM t WHERE id = 2)",
             "too much",
         ),
-        ("SELECT liar('type')", "liar() returned Utf8 where it had announced Int64"),
+        ("SELECT liar('type')", "liar() returned VARCHAR where it had announced BIGINT"),
         ("SELECT liar('length' || name) FROM t", "liar"),
         (
             "SELECT liar(k) FROM (SELECT 'length' AS k FROM t)",
@@ -387,7 +387,7 @@ fn errors_and_panics_are_errors_of_the_statement_in_queries() {
         ("SELECT liar('null')", "liar() returned NULL"),
         (
             "SELECT longest(v) FROM (VALUES ('number')) AS x (v)",
-            "longest() returned Int64 where it had announced Utf8",
+            "longest() returned BIGINT where it had announced VARCHAR",
         ),
         ("UPDATE t SET k = slug(name)", "no slug"),
     ];
@@ -439,13 +439,13 @@ fn errors_and_panics_are_errors_of_the_row_or_the_group_in_views() {
             query(&engine, &sql).join("; ")
         };
         assert_eq!(messages("slugs"), "no slug of 'bad'; slug() panicked: no slug at all");
-        for text in ["returned Utf8", "returned 2 values for 1 rows", "returned NULL"] {
+        for text in ["returned VARCHAR", "returned 2 values for 1 rows", "returned NULL"] {
             assert!(messages("lies").contains(text), "{text}: {}", messages("lies"));
         }
         assert!(messages("products").contains("product_of() panicked"), "{}", messages("products"));
         assert!(messages("running").contains("product_of() panicked"), "{}", messages("running"));
         assert!(
-            messages("longests").contains("longest() returned Int64"),
+            messages("longests").contains("longest() returned BIGINT"),
             "{}",
             messages("longests")
         );
