@@ -17,7 +17,7 @@ pub const THREAD: usize = 64 << 20;
 const BASE: usize = 1 << 20;
 
 /// The largest number of levels of a shallow tree, or of a bound of it that counts tokens.
-const SHALLOW: usize = 200;
+const SHALLOW: usize = 100;
 
 /// What planning needs per level of a syntax tree, which may become several levels of a plan.
 const LEVEL: usize = 64 << 10;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{DFSchema, DataFusionError};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::logical_plan as logical;
@@ -201,6 +201,24 @@ impl Builder<'_> {
         Ok(expression::checked(physical, schema.as_arrow())?)
     }
 
+    /// The rows of a view that is declared.
+    fn recurring_rows(
+        &self,
+        name: &str,
+        schema: &SchemaRef,
+        recursion: &Option<Arc<DeclaredRecursion>>,
+        is_local: bool,
+    ) -> Result<IncrementalPlan> {
+        Ok(match (self.recurring(name)?, recursion) {
+            (Some(rows), _) => rows,
+            (None, None) => IncrementalPlan::constant(RecordBatch::new_empty(schema.clone())),
+            (None, Some(recursion)) => match (self.declared(recursion, name)?, is_local) {
+                (rows, true) => rows,
+                (rows, false) => IncrementalPlan::view(name.to_owned(), rows),
+            },
+        })
+    }
+
     fn scan(&self, scan: &logical::TableScan) -> Result<IncrementalPlan> {
         let all = || (0..scan.source.schema().fields().len()).collect();
         let columns: Vec<usize> = scan.projection.clone().unwrap_or_else(all);
@@ -267,17 +285,7 @@ impl Builder<'_> {
                 Ok(IncrementalPlan::columns(view, &columns)?)
             }
             Relation::Declared { schema, recursion, local } => {
-                let name = source.name();
-                let rows = match (self.recurring(name)?, recursion) {
-                    (Some(rows), _) => rows,
-                    (None, None) => {
-                        IncrementalPlan::constant(RecordBatch::new_empty(schema.clone()))
-                    }
-                    (None, Some(recursion)) => match (self.declared(recursion, name)?, local) {
-                        (rows, true) => rows,
-                        (rows, false) => IncrementalPlan::view(name.to_owned(), rows),
-                    },
-                };
+                let rows = self.recurring_rows(source.name(), schema, recursion, *local)?;
                 Ok(IncrementalPlan::columns(rows, &columns)?)
             }
             Relation::Clock => {
