@@ -34,6 +34,8 @@ struct Inner {
     listeners: RefCell<Vec<Weak<Listener>>>,
     corrections: RefCell<EncodedDelta<Epoch>>,
     layout: Layout,
+    /// All columns of the table.
+    columns: Vec<usize>,
     /// The rows of epochs that have not begun here.
     early: RefCell<Vec<(Epoch, Delta<Epoch>)>>,
     /// The first of these epochs.
@@ -56,6 +58,7 @@ impl Publication {
             listeners: RefCell::default(),
             corrections: RefCell::new(EncodedDelta::new(context)),
             layout: layout.clone(),
+            columns: all_columns(layout.schema()),
             early: RefCell::default(),
             begins: Rc::default(),
             frontier: Cell::new(0),
@@ -82,12 +85,12 @@ impl Publication {
 
     /// Publishes rows that were sent to the table at `time`; columns behind those of the table are dropped.
     pub(crate) fn publish(&self, time: Epoch, rows: impl FnOnce() -> Delta<Epoch>) {
-        let Inner { listeners, layout, early, begins, .. } = &*self.inner;
+        let Inner { listeners, columns, early, begins, .. } = &*self.inner;
         let is_early = time >= begins.get();
         if listeners.borrow().is_empty() && !is_early {
             return;
         }
-        let rows = rows().project(&all_columns(layout.schema()));
+        let rows = rows().project(columns);
         if rows.is_empty() {
             return;
         }
@@ -128,9 +131,8 @@ impl Publication {
 
     /// Hands out the corrections.
     fn flush(&self) {
-        let Inner { corrections, layout, .. } = &*self.inner;
-        let columns = all_columns(layout.schema());
-        let corrections = corrections.borrow_mut().decode(layout, &columns);
+        let Inner { corrections, layout, columns, .. } = &*self.inner;
+        let corrections = corrections.borrow_mut().decode(layout, columns);
         if let Some(corrections) = corrections {
             self.hand_out(&corrections);
         }

@@ -233,6 +233,20 @@ fn files_that_grow_are_read_on() {
     }
 }
 
+/// Runs a program whose text is this.
+fn run_program(folder: &Path, program: &str) -> (bool, String) {
+    fs::write(folder.join("p.sql"), program).unwrap();
+    run(folder)
+}
+
+/// The lines of an output behind its header, sorted.
+fn read(folder: &Path, output: &str) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("out").join(output)).unwrap();
+    let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
 /// The views have lateness, said before one and behind the other, which is written as it changes.
 const LATE: &str = "
     CREATE TABLE raw (id BIGINT, at TEXT);
@@ -249,16 +263,8 @@ const LATE: &str = "
 #[test]
 fn lateness_of_views_is_part_of_their_definitions() {
     let folder = TempDir::new().unwrap();
-    let run = |program: &str| {
-        fs::write(folder.path().join("p.sql"), program).unwrap();
-        run(folder.path())
-    };
-    let read = |name: &str| {
-        let text = fs::read_to_string(folder.path().join("out").join(name)).unwrap();
-        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
+    let run = |program: &str| run_program(folder.path(), program);
+    let read = |name: &str| read(folder.path(), name);
     for _ in 0..2 {
         assert_eq!(run(LATE), (true, String::new()));
         assert_eq!(read("days.csv"), ["2024-01-01,2"]);
@@ -286,16 +292,8 @@ const RECURSIVE: &str = "
 #[test]
 fn views_that_recur_stay_with_their_declarations() {
     let folder = TempDir::new().unwrap();
-    let run = |program: &str| {
-        fs::write(folder.path().join("p.sql"), program).unwrap();
-        run(folder.path())
-    };
-    let read = |name: &str| {
-        let text = fs::read_to_string(folder.path().join("out").join(name)).unwrap();
-        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
+    let run = |program: &str| run_program(folder.path(), program);
+    let read = |name: &str| read(folder.path(), name);
     for _ in 0..2 {
         assert_eq!(run(RECURSIVE), (true, String::new()));
         assert_eq!(read("odd.csv"), ["2", "4"]);

@@ -55,7 +55,7 @@ pub const DEFINITIONS: &str = "
     CREATE MATERIALIZED VIEW maps AS SELECT MAP([note], [account]) AS m FROM notes;
 ";
 
-const RELATIONS: &[&str] = &[
+pub const RELATIONS: &[&str] = &[
     "accounts",
     "notes",
     "totals",
