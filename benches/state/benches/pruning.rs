@@ -29,7 +29,7 @@ impl Pruning for Least {
     }
 
     fn bound(&self, _: Epoch) -> Option<Bound> {
-        Some(Bound { column: self.0, least: self.1.load(Ordering::Relaxed) })
+        Some(Bound::new(self.0, self.1.load(Ordering::Relaxed)))
     }
 
     fn describe(&self, least: i64) -> String {

@@ -61,7 +61,7 @@ impl LateRows {
         }
         self.columns.iter().any(|(column, place)| {
             let waterline = self.waterlines.at(column, epoch);
-            waterline.is_some_and(|least| Bound { column: *place, least }.forgets(&[], value))
+            waterline.is_some_and(|least| Bound::new(*place, least).forgets(&[], value))
         })
     }
 

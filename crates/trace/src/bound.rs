@@ -21,13 +21,16 @@ pub trait Pruning: Debug + Send + Sync {
     fn describe(&self, least: i64) -> String;
 }
 
-/// Rows that nobody needs: those in which a column is not NULL and has less than a value.
+/// Rows that nobody needs: those in which a column is not NULL and has less than a value, but for the last ones of each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The column.
     pub column: BoundColumn,
     /// The least value that is needed.
     pub least: i64,
+    /// How many of the rows with smaller values are needed of each key: those with the greatest. More than none only if the
+    /// column is the [order](BoundColumn::Order) of the rows, and none of these is ever deleted.
+    pub last: usize,
 }
 
 /// Where the bytes of an integer are in a row, and how they are encoded. It has two, four or eight bytes.
@@ -98,7 +101,12 @@ impl FirstKey {
 }
 
 impl Bound {
-    /// Whether nobody needs a row.
+    /// Without the rows in which a column has less than a value.
+    pub fn new(column: BoundColumn, least: i64) -> Self {
+        Self { column, least, last: 0 }
+    }
+
+    /// Whether nobody needs a row, unless it is one of the last of its key.
     #[inline]
     pub fn forgets(&self, key: &[u8], value: &[u8]) -> bool {
         self.column.number(key, value).is_some_and(|number| number < self.least)
@@ -121,7 +129,7 @@ impl Bound {
         Some(FirstKey { bytes, length: 1 + width })
     }
 
-    /// Whether nobody needs some row of a page.
+    /// Whether nobody needs some row of a page, unless it is one of the last of its key.
     pub(crate) fn forgets_some(&self, page: &Page) -> bool {
         match self.column {
             BoundColumn::Key { .. } => (0..page.keys()).any(|key| self.forgets(page.key(key), &[])),
@@ -174,32 +182,32 @@ mod tests {
             for least in [i64::MIN, -300, 0, 7, 256, i64::MAX] {
                 for number in numbers {
                     let sorted = key(Some(number), width);
-                    let bound = Bound { column: BoundColumn::Key { at: 0, width }, least };
+                    let bound = Bound::new(BoundColumn::Key { at: 0, width }, least);
                     assert_eq!(bound.forgets(&sorted, &[]), number < least, "{number} {least}");
                     let first = bound.first_key().expect("it is sorted by the column");
                     assert_eq!(first.is_above(&sorted), number < least, "{number} {least} {width}");
                     let behind = [&[9, 9][..], &sorted].concat();
-                    let bound = Bound { column: BoundColumn::Key { at: 2, width }, least };
+                    let bound = Bound::new(BoundColumn::Key { at: 2, width }, least);
                     assert_eq!(bound.forgets(&behind, &[]), number < least);
                     assert!(bound.first_key().is_none());
                     let value = [&[0b10][..], &number.to_le_bytes()[..width]].concat();
                     let column = BoundColumn::Value { at: 1, width, null: 0 };
-                    assert_eq!(Bound { column, least }.forgets(&[], &value), number < least);
+                    assert_eq!(Bound::new(column, least).forgets(&[], &value), number < least);
                     let column = BoundColumn::Value { at: 1, width, null: 1 };
-                    assert!(!Bound { column, least }.forgets(&[], &value), "it is NULL");
+                    assert!(!Bound::new(column, least).forgets(&[], &value), "it is NULL");
                     for descending in [false, true] {
                         let column = BoundColumn::Order { width, descending };
                         let mut value = [&sorted[..], &[7, 7]].concat();
                         if descending {
                             value[1..=width].iter_mut().for_each(|byte| *byte ^= 0xff);
                         }
-                        assert_eq!(Bound { column, least }.forgets(&[], &value), number < least);
+                        assert_eq!(Bound::new(column, least).forgets(&[], &value), number < least);
                         value[0] = 0xff;
-                        assert!(!Bound { column, least }.forgets(&[], &value), "it is NULL");
+                        assert!(!Bound::new(column, least).forgets(&[], &value), "it is NULL");
                     }
                 }
             }
-            let bound = Bound { column: BoundColumn::Key { at: 0, width }, least: i64::MAX };
+            let bound = Bound::new(BoundColumn::Key { at: 0, width }, i64::MAX);
             assert!(!bound.forgets(&key(None, width), &[]));
             assert!(!bound.first_key().is_some_and(|first| first.is_above(&key(None, width))));
         }

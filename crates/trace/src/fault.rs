@@ -30,17 +30,20 @@ pub enum Fault {
     ForgetReaders,
     /// A batch is dropped when about half of it is below the bound.
     DropHalfBatch,
+    /// Of the last rows below a bound, a merge keeps one less than are needed.
+    KeepOneLess,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 6] = [
+    pub const WRONG: [Fault; 7] = [
         Fault::LoseRetraction,
         Fault::SkipPage,
         Fault::ForgetYoungest,
         Fault::PruneOneMore,
         Fault::ForgetReaders,
         Fault::DropHalfBatch,
+        Fault::KeepOneLess,
     ];
 }
 

@@ -18,6 +18,7 @@ use crate::bound::{Bound, FirstKey};
 use crate::builder::BatchBuilder;
 use crate::cursors::Cursors;
 use crate::fault::{self, Fault};
+use crate::last_rows::LastRows;
 use crate::memory::{StateContext, context};
 use crate::page::{Page, PageLimits};
 use crate::time::PageTime;
@@ -75,6 +76,8 @@ pub struct BatchMerger<T> {
     updates: Vec<(T, i64)>,
     /// The rows below it are dropped.
     bound: Option<Bound>,
+    /// But for these.
+    last: LastRows<T>,
     /// The first key that is kept, if rows are sorted by the column of the bound.
     first: Option<FirstKey>,
     /// How many updates of the sources it has gone through.
@@ -100,6 +103,7 @@ impl<T: PageTime> BatchMerger<T> {
             description,
             updates: Vec::new(),
             bound,
+            last: LastRows::new(bound.as_ref()),
             first: bound.and_then(|bound| bound.first_key()),
             progress: 0,
         }
@@ -140,7 +144,10 @@ impl<T: PageTime> BatchMerger<T> {
             if let Some(page) = self.sources.whole_page()
                 && page.is_settled()
                 && self.keeps_all(page)
-                && (fault::armed(Fault::SkipPage) || self.builder.push_page(page))
+                && (fault::armed(Fault::SkipPage) || {
+                    self.last.release(&mut self.builder);
+                    self.builder.push_page(page)
+                })
             {
                 *fuel = fuel.saturating_sub_unsigned(page.updates().div_ceil(16));
                 self.progress += page.updates();
@@ -151,7 +158,8 @@ impl<T: PageTime> BatchMerger<T> {
                 self.sources.step_key();
                 continue;
             };
-            if self.bound.is_some_and(|bound| bound.forgets(key, val)) {
+            let is_below = self.bound.is_some_and(|bound| bound.forgets(key, val));
+            if is_below && !self.last.admits(key, &mut self.builder) {
                 *fuel = fuel.saturating_sub(1);
                 self.sources.updates(|_, _| self.progress += 1);
                 self.sources.step_val();
@@ -171,6 +179,11 @@ impl<T: PageTime> BatchMerger<T> {
             // The builder adds equal times up.
             updates.sort_unstable_by_key(|update| update.0);
             weight::check(updates);
+            if is_below && self.last.hold(val, updates) {
+                self.sources.step_val();
+                continue;
+            }
+            self.last.release(&mut self.builder);
             for (time, weight) in updates {
                 self.builder.push(key, val, time, *weight);
             }
@@ -210,7 +223,8 @@ impl<T: PageTime> Merger<Batch<T>> for BatchMerger<T> {
         self.advance(fuel);
     }
 
-    fn done(self) -> Batch<T> {
+    fn done(mut self) -> Batch<T> {
+        self.last.release(&mut self.builder);
         self.builder.finish(self.description)
     }
 }

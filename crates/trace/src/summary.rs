@@ -111,18 +111,20 @@ impl Summary {
             true => self.middle,
             false => self.greatest,
         };
-        bound.column == self.column && greatest < bound.least
+        bound.last == 0 && bound.column == self.column && greatest < bound.least
     }
 
-    /// Whether nobody needs about a quarter of the rows, or more.
-    pub(crate) fn is_partly_below(&self, bound: &Bound) -> bool {
-        bound.column == self.column && self.middle < bound.least
+    /// Whether a quarter of the rows, or more, are below the bound and were not below `before`.
+    pub(crate) fn is_partly_below(&self, bound: &Bound, before: Option<i64>) -> bool {
+        bound.column == self.column
+            && self.middle < bound.least
+            && before.is_none_or(|before| self.middle >= before)
     }
 
     /// The pages that have rows that are needed; `None` if each may have some.
     pub(crate) fn needed(&self, bound: &Bound) -> Option<Box<[usize]>> {
         let is_needed = |most: i64| bound.column != self.column || most >= bound.least;
-        if self.most.iter().all(|most| is_needed(*most)) {
+        if bound.last > 0 || self.most.iter().all(|most| is_needed(*most)) {
             return None;
         }
         let pages = self.most.iter().enumerate();
@@ -198,7 +200,7 @@ mod tests {
     }
 
     fn below(least: i64) -> Bound {
-        Bound { column: COLUMN, least }
+        Bound::new(COLUMN, least)
     }
 
     #[test]
@@ -213,10 +215,10 @@ mod tests {
         let is_below = |least| summary.is_below(&below(least));
         assert_eq!([80, 81].map(is_below), [false, true]);
         // Two rows of one page of the two that are about the middle.
-        let is_partly_below = |least| summary.is_partly_below(&below(least));
+        let is_partly_below = |least| summary.is_partly_below(&below(least), None);
         assert_eq!([6, 7].map(is_partly_below), [false, true]);
-        let other = Bound { column: BoundColumn::Key { at: 0, width: 4 }, least: i64::MAX };
-        assert!(!summary.is_below(&other) && !summary.is_partly_below(&other));
+        let other = Bound::new(BoundColumn::Key { at: 0, width: 4 }, i64::MAX);
+        assert!(!summary.is_below(&other) && !summary.is_partly_below(&other, None));
         assert!(summary.needed(&other).is_none());
     }
 
@@ -225,7 +227,7 @@ mod tests {
         let summary = summary(&[Some(1), Some(1), None, Some(1), Some(2), Some(2)]);
         assert_eq!(summary.needed(&below(i64::MAX)).as_deref(), Some(&[0][..]));
         assert!(!summary.is_below(&below(i64::MAX)));
-        assert!(summary.is_partly_below(&below(2)));
+        assert!(summary.is_partly_below(&below(2), None));
     }
 
     #[test]

@@ -14,13 +14,17 @@ use crate::plan::{LowerBound, Retention, Source};
 pub(crate) struct PrunedBy {
     column: BoundColumn,
     bound: LowerBound,
+    /// How many rows below the bound are needed of each key.
+    last: usize,
 }
 
 impl PrunedBy {
     /// The pruning of rows that have the column of `retention` in this place; `None` if all are kept.
     pub(crate) fn new(retention: &Retention, column: BoundColumn) -> Option<Self> {
         match retention {
-            Retention::From { bound, .. } => Some(Self { column, bound: bound.clone() }),
+            Retention::From { bound, last, .. } => {
+                Some(Self { column, bound: bound.clone(), last: *last })
+            }
             Retention::All(_) => None,
         }
     }
@@ -75,7 +79,7 @@ impl Pruning for OnWorker {
             let values: Option<Vec<i64>> = values.collect();
             *last = (waterlines, values.and_then(|values| values.into_iter().min()));
         }
-        Some(Bound { column: self.by.column, least: last.1? })
+        Some(Bound { column: self.by.column, least: last.1?, last: self.by.last })
     }
 
     fn describe(&self, least: i64) -> String {

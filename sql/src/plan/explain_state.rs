@@ -42,12 +42,14 @@ pub struct KeptState {
 /// What of a state is kept.
 #[derive(Clone, Debug)]
 pub enum Keeping {
-    /// Rows that have at least a bound in a column, or NULL.
+    /// Rows that have at least a bound in a column, or NULL, and the last ones below it.
     From {
         /// The column's name.
         column: String,
         /// The bound.
         bound: LowerBound,
+        /// How many rows below the bound are kept of each key.
+        last: usize,
     },
     /// All rows.
     All {
@@ -61,13 +63,28 @@ pub enum Keeping {
 impl fmt::Display for Keeping {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::From { column, bound } => {
-                write!(formatter, "pruned by {column}, from {}", bound.describe())
+            Self::From { column, bound, last } => {
+                let last = LastRows(*last);
+                write!(formatter, "pruned by {column}, from {}{last}", bound.describe())
             }
             Self::All { reason, at: None } => write!(formatter, "never pruned: {reason}"),
             Self::All { reason, at: Some(at) } => {
                 write!(formatter, "never pruned: {reason} ({at})")
             }
+        }
+    }
+}
+
+/// How many rows below a bound are kept of each key, for people.
+#[derive(Clone, Copy, Debug)]
+pub struct LastRows(pub usize);
+
+impl fmt::Display for LastRows {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            1 => formatter.write_str(", but for the last row before that of each key"),
+            rows => write!(formatter, ", but for the last {rows} rows before that of each key"),
         }
     }
 }
@@ -176,10 +193,10 @@ impl Walk<'_> {
                 (Place::Table(table), _) => {
                     return KeptState { what, ..stored(table.clone(), false, inside) };
                 }
-                (Place::Own(state), Retention::From { column, bound }) => {
+                (Place::Own(state), Retention::From { column, bound, last }) => {
                     let column = shown(plan, schema, *column);
                     match physical.is_pruned(&state.id) {
-                        true => Keeping::From { column, bound: bound.clone() },
+                        true => Keeping::From { column, bound: bound.clone(), last: *last },
                         false => Keeping::All { reason: Reason::unsorted(&column), at: None },
                     }
                 }

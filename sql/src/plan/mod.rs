@@ -34,7 +34,7 @@ pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention, Source};
 pub(crate) use self::build::{build, build_final, build_in_time, build_recursion};
 pub(crate) use self::explain::explain;
 pub(crate) use self::explain_state::explain_state;
-pub use self::explain_state::{Keeping, KeptBy, KeptState};
+pub use self::explain_state::{Keeping, KeptBy, KeptState, LastRows};
 use self::expression::Expression;
 pub use self::expression::checked;
 pub(crate) use self::expression::{ONE_NAN, one_row};

@@ -57,6 +57,9 @@ pub struct Spec {
     left: Sorted,
     right: Sorted,
     time: TimeOrder,
+    /// The time of the right side.
+    right_time: usize,
+    nearest: Nearest,
     keeps_left: bool,
     schema: SchemaRef,
 }
@@ -122,6 +125,8 @@ impl Spec {
             left: Sorted::compile(left, &[(left.time, by_time)])?,
             right: Sorted::compile(right, &order)?,
             time: TimeOrder { width: 1 + width, or_equal: nearest.or_equal },
+            right_time: right.time,
+            nearest,
             keeps_left,
             schema,
         })
@@ -139,9 +144,13 @@ impl Spec {
         })
     }
 
-    /// As [`left_column`](Self::left_column), of right rows; only of columns of the key.
+    /// As [`left_column`](Self::left_column), of right rows; only of columns of the key, and of the time in the direction
+    /// *earlier*.
     pub fn right_column(&self, column: usize) -> Option<BoundColumn> {
         match self.right.entries.layout().bound_column(column)? {
+            BoundColumn::Value { .. } if column == self.right_time && !self.nearest.later => {
+                self.right.entries.bound_of_order(false)
+            }
             BoundColumn::Value { .. } => None,
             in_key => Some(in_key),
         }

@@ -230,7 +230,7 @@ fn lower(batch: &Batch<Epoch>) -> Epoch {
 fn bounds_at(epoch: Epoch, columns: &[LateColumn], waterlines: &Waterlines) -> Vec<Bound> {
     let bound = |column: &LateColumn| {
         let least = waterlines.at(&column.waterline, epoch)?;
-        Some(Bound { column: column.place, least })
+        Some(Bound::new(column.place, least))
     };
     columns.iter().filter_map(bound).collect()
 }

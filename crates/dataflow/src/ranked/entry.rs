@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{PageTime, RowBuffer};
+use alluvium_trace::{BoundColumn, PageTime, RowBuffer};
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -44,6 +44,12 @@ impl EntryEncoder {
     /// The layout of the rows.
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Where the first column of the order lies in the bytes of every entry without a prefix, if it is an integer, a date or a
+    /// time.
+    pub(crate) fn bound_of_order(&self, descending: bool) -> Option<BoundColumn> {
+        self.order.codec().order_column(descending)
     }
 
     /// Encodes `rows`, for [`push_entries`].

@@ -29,7 +29,7 @@ impl Pruning for Behind {
     }
 
     fn bound(&self, epoch: Epoch) -> Option<Bound> {
-        Some(Bound { column: END, least: epoch as i64 - self.0 })
+        Some(Bound::new(END, epoch as i64 - self.0))
     }
 
     fn describe(&self, least: i64) -> String {

@@ -17,6 +17,9 @@ pub struct Extent {
     pub results: Distance,
     /// In rows that these results are computed from.
     pub rows: Distance,
+    /// How many rows that have less these results are computed from, if they are counted from row to row; `None` if their number
+    /// is not known.
+    pub counted: Option<usize>,
 }
 
 /// A difference of values of a column. NULL is not less than anything.
@@ -69,13 +72,20 @@ impl Extent {
             false => sees_behind,
         };
         let is_far = sees_greater || column.is_nullable() && nulls_are_least && sees_nulls;
+        // A row with NULL changes the results of others however much less they have.
+        let reaches_least = column.is_nullable() && nulls_are_least;
+        let has_ranges = !reach.starts.is_empty() || !reach.ends.is_empty();
+        let counted = match has_ranges || reach.keeps_results() || reaches_least {
+            true => None,
+            false => usize::try_from(reach.before + reach.behind).ok(),
+        };
         let results = if is_far { Distance::Any } else { distance(lower, data_type) };
         let rows = match sees_before || sees_behind {
             true => Distance::Any,
             false if fault::armed(Fault::PruneReached) => Distance::Zero,
             false => distance(before + behind, data_type),
         };
-        Self { results, rows }
+        Self { results, rows, counted }
     }
 }
 
@@ -185,12 +195,14 @@ mod tests {
         let by = |results, rows| Extent {
             results: Distance::By(whole(results)),
             rows: Distance::By(whole(rows)),
+            counted: None,
         };
         assert_eq!(ranges(ASCENDING), by(2, 9));
         assert_eq!(ranges(DESCENDING), by(7, 9));
         let (start, end) = (before(whole(7)), before(whole(3)));
         let past = extent(DataType::Int64, ASCENDING, WindowFrameUnits::Range, start, end);
-        assert_eq!(past, Extent { results: Distance::Zero, rows: Distance::By(whole(7)) });
+        assert_eq!(past.results, Distance::Zero);
+        assert_eq!(past.rows, Distance::By(whole(7)));
     }
 
     #[test]

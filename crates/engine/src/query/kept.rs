@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use alluvium_sql::physical::{Output, Place};
-use alluvium_sql::plan::{Keeping, KeptBy, KeptState, Reason};
+use alluvium_sql::plan::{Keeping, KeptBy, KeptState, LastRows, Reason};
 use alluvium_sql::planner::{Planner, ViewText};
 use alluvium_sql::statement::ViewKind;
 use alluvium_trace::metrics::SpineMetrics;
@@ -209,12 +209,13 @@ fn write_keeping(
     text: &mut String,
 ) -> std::fmt::Result {
     match keeping {
-        Keeping::From { column, bound } => {
+        Keeping::From { column, bound, last } => {
             let waterline = bound.describe();
             let Some((_, least)) = &held.bound else {
                 return writeln!(text, "{:indent$}{keeping}: no bound yet", "");
             };
-            writeln!(text, "{:indent$}pruned: {column} >= {least}, from {waterline}", "")?;
+            let last = LastRows(*last);
+            writeln!(text, "{:indent$}pruned: {column} >= {least}, from {waterline}{last}", "")?;
             let Some(below) = held.below else { return Ok(()) };
             let below = below.min(held.rows);
             let bytes = u128::from(held.memory + held.disk);

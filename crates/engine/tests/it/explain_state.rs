@@ -269,6 +269,13 @@ fn a_window_is_pruned_by_the_time_of_its_order_as_far_as_its_ranges_reach() {
         "CREATE VIEW v AS\nSELECT bidder, LAG(price) OVER (PARTITION BY auction ORDER BY date_time) AS p\nFROM bid",
         "window lag(price) in order of date_time by auction (PARTITION BY at line 2, column 46)\n\
          \x20 rows in window.1 #: # rows, # bytes in memory\n\
+         \x20   never pruned: rows are counted from row to row, and a row that is deleted moves all of them\n\
+         \x20   what helps: declare the table WITH ('append_only' = 'true') if nothing is deleted, or use RANGE frames of fixed length, or partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
+    );
+    assert_explained(
+        "CREATE VIEW v AS\nSELECT bidder, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY date_time) AS r\nFROM bid",
+        "window row_number() in order of date_time by auction (PARTITION BY at line 2, column 50)\n\
+         \x20 rows in window.1 #: # rows, # bytes in memory\n\
          \x20   never pruned: a function of the window sees rows however old they are\n\
          \x20   what helps: use RANGE frames of fixed length, or partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
     );

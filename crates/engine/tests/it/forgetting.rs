@@ -179,6 +179,29 @@ fn views_with_a_side() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Views that need the last rows before the waterline, however old they are, where rows are only inserted.
+fn views_with_last_rows() -> Vec<(&'static str, String)> {
+    let window = |name, functions: &str| (name, format!("SELECT n, ts, {functions} FROM t"));
+    let mut views = vec![
+        window("before", "LAG(ts) OVER (PARTITION BY n ORDER BY ts) AS p"),
+        window(
+            "around",
+            "LAG(n, 2) OVER (ORDER BY ts) AS p, LEAD(n) OVER (ORDER BY ts) AS f, n % 2 AS odd",
+        ),
+        window(
+            "counted",
+            "SUM(n) OVER (PARTITION BY n % 2 ORDER BY ts ROWS BETWEEN 3 PRECEDING AND 2 FOLLOWING) AS s",
+        ),
+        window(
+            "backwards",
+            "MAX(n) OVER (PARTITION BY n % 2 ORDER BY ts DESC ROWS BETWEEN 1 PRECEDING AND 4 FOLLOWING) AS m,
+             LAG(ts) OVER (PARTITION BY n % 2 ORDER BY ts DESC) AS next",
+        ),
+    ];
+    views.extend(views_with_a_side().into_iter().filter(|(name, _)| *name != "next"));
+    views
+}
+
 fn create(engine: &Engine) {
     let table = "CREATE TABLE t (n BIGINT, ts TIMESTAMP LATENESS INTERVAL '2' MINUTES)
                  WITH ('materialized' = 'false', 'append_only' = 'false')";
@@ -203,9 +226,23 @@ fn create_views(engine: &Engine) {
     }
 }
 
+/// Views of a table whose rows are only inserted.
+fn create_of_insertions(engine: &Engine) {
+    let table = "CREATE TABLE t (n BIGINT, ts TIMESTAMP LATENESS INTERVAL '2' MINUTES)
+                 WITH ('materialized' = 'false', 'append_only' = 'true')";
+    engine.execute(table).unwrap();
+    for (name, query) in views_with_last_rows() {
+        engine.execute(&format!("CREATE VIEW {name} AS {query}")).unwrap();
+    }
+}
+
 /// What the views keep is no more after four times as long.
 fn assert_small(engine: &Engine, when: &str) {
-    for (name, _) in views() {
+    assert_views_small(engine, views(), when);
+}
+
+fn assert_views_small(engine: &Engine, views: Vec<(&str, String)>, when: &str) {
+    for (name, _) in views {
         let rows = state_rows(engine, name);
         // About seventy rows are above the waterline. A full join has them in four states, and each worker's part of a state has
         // up to four times the rows that it needs. Forgetting nothing, each state would have 8,000 in the end.
@@ -227,6 +264,36 @@ fn state_that_can_no_longer_matter_is_forgotten() {
         assert_small(&engine, &format!("{workers} workers, early"));
         minutes(&engine, 100, 400);
         assert_small(&engine, &format!("{workers} workers, late"));
+    }
+}
+
+/// The same of the rows that stay because later ones need the last of them, across the end of an engine.
+#[test]
+fn of_rows_that_are_needed_however_old_the_last_ones_stay() {
+    for (workers, memory) in [(1, None), (2, Some(1 << 20))] {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            let state = format!("file:{}", directory.path().display());
+            let mut builder = Engine::builder().workers(workers).state(state);
+            if let Some(memory) = memory {
+                builder = builder.memory(memory);
+            }
+            builder.open().unwrap()
+        };
+        let engine = open();
+        create_of_insertions(&engine);
+        minutes(&engine, 0, 100);
+        assert_views_small(&engine, views_with_last_rows(), "early");
+        engine.execute("CHECKPOINT").unwrap();
+        drop(engine);
+        let engine = open();
+        minutes(&engine, 100, 400);
+        assert_views_small(&engine, views_with_last_rows(), "late");
+        let explained = explained(&engine, "counted");
+        assert!(
+            explained.contains("but for the last 5 rows before that of each key"),
+            "{explained}"
+        );
     }
 }
 
@@ -296,6 +363,19 @@ fn what_was_forgotten_stays_forgotten_when_an_engine_goes_on() {
 /// whatever the order of rows within the lateness.
 #[test]
 fn forgetting_changes_no_result() {
+    let views: Vec<_> = views().into_iter().chain(views_with_a_side()).collect();
+    assert_same_results(&views, true);
+}
+
+/// The same where rows are only inserted.
+#[test]
+fn forgetting_all_but_the_last_rows_changes_no_result() {
+    assert_same_results(&views_with_last_rows(), false);
+}
+
+/// Rows are deleted, too, if there are `deletions`; otherwise the tables are append-only.
+fn assert_same_results(views: &[(&str, String)], deletions: bool) {
+    let options = if deletions { "" } else { "WITH ('append_only' = 'true')" };
     for (workers, memory) in [(1, None), (2, Some(1 << 20)), (3, None)] {
         let mut builder = Engine::builder().workers(workers);
         if let Some(memory) = memory {
@@ -304,9 +384,11 @@ fn forgetting_changes_no_result() {
         let engine = builder.open().unwrap();
         for (table, lateness) in [("t", "LATENESS INTERVAL '2' MINUTES"), ("p", "")] {
             engine
-                .execute(&format!("CREATE TABLE {table} (n BIGINT, ts TIMESTAMP {lateness})"))
+                .execute(&format!(
+                    "CREATE TABLE {table} (n BIGINT, ts TIMESTAMP {lateness}) {options}"
+                ))
                 .unwrap();
-            for (name, query) in views().into_iter().chain(views_with_a_side()) {
+            for (name, query) in views {
                 let query = query
                     .replace("FROM t", &format!("FROM {table}"))
                     .replace("JOIN t ", &format!("JOIN {table} "))
@@ -333,9 +415,11 @@ fn forgetting_changes_no_result() {
                 engine.execute(&insert).unwrap();
                 let least = format!("TIMESTAMP '2024-01-01' + INTERVAL '{} seconds'", from + 20);
                 let delete = format!("DELETE FROM {table} WHERE n = {gone} AND ts >= {least}");
-                engine.execute(&delete).unwrap();
+                if deletions {
+                    engine.execute(&delete).unwrap();
+                }
             }
-            for (name, _) in views().into_iter().chain(views_with_a_side()) {
+            for (name, _) in views {
                 let rows = |table| query(&engine, &format!("SELECT * FROM {table}_{name}"));
                 assert_eq!(rows("t"), rows("p"), "{name}, {workers} workers, epoch {epoch}");
             }

@@ -141,14 +141,15 @@ impl<T: PageTime> Spine<T> {
         let Some(bound) = bound else { return };
         for part in running::free(&self.jobs, self.version.open().len()) {
             for layer in part {
-                let batch = &self.version.open()[layer].batch;
+                let Layer { batch, least, .. } = &self.version.open()[layer];
+                let before = least.filter(|_| bound.last > 0);
                 let Some(summary) = batch.summary() else { continue };
                 if summary.is_below(&bound) {
                     self.counters.sought(batch.seeks());
                     let batch = batch.emptied();
-                    self.install(layer..layer + 1, Layer { batch, fresh: 0 });
+                    self.install(layer..layer + 1, Layer::new(batch, 0));
                     self.context.install();
-                } else if summary.is_partly_below(&bound) {
+                } else if summary.is_partly_below(&bound, before) {
                     self.merge(layer..layer + 1, Reason::Bound);
                 }
             }
@@ -190,25 +191,28 @@ impl<T: PageTime> Spine<T> {
         let job = MergeJob::new(inputs, self.logical.borrow(), bound);
         if let Some(batch) = job.trivial() {
             let fresh = fresh.min(batch.len());
-            self.install(range, Layer { batch, fresh });
+            let full = layers.iter().find(|layer| !layer.batch.is_empty());
+            let least = full.and_then(|layer| layer.least);
+            self.install(range, Layer { batch, fresh, least });
             return;
         }
         self.counters.chosen(reason);
         // Whatever can cancel will.
         let fresh = if range.start == 0 && job.passes_all() { 0 } else { fresh };
-        self.begin(range, fresh, Task::Merge(job));
+        let least = bound.map(|bound| bound.least);
+        self.begin(range, fresh, least, Task::Merge(job));
     }
 
     /// Does a task at once, or begins a job of it.
-    fn begin(&mut self, layers: Range<usize>, fresh: usize, task: Task<T>) {
+    fn begin(&mut self, layers: Range<usize>, fresh: usize, least: Option<i64>, task: Task<T>) {
         if self.is_at_once(task.bytes()) {
             let is_spill = matches!(task, Task::Spill(_));
             let batch = task.run(&self.context);
-            self.replace(layers, batch, fresh, is_spill);
+            self.replace(layers, Layer { batch, fresh, least }, is_spill);
         } else if !self.is_churn_due {
             let waker = self.waker.any_thread().cloned();
             let place = self.jobs.partition_point(|job| job.layers.start < layers.start);
-            let job = Running::begin(layers, fresh, task, &self.context, waker);
+            let job = Running::begin(layers, (fresh, least), task, &self.context, waker);
             self.jobs.insert(place, job);
         }
     }
@@ -243,7 +247,8 @@ impl<T: PageTime> Spine<T> {
             match job.take() {
                 Some(Ok(batch)) => {
                     let layers = mem::take(&mut job.layers);
-                    self.replace(layers, batch, job.fresh, job.is_spill);
+                    let (fresh, least) = (job.fresh, job.least);
+                    self.replace(layers, Layer { batch, fresh, least }, job.is_spill);
                 }
                 // The inputs stay.
                 Some(Err(caught)) => resume_unwind(caught),
@@ -254,15 +259,15 @@ impl<T: PageTime> Spine<T> {
     }
 
     /// Puts a result in the place of what it was made of.
-    fn replace(&mut self, layers: Range<usize>, batch: Batch<T>, fresh: usize, is_spill: bool) {
+    fn replace(&mut self, layers: Range<usize>, layer: Layer<T>, is_spill: bool) {
         if !is_spill {
             self.counters.merged();
         }
-        self.counters.written(batch.bytes());
+        self.counters.written(layer.batch.bytes());
         let replaced = &self.version.open()[layers.clone()];
         self.counters.sought(replaced.iter().map(|layer| layer.batch.seeks()).sum());
-        let fresh = fresh.min(batch.len());
-        self.install(layers, Layer { batch, fresh });
+        let fresh = layer.fresh.min(layer.batch.len());
+        self.install(layers, Layer { fresh, ..layer });
         self.context.install();
     }
 
@@ -292,10 +297,9 @@ impl<T: PageTime> Spine<T> {
             let Some(layer) = self.policy.next_to_spill(layers, smallest, is_free) else {
                 break;
             };
-            let Layer { batch, fresh } = &layers[layer];
-            let (batch, fresh) = (batch.clone(), *fresh);
+            let Layer { batch, fresh, least } = layers[layer].clone();
             moved += batch.bytes();
-            self.begin(layer..layer + 1, fresh, Task::Spill(batch));
+            self.begin(layer..layer + 1, fresh, least, Task::Spill(batch));
         }
     }
 

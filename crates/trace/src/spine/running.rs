@@ -31,6 +31,8 @@ pub(super) struct Running<T: PageTime> {
     pub(super) layers: Range<usize>,
     /// How many updates of the result may cancel later; an upper bound.
     pub(super) fresh: usize,
+    /// Below what the result has no rows that are not needed, if that is known.
+    pub(super) least: Option<i64>,
     /// Whether it moves a batch to a file.
     pub(super) is_spill: bool,
     job: Arc<Job<StateWork<T>>>,
@@ -44,7 +46,7 @@ impl<T: PageTime> Running<T> {
     /// Begins a job. The compaction of the context does it, if there is one, and wakes the owner at the end.
     pub(super) fn begin(
         layers: Range<usize>,
-        fresh: usize,
+        (fresh, least): (usize, Option<i64>),
         task: Task<T>,
         context: &StateContext,
         waker: Option<SyncActivator>,
@@ -58,7 +60,7 @@ impl<T: PageTime> Running<T> {
             compaction.submit(Arc::clone(&job) as Arc<Job<dyn Work>>);
         }
         let owed = context.budget().owe(bytes, is_spill);
-        Running { layers, fresh, is_spill, job, inserted: 0, is_cancelled, owed }
+        Running { layers, fresh, least, is_spill, job, inserted: 0, is_cancelled, owed }
     }
 
     /// Whether there is a result to install.

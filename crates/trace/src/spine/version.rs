@@ -34,6 +34,15 @@ pub(super) struct Layer<T> {
     pub(super) batch: Batch<T>,
     /// How many updates may cancel when they meet everything older in a merge that has advanced past them.
     pub(super) fresh: usize,
+    /// Below what it has no rows that are not needed, if that is known.
+    pub(super) least: Option<i64>,
+}
+
+impl<T> Layer<T> {
+    /// A batch as it is, of which nothing is known.
+    pub(super) fn new(batch: Batch<T>, fresh: usize) -> Self {
+        Self { batch, fresh, least: None }
+    }
 }
 
 impl<T> Shape for Layer<T> {
@@ -67,7 +76,7 @@ impl<T> Default for Version<T> {
 impl<T: PageTime> Version<T> {
     /// A list of these batches.
     pub fn new(batches: Vec<Batch<T>>) -> Self {
-        let layers = batches.into_iter().map(|batch| Layer { batch, fresh: 0 }).collect();
+        let layers = batches.into_iter().map(|batch| Layer::new(batch, 0)).collect();
         Version { list: Arc::new(List { layers, open: 0 }) }
     }
 
@@ -111,7 +120,7 @@ impl<T: PageTime + Timestamp> Version<T> {
     /// Adds the youngest batch. Readers may ask to see it apart.
     pub(super) fn push(&mut self, batch: Batch<T>) {
         let fresh = batch.len().min(2 * batch.retractions());
-        self.list_mut().layers.push(Layer { batch, fresh });
+        self.list_mut().layers.push(Layer::new(batch, fresh));
     }
 
     /// Opens the next batch to merges, if its upper frontier is at or before `physical`. Whether it was.

@@ -76,12 +76,15 @@ pub type LowerBounds = Vec<Result<LowerBound, Reason>>;
 /// Which rows of a state are needed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Retention {
-    /// Those that have NULL in the column or at least the bound.
+    /// Those that have NULL in the column or at least the bound, and the last ones below it.
     From {
         /// A column of the rows.
         column: usize,
         /// What can change it.
         bound: LowerBound,
+        /// How many of the rows below the bound are needed under each key: the last ones by the column, by which rows are then
+        /// sorted. No row is ever deleted if there are any.
+        last: usize,
     },
     /// All.
     All(Reason),
@@ -94,6 +97,11 @@ impl Default for Retention {
 }
 
 impl Retention {
+    /// Those that have NULL in the column or at least the bound.
+    pub(crate) fn from(column: usize, bound: LowerBound) -> Self {
+        Self::From { column, bound, last: 0 }
+    }
+
     /// The first of these columns that has a bound by which state can be pruned, or why none has: `timeless` if none of them is
     /// a time.
     pub(crate) fn by_first(
@@ -106,7 +114,7 @@ impl Retention {
         for column in columns {
             match &bounds[column] {
                 Ok(bound) if !bound.terms.is_empty() && can_prune(schema, column) => {
-                    return Self::From { column, bound: bound.clone() };
+                    return Self::from(column, bound.clone());
                 }
                 Err(lost) if is_time(schema, column) => reason = reason.or(Some(lost.clone())),
                 _ => {}
@@ -125,7 +133,7 @@ impl Retention {
             Ok(bound) if bound.terms.is_empty() => {
                 Self::All(Reason::new("it never changes, so no waterline says when"))
             }
-            Ok(bound) => Self::From { column, bound: bound.clone() },
+            Ok(bound) => Self::from(column, bound.clone()),
             Err(reason) => Self::All(reason.clone()),
         }
     }
@@ -133,7 +141,17 @@ impl Retention {
     /// The same of rows that have only the columns from `first` on.
     pub(crate) fn behind(self, first: usize) -> Self {
         match self {
-            Self::From { column, bound } => Self::From { column: column - first, bound },
+            Self::From { column, bound, last } => {
+                Self::From { column: column - first, bound, last }
+            }
+            all => all,
+        }
+    }
+
+    /// The same with so many of the last rows below the bound, of rows that are sorted by the column.
+    pub(crate) fn with_last(self, rows: usize) -> Self {
+        match self {
+            Self::From { column, bound, .. } => Self::From { column, bound, last: rows },
             all => all,
         }
     }
@@ -158,8 +176,12 @@ impl Retention {
     /// Adds what is kept to a canonical encoding.
     pub(crate) fn encode(&self, canonical: &mut Canonical) {
         // Where all is kept, states are what they were before there was lateness.
-        let Self::From { column, bound } = self else { return };
+        let Self::From { column, bound, last } = self else { return };
         canonical.text("from");
+        if *last > 0 {
+            canonical.text("last");
+            canonical.number(*last);
+        }
         canonical.number(*column);
         canonical.number(bound.terms.len());
         for term in &bound.terms {

@@ -29,8 +29,14 @@ pub(crate) fn of_windows(
         bounds[order] = Ok(results);
     }
     if retention.column().is_none() {
+        let counted = extent.counted.filter(|_| input.properties.append_only);
         retention = match (&below[order], &extent.rows) {
-            (Ok(bound), Distance::Any) if !bound.terms().is_empty() => Retention::All(far_away()),
+            (Ok(_), Distance::Any) if let Some(rows) = counted => {
+                Retention::by(&below, order, &input.schema).with_last(rows)
+            }
+            (Ok(bound), Distance::Any) if !bound.terms().is_empty() => {
+                Retention::All(far_away(extent.counted.is_some()))
+            }
             (Ok(bound), rows) => match less(bound, rows) {
                 Some(bound) => {
                     let mut by = below.clone();
@@ -58,8 +64,18 @@ fn less(bound: &LowerBound, distance: &Distance) -> Option<LowerBound> {
     }
 }
 
-/// Why rows of a window are kept whose order has a bound.
-fn far_away() -> Reason {
+/// Why rows of a window are kept whose order has a bound. Fewer would be needed of those that are `counted` from row to row if
+/// none was ever deleted.
+fn far_away(counted: bool) -> Reason {
+    if counted {
+        return Reason::new(
+            "rows are counted from row to row, and a row that is deleted moves all of them",
+        )
+        .with_remedy(
+                "declare the table WITH ('append_only' = 'true') if nothing is deleted, or use RANGE frames of fixed length, or \
+                 partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
+            );
+    }
     Reason::new("a function of the window sees rows however old they are").with_remedy(
         "use RANGE frames of fixed length, or partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
     )

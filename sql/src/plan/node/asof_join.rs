@@ -97,10 +97,10 @@ fn deciding(rows: &IncrementalPlan, equal: &[usize], ties: Vec<usize>) -> Vec<us
 
 /// Why all right rows are kept.
 fn last_is_needed() -> Reason {
-    Reason::new("the last row of a key, however old, is the match of later rows of the left side")
+    Reason::new("when the last row of a key is deleted, the one before it, however old, is the match of later left rows")
         .with_remedy(
-            "if matches of another day do not count, add the equality of the days: it is a bound where the times of both \
-             sides have LATENESS",
+            "declare the table of the right side WITH ('append_only' = 'true') if nothing is deleted; or, if matches of \
+             another day do not count, add the equality of the days: it is a bound where the times of both sides have LATENESS",
         )
 }
 
@@ -181,7 +181,12 @@ impl PlanNode for AsofJoin {
         let keys = self.on.iter().map(|pair| pair.0).chain([l]);
         let of_left = Retention::by_first(&of_left, keys, &self.left.schema, next_is_open);
         let keys = self.on.iter().map(|pair| pair.1).chain([r]);
-        let of_right = Retention::by_first(&of_right, keys, &self.right.schema, reason);
+        let mut of_right = Retention::by_first(&of_right, keys, &self.right.schema, reason);
+        if of_right.column().is_none() && !later && self.right.properties.append_only {
+            // Of the right rows before all that still change, later left rows can match the last one.
+            let times: LowerBounds = (0..right.len()).map(|_| bounds[l].clone()).collect();
+            of_right = Retention::by(&times, r, &self.right.schema).with_last(1);
+        }
         self.retention = (of_left, of_right);
         // State is pruned at the least cost by the first column of its keys.
         let pruned = self.retention.1.column().map(|column| (1, column));

@@ -132,7 +132,7 @@ impl PlanNode for Session {
         let below = self.input.bound(&[]);
         let width = below.len();
         self.retention = match Retention::by(&below, self.time, schema) {
-            Retention::From { bound, .. } => Retention::From { column: width, bound },
+            Retention::From { bound, .. } => Retention::from(width, bound),
             all @ Retention::All(_) => all,
         };
         let changes = |what: &str| {

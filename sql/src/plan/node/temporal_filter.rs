@@ -49,7 +49,7 @@ impl IncrementalPlan {
         let properties = Properties { append_only, ..input.properties.clone() };
         let schema = Arc::clone(&input.schema);
         let retention = match time_bound(&time) {
-            Some(bound) => Retention::From { column, bound },
+            Some(bound) => Retention::from(column, bound),
             None => Retention::default(),
         };
         let input = Box::new(input);
