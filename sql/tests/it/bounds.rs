@@ -13,6 +13,9 @@ const AUCTIONS: &str = "
     CREATE TABLE bid (
         auction BIGINT, bidder BIGINT, price BIGINT,
         date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS);
+    CREATE TABLE quote (
+        auction BIGINT, price BIGINT, date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS)
+        WITH ('append_only' = 'true');
     CREATE TABLE person (id BIGINT, name TEXT, date_time TIMESTAMP);
     CREATE TABLE reading (sensor INT, number BIGINT LATENESS 100, day DATE LATENESS INTERVAL '1' DAY, at INT)";
 
@@ -218,9 +221,17 @@ fn left_rows_of_asof_joins_are_pruned_behind_the_right_side() {
         states(&format!("SELECT a.id, b.price FROM auction AS a ASOF JOIN bid AS b ON {earlier}"));
     assert_eq!(said[0], "left rows: pruned by date_time, from the waterline of bid.date_time");
     assert!(
-        said[1].starts_with("right rows: never pruned: the last row of a key, however old,"),
+        said[1].starts_with("right rows: never pruned: when the last row of a key is deleted,"),
         "{said:?}"
     );
+    // Where none is deleted, the last one of each key is enough.
+    let last = states(&format!(
+        "SELECT a.id, b.price FROM auction AS a ASOF JOIN quote AS b ON {earlier}"
+    ));
+    let of_both =
+        "the least of the waterline of auction.date_time and the waterline of quote.date_time";
+    let but = "but for the last row before that of each key";
+    assert_eq!(last[1], format!("right rows: pruned by date_time, from {of_both}, {but}"));
     // A right row can still come behind any left row.
     let later = "b.auction = a.id AND a.date_time <= b.date_time";
     let said = states(&format!(
@@ -247,6 +258,25 @@ fn left_rows_of_asof_joins_are_pruned_behind_the_right_side() {
     assert!(
         states(person)[0].contains("left rows: never pruned: person.date_time has no LATENESS")
     );
+}
+
+#[test]
+fn of_rows_that_are_counted_the_last_ones_stay_if_none_is_deleted() {
+    let lag = |table, function| {
+        states(&format!(
+            "SELECT price, {function} OVER (PARTITION BY auction ORDER BY date_time) AS p FROM {table}"
+        ))
+    };
+    let pruned =
+        "rows: pruned by date_time, from the waterline of quote.date_time, but for the last";
+    assert_eq!(lag("quote", "LAG(price)"), [format!("{pruned} row before that of each key")]);
+    assert_eq!(
+        lag("quote", "LEAD(price, 3)"),
+        [format!("{pruned} 3 rows before that of each key")]
+    );
+    let never = |said: Vec<String>| said[0].starts_with("rows: never pruned: ");
+    assert!(never(lag("bid", "LAG(price)")), "a bid may be deleted");
+    assert!(never(lag("quote", "ROW_NUMBER()")), "it counts all rows");
 }
 
 #[test]

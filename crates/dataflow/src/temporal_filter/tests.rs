@@ -36,7 +36,7 @@ impl Pruning for Clock {
 
     fn bound(&self, epoch: Epoch) -> Option<Bound> {
         let least = *self.0.range(..epoch).next_back()?.1;
-        Some(Bound { column: self.column(), least })
+        Some(Bound::new(self.column(), least))
     }
 
     fn describe(&self, least: i64) -> String {

@@ -232,15 +232,19 @@ mod tests {
             extent(DataType::Int64, options, WindowFrameUnits::Rows, start, end)
         };
         let here = WindowFrameBound::CurrentRow;
+        let far = |results, counted| Extent { results, rows: Distance::Any, counted };
         let last = rows(ASCENDING, before(number(2)), here.clone());
-        assert_eq!(last, Extent { results: Distance::Zero, rows: Distance::Any });
+        assert_eq!(last, far(Distance::Zero, Some(2)));
         // The rows behind a changed one have less.
-        assert_eq!(rows(DESCENDING, before(number(2)), here.clone()), Extent::default());
+        assert_eq!(rows(DESCENDING, before(number(2)), here.clone()), far(Distance::Any, Some(2)));
         let next = rows(DESCENDING, here.clone(), behind(number(2)));
-        assert_eq!(next, Extent { results: Distance::Zero, rows: Distance::Any });
-        assert_eq!(rows(ASCENDING, here.clone(), behind(number(2))), Extent::default());
+        assert_eq!(next, far(Distance::Zero, Some(2)));
+        assert_eq!(
+            rows(ASCENDING, before(number(3)), behind(number(2))),
+            far(Distance::Any, Some(5))
+        );
         let running = rows(ASCENDING, before(ScalarValue::UInt64(None)), here.clone());
-        assert_eq!(running.results, Distance::Zero);
+        assert_eq!(running, far(Distance::Zero, None));
         // A row with NULL is before all others, and they see it.
         let nulls_first = SortOptions { descending: false, nulls_first: true };
         assert_eq!(rows(nulls_first, before(number(2)), here), Extent::default());

@@ -274,7 +274,7 @@ fn a_window_is_pruned_by_the_time_of_its_order_as_far_as_its_ranges_reach() {
     );
     assert_explained(
         "CREATE VIEW v AS\nSELECT bidder, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY date_time) AS r\nFROM bid",
-        "window row_number() in order of date_time by auction (PARTITION BY at line 2, column 50)\n\
+        "window row_number() in order of date_time by auction (PARTITION BY at line 2, column 48)\n\
          \x20 rows in window.1 #: # rows, # bytes in memory\n\
          \x20   never pruned: a function of the window sees rows however old they are\n\
          \x20   what helps: use RANGE frames of fixed length, or partition by DATE_TRUNC or DATE_BIN of a time that has LATENESS",
