@@ -31,6 +31,7 @@ mod reach;
 mod recursion;
 mod resumed_subscriptions;
 mod schemas;
+mod sql_functions;
 mod sessions;
 mod sharing;
 mod siblings;
