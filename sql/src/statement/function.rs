@@ -52,7 +52,10 @@ pub(super) fn create(parser: &mut Parser<'_>, text: &str) -> Result<StatementKin
     let if_taken = if_taken(false, if_not_exists, position)?;
     let parameters = parameters(parser).map_err(syntax_error)?;
     let returns = match parser.parse_keyword(Keyword::RETURNS) {
-        true => Some(parser.parse_data_type().map_err(syntax_error)?),
+        true => {
+            refuse_table(parser)?;
+            Some(parser.parse_data_type().map_err(syntax_error)?)
+        }
         false => None,
     };
     loop {
@@ -71,14 +74,11 @@ pub(super) fn create(parser: &mut Parser<'_>, text: &str) -> Result<StatementKin
         let expected = parser.expected::<()>("AS or RETURN, and an expression", found);
         return Err(syntax_error(expected.expect_err("it is an error")));
     }
-    let table = parser.peek_token_ref();
-    if matches!(&table.token, Token::Word(word) if word.keyword == Keyword::TABLE) {
-        let position = Position::of_span(table.span);
-        return Err(Error::not_supported("a function that returns a table", position));
-    }
+    refuse_table(parser)?;
     let mut body = parser.parse_expr().map_err(syntax_error)?;
     if let Expr::Value(ValueWithSpan { value: Value::DollarQuotedString(_), span }) = &body {
-        let message = "the body of a function stands for itself, and not in quotes: write RETURN x + 1";
+        let message =
+            "the body of a function stands for itself, and not in quotes: write RETURN x + 1";
         return Err(Error::new(message, Position::of_span(*span)));
     }
     syntax::normalize(&mut body)?;
@@ -106,12 +106,24 @@ pub(super) fn drop(parser: &mut Parser<'_>) -> Result<StatementKind> {
     let name = parser.parse_object_name(false).map_err(syntax_error)?;
     let (name, position) = function_name(&name)?;
     if parser.parse_keyword(Keyword::CASCADE) {
-        let message = "DROP FUNCTION … CASCADE is not supported yet: drop what calls the function first";
+        let message =
+            "DROP FUNCTION … CASCADE is not supported yet: drop what calls the function first";
         return Err(Error::new(message, position));
     }
     // The default.
     let _ = parser.parse_keyword(Keyword::RESTRICT);
     Ok(StatementKind::DropFunction(Drop { name, position, if_exists, cascade: false }))
+}
+
+fn refuse_table(parser: &Parser<'_>) -> Result<()> {
+    let table = parser.peek_token_ref();
+    match &table.token {
+        Token::Word(word) if word.keyword == Keyword::TABLE => {
+            let position = Position::of_span(table.span);
+            Err(Error::not_supported("a function that returns a table", position))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn parameters(parser: &mut Parser<'_>) -> std::result::Result<Vec<Parameter>, ParserError> {

@@ -9,8 +9,8 @@ use std::fmt::{self, Write};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, Distinct, DuplicateTreatment, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, OrderBy,
-    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, UnaryOperator, Value,
-    WindowSpec, WindowType,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor,
+    UnaryOperator, Value, WindowSpec, WindowType,
 };
 
 use crate::statement::fold;

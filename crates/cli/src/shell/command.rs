@@ -20,7 +20,11 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     (".output", "[FILE]", "sends results to a file, or to the screen again"),
     (".quit", "", "exits"),
     (".read", "FILE", "runs the statements of a file"),
-    (".schema", "[NAME]", "shows the definitions of all functions, tables and views, or of one relation"),
+    (
+        ".schema",
+        "[NAME]",
+        "shows the definitions of all functions, tables and views, or of one relation",
+    ),
     (".tables", "", "lists tables and views and their columns"),
     (".timer", "on|off", "prints how long each statement takes"),
     (".width", "[N]…", "shows N characters of each column of a table, of the others all"),

@@ -19,8 +19,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::RwLock;
 
 pub(crate) use entries::Entries;
-pub(crate) use entry::{Declared, Definition, Entry, Table, View, Waiting};
 pub use entries::FunctionInfo;
+pub(crate) use entry::{Declared, Definition, Entry, Table, View, Waiting};
 pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
 

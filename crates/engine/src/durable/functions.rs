@@ -33,11 +33,7 @@ pub(super) fn check<'a>(
 }
 
 /// Looks for them in a definition, which may define a function by SQL.
-fn check_one(
-    planner: &Planner,
-    definition: &Record,
-    defined: &mut BTreeSet<String>,
-) -> Result<()> {
+fn check_one(planner: &Planner, definition: &Record, defined: &mut BTreeSet<String>) -> Result<()> {
     let Record::Definition { sql, .. } = definition else { return Ok(()) };
     for statement in statement::parse(sql).map_while(std::result::Result::ok) {
         let caller = match &statement.kind {

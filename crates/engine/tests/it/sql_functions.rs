@@ -60,7 +60,9 @@ fn an_error_of_a_definition_is_in_it_and_later_at_the_call() {
     assert!(error.starts_with("3:8 f() has no parameter \"y\""), "{error}");
     let error = position(&engine, "CREATE FUNCTION f(x INT) RETURNS INT\nAS 1 + length(x, 3)");
     assert!(error.starts_with("2:8 "), "{error}");
-    engine.execute("CREATE MACRO f(x) AS upper(x) + 1; CREATE TABLE t (s VARCHAR, l INT[])").unwrap();
+    engine
+        .execute("CREATE MACRO f(x) AS upper(x) + 1; CREATE TABLE t (s VARCHAR, l INT[])")
+        .unwrap();
     let error = position(&engine, "SELECT\n s, f(l)\nFROM t");
     assert!(error.starts_with("2:5 "), "{error}");
     let error = position(&engine, "CREATE VIEW v AS SELECT\n 1, f()\nFROM t");
@@ -71,9 +73,7 @@ fn an_error_of_a_definition_is_in_it_and_later_at_the_call() {
 fn what_calls_stand_for_is_limited() {
     let engine = Engine::builder().open().unwrap();
     engine.execute("CREATE FUNCTION twice(x BIGINT) RETURNS BIGINT AS x + x").unwrap();
-    let nested = |times: usize| {
-        format!("SELECT {}1{}", "twice(".repeat(times), ")".repeat(times))
-    };
+    let nested = |times: usize| format!("SELECT {}1{}", "twice(".repeat(times), ")".repeat(times));
     assert_eq!(query(&engine, &nested(8)), ["256"]);
     let error = position(&engine, &nested(30));
     assert!(error.contains("stand for more than 40000"), "{error}");
@@ -87,7 +87,8 @@ fn what_calls_stand_for_is_limited() {
     let mut refused = None;
     for number in 0..40 {
         let before = if number == 0 { "x".to_owned() } else { format!("g{}(x)", number - 1) };
-        let sql = format!("CREATE FUNCTION g{number}(x BIGINT) RETURNS BIGINT AS {before} + {before}");
+        let sql =
+            format!("CREATE FUNCTION g{number}(x BIGINT) RETURNS BIGINT AS {before} + {before}");
         if let Err(error) = engine.execute(&sql) {
             refused = Some(error.to_string());
             break;

@@ -11,8 +11,8 @@ use sqlparser::ast::{
 };
 use sqlparser::parser::Parser;
 
-use super::inline::{Inlined, cast, extent, inlined, lambda_parameters};
 use super::SqlFunction;
+use super::inline::{Inlined, cast, extent, inlined, lambda_parameters};
 use crate::catalog::{Catalog, Relation};
 use crate::error::{Error, Position, Result, did_you_mean};
 use crate::planner::context::{Scope, column_type};
@@ -104,8 +104,7 @@ impl Names<'_> {
             return ControlFlow::Continue(());
         }
         let near = did_you_mean(&folded, &mut parameters);
-        let message =
-            format!("{}() has no parameter \"{folded}\"{near}", self.definition.name);
+        let message = format!("{}() has no parameter \"{folded}\"{near}", self.definition.name);
         ControlFlow::Break(Error::new(message, Position::of_span(name.span)))
     }
 }
@@ -163,8 +162,7 @@ fn plan(definition: &FunctionDefinition, body: &Expr, scope: Scope<'_>) -> Resul
             continue;
         };
         let name = Ident::with_quote('"', &parameter.name);
-        let column =
-            ColumnDef { name, data_type: data_type.clone(), options: Vec::new() };
+        let column = ColumnDef { name, data_type: data_type.clone(), options: Vec::new() };
         let data_type = column_type(&column).map_err(|error| error.at(parameter.position))?;
         fields.push(Field::new(&parameter.name, data_type, true));
     }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, LambdaFunction, ObjectNamePart, OneOrManyWithParens, Spanned, Subscript,
-    Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
+    FunctionArguments, Ident, LambdaFunction, ObjectNamePart, OneOrManyWithParens, Spanned,
+    Subscript, Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 use sqlparser::tokenizer::Span;
 
@@ -217,8 +217,9 @@ impl Fill<'_> {
         if *self.size <= LARGEST {
             return ControlFlow::Continue(());
         }
-        let message =
-            format!("the calls of functions in this statement stand for more than {LARGEST} columns, operators and calls");
+        let message = format!(
+            "the calls of functions in this statement stand for more than {LARGEST} columns, operators and calls"
+        );
         ControlFlow::Break(Error::new(message, Position::of_span(self.span)))
     }
 
@@ -290,9 +291,7 @@ impl VisitorMut for Fill<'_> {
 }
 
 /// The names of the parameters of a lambda.
-pub(super) fn lambda_parameters(
-    lambda: &mut LambdaFunction,
-) -> impl Iterator<Item = &mut Ident> {
+pub(super) fn lambda_parameters(lambda: &mut LambdaFunction) -> impl Iterator<Item = &mut Ident> {
     let parameters = match &mut lambda.params {
         OneOrManyWithParens::One(parameter) => std::slice::from_mut(parameter),
         OneOrManyWithParens::Many(parameters) => parameters.as_mut_slice(),
