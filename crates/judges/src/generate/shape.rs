@@ -84,8 +84,8 @@ impl Maker {
     pub(super) fn derived(&mut self, most: f64) -> (From, Sight, f64) {
         let (from, sight, size) = self.relation(most);
         let query = match self.below(5) {
-            0 if self.once_in(2) => self.pivoted(from, &sight),
-            1 if self.once_in(2) => self.unpivoted(from, &sight),
+            0 if !self.once_in(3) => self.pivoted(from, &sight),
+            1 if !self.once_in(3) => self.unpivoted(from, &sight),
             0 => self.grouped(from, &sight, false),
             1 => self.first(from, &sight),
             2 => self.set_operation(),

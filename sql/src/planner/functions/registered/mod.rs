@@ -127,6 +127,9 @@ impl RegisteredFunctions {
 /// What is told from other functions by its name, and cannot be called, or only in one place.
 const RESERVED: [&str; 6] = [ONE_NAN, "by_length", "tumble", "hop", "session", "descriptor"];
 
+/// A function that DataFusion's planner makes without looking for it.
+const MAKE_MAP: &str = "make_map";
+
 /// Whether a function was registered by a program.
 pub(crate) fn is_registered(function: &ScalarUDF) -> bool {
     function.inner().is::<GuardedScalar>()
@@ -183,6 +186,7 @@ pub(crate) fn unknown(
 pub(crate) fn is_built_in(name: &str) -> bool {
     is_defined(name)
         || RESERVED.contains(&name)
+        || name == MAKE_MAP
         || name.starts_with("regexp_")
         || function_kind(name, false).is_some()
         || function_kind(name, true).is_some()
