@@ -1,11 +1,12 @@
 //! The catalog: what SQL needs to know about tables and views.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::plan::{Fingerprint, LowerBounds};
+use crate::planner::SqlFunctions;
 use crate::planner::extent::Extent;
 use crate::statement::Lateness;
 
@@ -13,13 +14,19 @@ use crate::statement::Lateness;
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
                            'materialized' = 'true'";
 
-/// The relations that a statement can name.
+/// The relations and functions that a statement can name.
 pub trait Catalog {
     /// The relation of this name, folded as identifiers fold; a name in a schema is `schema.name`.
     fn relation(&self, name: &str) -> Option<Relation>;
 
     /// The names of all relations, for suggestions.
     fn names(&self) -> Vec<String>;
+
+    /// The functions that SQL has defined.
+    fn functions(&self) -> &SqlFunctions {
+        static NONE: LazyLock<SqlFunctions> = LazyLock::new(SqlFunctions::new);
+        &NONE
+    }
 }
 
 /// Views that recur over each other.

@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use datafusion::scalar::ScalarValue;
 
 use crate::builder::Builder;
-use crate::catalog::RelationInfo;
+use crate::catalog::{FunctionInfo, RelationInfo};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
@@ -248,6 +248,11 @@ impl Engine {
     /// The schemas that were created, by name: all but the default one and the engine's own.
     pub fn schemas(&self) -> Vec<String> {
         self.instance.definitions.catalog.schemas()
+    }
+
+    /// The functions that SQL defines, each behind those that it calls.
+    pub fn functions(&self) -> Vec<FunctionInfo> {
+        self.instance.definitions.catalog.entries().function_infos()
     }
 
     /// All tables and views, by name.

@@ -1,17 +1,20 @@
-//! Functions that a program registers: DataFusion's, under names of their own.
+//! Functions that a program registers: DataFusion's, under names of their own. And functions that SQL defines, by what the other
+//! databases are given in the place of a call.
 //!
-//! Views call them where the other databases call their built-in ones. So what is registered is judged like the rest.
+//! Views call them where the other databases call their built-in ones, or are given an operator. So they are judged like the rest.
 
 use std::sync::Arc;
 
-use alluvium::Builder;
 use alluvium::arrow::datatypes::{DataType, FieldRef};
 use alluvium::functions::{
     Accumulator, AccumulatorArgs, AggregateUDF, AggregateUDFImpl, ColumnarValue, Result,
     ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, StateFieldsArgs,
 };
+use alluvium::{Builder, Engine};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::scalar::ScalarValue;
+
+use crate::query::Op;
 
 /// What stands before the name of the function that one of a program is.
 pub(crate) const PREFIX: &str = "own_";
@@ -34,6 +37,39 @@ const AGGREGATES: [&str; 8] = [
 /// Whether a function, in lower case, is registered under another name, too.
 pub(crate) fn is_own(name: &str) -> bool {
     SCALARS.contains(&name) || AGGREGATES.contains(&name)
+}
+
+/// What stands before the name of a function that SQL defines.
+pub(crate) const DEFINED: &str = "defined_";
+
+/// The functions that SQL defines by one operator, some with types and some without.
+const DEFINITIONS: [(Op, &str); 9] = [
+    (Op::Add, "MACRO defined_sum(a, b) AS a + b"),
+    (Op::Subtract, "FUNCTION defined_difference(a, b) RETURN a - b"),
+    (Op::Multiply, "MACRO defined_product(b, a) AS b * a"),
+    (
+        Op::Concat,
+        "FUNCTION defined_both(a TEXT, b TEXT) RETURNS TEXT LANGUAGE SQL IMMUTABLE AS a || b",
+    ),
+    (Op::Less, "FUNCTION defined_less(a, b) RETURNS BOOLEAN AS a < b"),
+    (Op::Greater, "FUNCTION defined_greater(a, b) RETURNS BOOLEAN AS defined_less(b, a)"),
+    (Op::Equal, "MACRO defined_equal(a, b) AS a = b"),
+    (Op::Unequal, "MACRO defined_unequal(a, b) AS NOT defined_equal(a, b)"),
+    (Op::Same, "FUNCTION defined_same(a, b) RETURNS BOOLEAN RETURN a IS NOT DISTINCT FROM b"),
+];
+
+/// The function that SQL defines by an operator, if there is one.
+pub(crate) fn defined(op: Op) -> Option<&'static str> {
+    let (_, definition) = DEFINITIONS.iter().find(|(other, _)| *other == op)?;
+    definition.split([' ', '(']).nth(1)
+}
+
+/// Defines the functions, unless the engine resumes what one with them did.
+pub(crate) fn define(engine: &Engine) -> alluvium::Result<()> {
+    DEFINITIONS.iter().try_for_each(|(_, definition)| {
+        let (kind, definition) = definition.split_once(' ').unwrap_or_default();
+        engine.execute(&format!("CREATE {kind} IF NOT EXISTS {definition}")).map(drop)
+    })
 }
 
 /// The engine with these functions.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::generate::program;
+use crate::own;
 use crate::program::file::file;
 use crate::program::run::{Fate, Judges, run};
 use crate::program::shrink::shrink;
 use crate::program::variation::Variation;
-use crate::program::{Keeping, Program, Step, Write};
+use crate::program::{Alteration, Keeping, Program, Step, Write};
 use crate::query::construct;
 
 /// Statistics about pairs of a query and a script of changes.
@@ -110,6 +111,9 @@ impl Tally {
                 }
                 .to_owned(),
             );
+            if view.sql_with_own().contains(own::DEFINED) {
+                constructs.insert("function of SQL".to_owned());
+            }
             constructs.extend(script.iter().map(|name| (*name).to_owned()));
             for construct in constructs {
                 *self.constructs.entry(construct).or_default() += 1;
@@ -147,6 +151,12 @@ fn of_script(program: &Program) -> Vec<&'static str> {
     note("script: transaction", any(&|step| *step == Step::Commit));
     note("script: rollback", any(&|step| *step == Step::Rollback));
     note("script: view dropped", any(&|step| matches!(step, Step::Drop(_))));
+    let alters = |test: fn(&Alteration) -> bool| {
+        any(&|step| matches!(step, Step::Alter(_, alteration) if test(alteration)))
+    };
+    note("script: column added", alters(|how| matches!(how, Alteration::Add(..))));
+    note("script: column renamed", alters(|how| matches!(how, Alteration::Rename(..))));
+    note("script: column dropped", alters(|how| matches!(how, Alteration::Drop(..))));
     let first_write = program.steps.iter().position(|step| matches!(step, Step::Write(_)));
     let late = program.steps.iter().rposition(|step| matches!(step, Step::Create(_)));
     note("script: view created midway", late > first_write);

@@ -203,7 +203,9 @@ impl ContextProvider for Context<'_> {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        self.functions.scalar.keys().chain(self.registered.scalar_names()).cloned().collect()
+        let defined = self.catalog.functions().keys();
+        let names = self.functions.scalar.keys().chain(self.registered.scalar_names());
+        names.chain(defined).cloned().collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {

@@ -5,6 +5,7 @@
 //!                    datafusion-sql ─► views expanded in place ─► LogicalPlan                               (statements)
 //! ```
 //!
+//! - `sql_functions` puts expressions in the places of calls of functions that SQL defines.
 //! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
@@ -71,6 +72,7 @@ pub(crate) mod set_operation;
 mod short_time;
 mod simplify;
 mod single_row;
+mod sql_functions;
 mod subquery;
 pub(crate) mod time_window;
 mod types;
@@ -105,6 +107,8 @@ pub use self::relation::RelationSource;
 pub use self::repeated_names::as_written;
 pub use self::series::SeriesSource;
 pub use self::simplify::{BoundedSimplifier, check_copies};
+use self::sql_functions::{Inlined, inlined, planned};
+pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::types::type_of;
 pub use self::view::PlannedView;
 pub use self::write::{OnConflict, PlannedWrite, Returning};
@@ -112,7 +116,7 @@ use crate::catalog::{Catalog, DeclaredRecursion};
 use crate::error::{Position, Result};
 use crate::physical::{Output, compile};
 use crate::plan::{IncrementalPlan, KeptBy};
-use crate::statement::{StatementKind, ViewDefinition};
+use crate::statement::{FunctionDefinition, StatementKind, ViewDefinition};
 
 /// Plans statements against a catalog.
 ///
@@ -150,9 +154,34 @@ impl Planner {
         Scope { catalog, registered: &self.registered }
     }
 
-    /// A function that a view calls and nobody knows: the name of one that another program had registered.
-    pub fn unknown_function(&self, view: &ViewDefinition) -> Option<String> {
-        registered::unknown(&view.query, &self.registered)
+    /// A function that a view or function calls and nobody knows: the name of one that another program had registered. SQL
+    /// defines those that `is_defined` names.
+    pub fn unknown_function(
+        &self,
+        statement: &StatementKind,
+        is_defined: &dyn Fn(&str) -> bool,
+    ) -> Option<String> {
+        match statement {
+            StatementKind::CreateView(view) => {
+                registered::unknown(&view.query, &self.registered, is_defined)
+            }
+            StatementKind::CreateFunction(function) => {
+                registered::unknown(&function.body, &self.registered, is_defined)
+            }
+            _ => None,
+        }
+    }
+
+    /// The function that a definition defines.
+    ///
+    /// # Errors
+    /// If another function has its name, or if its expression is wrong.
+    pub fn function(
+        &self,
+        definition: &FunctionDefinition,
+        catalog: &dyn Catalog,
+    ) -> Result<SqlFunction> {
+        sql_functions::define(definition, self.scope(catalog))
     }
 
     /// The plan of a view.
@@ -161,14 +190,17 @@ impl Planner {
     /// If the query is wrong, or the view cannot be maintained.
     pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
         let scope = self.scope(catalog);
-        view::plan(&self.optimizer, view, scope).map_err(|error| {
+        let Inlined { part: query, calls } = inlined(view.query.as_ref(), catalog.functions())?;
+        let view = &ViewDefinition { query: Box::new(query), ..view.clone() };
+        let planned = view::plan(&self.optimizer, view, scope).map_err(|error| {
             let plan = |query: &ast::Query| {
                 let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
                 view::plan(&self.optimizer, &view, scope)
             };
             culprit::located(error, view.query.as_ref(), &plan)
                 .at(Position::of(view.query.as_ref()))
-        })
+        });
+        planned.map(|planned| PlannedView { calls, ..planned })
     }
 
     /// The plan of a view in a complete recursion, of which `planned` is its plan alone.
@@ -187,18 +219,22 @@ impl Planner {
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let scope = self.scope(catalog);
-        query::plan(query, scope).map_err(|error| {
-            let plan = |query: &ast::Query| query::plan(query, scope);
-            culprit::located(error, query, &plan).at(Position::of(query))
+        planned(query, catalog.functions(), |query| {
+            query::plan(query, scope).map_err(|error| {
+                let plan = |query: &ast::Query| query::plan(query, scope);
+                culprit::located(error, query, &plan).at(Position::of(query))
+            })
         })
     }
 
     /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let scope = self.scope(catalog);
-        write::insert(insert, scope).map_err(|error| {
-            let plan = |insert: &ast::Insert| write::insert(insert, scope);
-            culprit::located(error, insert, &plan).at(Position::of(&insert.table))
+        planned(insert, catalog.functions(), |insert| {
+            write::insert(insert, scope).map_err(|error| {
+                let plan = |insert: &ast::Insert| write::insert(insert, scope);
+                culprit::located(error, insert, &plan).at(Position::of(&insert.table))
+            })
         })
     }
 
@@ -206,18 +242,22 @@ impl Planner {
     /// become, qualified `new`.
     pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let scope = self.scope(catalog);
-        write::update(update, scope).map_err(|error| {
-            let plan = |update: &ast::Update| write::update(update, scope);
-            culprit::located(error, update, &plan).at(Position::of(&update.table.relation))
+        planned(update, catalog.functions(), |update| {
+            write::update(update, scope).map_err(|error| {
+                let plan = |update: &ast::Update| write::update(update, scope);
+                culprit::located(error, update, &plan).at(Position::of(&update.table.relation))
+            })
         })
     }
 
     /// The rows that a DELETE removes: the table's columns.
     pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let scope = self.scope(catalog);
-        write::delete(delete, scope).map_err(|error| {
-            let plan = |delete: &ast::Delete| write::delete(delete, scope);
-            culprit::located(error, delete, &plan).at(Position::of(delete))
+        planned(delete, catalog.functions(), |delete| {
+            write::delete(delete, scope).map_err(|error| {
+                let plan = |delete: &ast::Delete| write::delete(delete, scope);
+                culprit::located(error, delete, &plan).at(Position::of(delete))
+            })
         })
     }
 
@@ -231,6 +271,7 @@ impl Planner {
         check: &dyn Fn(LogicalPlan) -> Option<String>,
     ) -> Option<Position> {
         let scope = self.scope(catalog);
+        let functions = catalog.functions();
         let checked = |plan: Result<LogicalPlan>| match plan {
             Ok(plan) => check(plan),
             Err(error) => Some(error.message),
@@ -239,19 +280,23 @@ impl Planner {
         match statement {
             StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
                 let failure = |query: &ast::Query| checked(query::plan(query, scope));
-                culprit::culprit(query.as_ref(), message, &failure)
+                let query = inlined(query.as_ref(), functions).ok()?.part;
+                culprit::culprit(&query, message, &failure)
             }
             StatementKind::Insert(insert) => {
                 let failure = |insert: &ast::Insert| rows(write::insert(insert, scope));
-                culprit::culprit(insert.as_ref(), message, &failure)
+                let insert = inlined(insert.as_ref(), functions).ok()?.part;
+                culprit::culprit(&insert, message, &failure)
             }
             StatementKind::Update(update) => {
                 let failure = |update: &ast::Update| rows(write::update(update, scope));
-                culprit::culprit(update.as_ref(), message, &failure)
+                let update = inlined(update.as_ref(), functions).ok()?.part;
+                culprit::culprit(&update, message, &failure)
             }
             StatementKind::Delete(delete) => {
                 let failure = |delete: &ast::Delete| rows(write::delete(delete, scope));
-                culprit::culprit(delete.as_ref(), message, &failure)
+                let delete = inlined(delete.as_ref(), functions).ok()?.part;
+                culprit::culprit(&delete, message, &failure)
             }
             StatementKind::CreateView(view) => {
                 let failure = |query: &ast::Query| {
@@ -260,7 +305,8 @@ impl Planner {
                     let compiled = planned.and_then(|view| compile(&view.plan, Output::Rows));
                     compiled.err().map(|error| error.message)
                 };
-                culprit::culprit(view.query.as_ref(), message, &failure)
+                let query = inlined(view.query.as_ref(), functions).ok()?.part;
+                culprit::culprit(&query, message, &failure)
             }
             _ => None,
         }

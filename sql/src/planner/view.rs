@@ -44,6 +44,8 @@ pub struct PlannedView {
     pub reads: Vec<String>,
     /// All relations that its text names, each once, in alphabetical order; none of them may be dropped before it.
     pub depends: Vec<String>,
+    /// The functions that its text calls and that SQL defines, in alphabetical order; none of them may be dropped before it.
+    pub calls: Vec<String>,
     /// What it is in a recursion, if it was declared.
     pub declared: Option<DeclaredView>,
     /// The views that it reads, itself or through others, and that are declared and not complete. Its plan takes them for empty.
@@ -88,7 +90,7 @@ pub(super) fn plan(
     let landmarks = refusal::check_view(&view.query, scope.registered)?;
     let planned = planned(optimizer, view, scope, &landmarks)?;
     // Else a state directory with the view could not be opened again.
-    debug_assert_eq!(registered::unknown(&view.query, scope.registered), None);
+    debug_assert_eq!(registered::unknown(&view.query, scope.registered, &|_| false), None);
     Ok(planned)
 }
 
@@ -162,6 +164,7 @@ fn planned(
         reads: reads(&plan),
         plan,
         depends,
+        calls: Vec::new(),
         declared,
         awaits: awaits.into_iter().collect(),
     })

@@ -11,7 +11,7 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
-    file, lateness, nested_types, schema,
+    file, function, lateness, nested_types, schema,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -70,6 +70,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             parser.advance_token();
             StatementKind::Checkpoint
         }
+        "DROP" if matches!(word(1), "FUNCTION" | "MACRO") => function::drop(&mut parser)?,
         "EXPLAIN" => explain(&mut parser, start)?,
         "SHOW" if word(1) == "TABLES" && tokens.len() == 2 => {
             parser.advance_token();
@@ -177,6 +178,7 @@ fn create(
         ["SCHEMA", _, ..] => {
             return schema::create(parser.parse_statement().map_err(syntax_error)?, start);
         }
+        ["FUNCTION" | "MACRO", _, ..] => return function::create(parser, text),
         ["TABLE", ..] => None,
         ["VIEW", ..] => Some(ViewKind::Plain),
         ["LOCAL", "VIEW", ..] => Some(ViewKind::Local),
@@ -185,6 +187,9 @@ fn create(
         ["OR", "REPLACE", "VIEW", ..] => Some(ViewKind::Plain),
         ["OR", "REPLACE", "LOCAL", "VIEW", ..] => Some(ViewKind::Local),
         ["OR", "REPLACE", "MATERIALIZED", "VIEW", ..] => Some(ViewKind::Materialized),
+        ["OR", "REPLACE", "FUNCTION" | "MACRO", ..] => {
+            return Err(refusal(&["CREATE", "OR", "REPLACE", "FUNCTION"], start));
+        }
         ["OR", second, ..] => {
             return Err(refusal(&["CREATE", "OR", second], start));
         }

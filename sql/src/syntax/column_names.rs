@@ -1,4 +1,5 @@
-//! Names of columns that are computed and have no alias: those of DuckDB, `(a + 1)`, `sum(x)`, `count_star()`.
+//! Names of columns that are computed and have no alias: those of DuckDB, `(a + 1)`, `sum(x)`, `count_star()`, and `f` of the
+//! field `st.f`.
 //!
 //! DuckDB quotes names of functions that are keywords to it, as in `"year"(d)`. Here they are `year(d)`.
 
@@ -8,24 +9,69 @@ use std::fmt::{self, Write};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, Distinct, DuplicateTreatment, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, OrderBy,
-    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, UnaryOperator, Value,
-    WindowSpec, WindowType,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor,
+    UnaryOperator, Value, WindowSpec, WindowType,
 };
+
+use crate::statement::fold;
 
 /// The longest name, in bytes.
 const LONGEST: usize = 200;
 
 /// Names the columns of a SELECT that are computed and have no alias.
 pub(super) fn name_columns(select: &mut Select) {
-    name_items(&mut select.projection);
+    let mut relations = Some(HashSet::new());
+    for from in &select.from {
+        let joined = from.joins.iter().map(|join| &join.relation);
+        std::iter::once(&from.relation).chain(joined).for_each(|of| add_names(of, &mut relations));
+    }
+    name_all(&mut select.projection, relations.as_ref());
 }
 
 /// Names columns that are computed and have no alias.
 pub(super) fn name_items(items: &mut [SelectItem]) {
+    name_all(items, None);
+}
+
+/// Adds the name of a relation, or of those that it joins; `None` if they may have others.
+fn add_names(relation: &TableFactor, names: &mut Option<HashSet<String>>) {
+    match relation {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. }
+        | TableFactor::UNNEST { alias: Some(alias), .. }
+        | TableFactor::NestedJoin { alias: Some(alias), .. } => {
+            names.as_mut().map(|names| names.insert(fold(&alias.name)));
+        }
+        TableFactor::Table { name, alias: None, .. } => {
+            let name = name.0.last().and_then(|part| part.as_ident()).map(fold);
+            names.as_mut().map(|names| names.extend(name));
+        }
+        TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            add_names(&table_with_joins.relation, names);
+            table_with_joins.joins.iter().for_each(|join| add_names(&join.relation, names));
+        }
+        TableFactor::Derived { alias: None, .. } | TableFactor::UNNEST { alias: None, .. } => {}
+        _ => *names = None,
+    }
+}
+
+/// The name of the field of a struct, `st.f` or `t.st.f`, which names a column if a relation is called `st`.
+fn of_field<'a>(expression: &'a Expr, relations: Option<&HashSet<String>>) -> Option<&'a Ident> {
+    match expression {
+        Expr::CompoundIdentifier(parts) => match &parts[..] {
+            [first, field] if !relations?.contains(&fold(first)) => Some(field),
+            [_, _, .., field] => Some(field),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn name_all(items: &mut [SelectItem], relations: Option<&HashSet<String>>) {
     let mut taken: HashSet<String> = HashSet::new();
     for item in items.iter() {
         match item {
-            SelectItem::UnnamedExpr(expression) => {
+            SelectItem::UnnamedExpr(expression) if of_field(expression, relations).is_none() => {
                 taken.extend(of_column(expression).map(|name| name.value.to_lowercase()));
             }
             SelectItem::ExprWithAlias { alias, .. } => {
@@ -36,10 +82,12 @@ pub(super) fn name_items(items: &mut [SelectItem]) {
     }
     for item in items {
         let SelectItem::UnnamedExpr(expression) = item else { continue };
-        if of_column(expression).is_some() {
-            continue;
-        }
-        let Some(name) = name_of(expression) else { continue };
+        let name = match of_field(expression, relations) {
+            Some(field) => Some(fold(field)),
+            None if of_column(expression).is_some() => None,
+            None => name_of(expression),
+        };
+        let Some(name) = name else { continue };
         let mut unique = name.clone();
         let mut number = 1;
         while !taken.insert(unique.to_lowercase()) {

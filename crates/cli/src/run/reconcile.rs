@@ -2,13 +2,13 @@
 //!
 //! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all they
 //! hold. A view that is defined otherwise is built anew, with the views that read it, and one that the program no longer
-//! has is dropped. Nothing that cannot be computed again is dropped: that is an error before anything is done. Statements
+//! has is dropped; so are functions. Nothing that cannot be computed again is dropped: that is an error before anything is done. Statements
 //! that change tables are executed once, whatever comes between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use alluvium::name::written;
-use alluvium::{Engine, Error, RelationInfo, RelationKind, Statement, StatementKind};
+use alluvium::name::{spelled, written};
+use alluvium::{Engine, Error, FunctionInfo, RelationInfo, RelationKind, Statement, StatementKind};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::program::normalized;
@@ -97,6 +97,8 @@ impl Reconciled {
             }
             differences.gone.insert(name.clone());
         }
+        let functions = engine.functions();
+        differences.functions(&functions, program, &before)?;
         differences.spread(&before)?;
         differences.check(&before)?;
         differences.kept = before.len() - differences.rebuilt.len() - differences.gone.len();
@@ -116,13 +118,19 @@ impl Reconciled {
             {
                 *step = Step::Keep;
             }
+            if let StatementKind::CreateFunction(function) = &statement.kind
+                && functions.iter().any(|known| known.name == function.name)
+                && differences.stale.iter().all(|stale| *stale != function.name)
+            {
+                *step = Step::Keep;
+            }
         }
         Ok(Self { steps, differences })
     }
 
     /// What happens to the state, if it is not that all of it stays.
     pub(crate) fn summary(&self) -> Option<String> {
-        let Differences { rebuilt, gone, kept } = &self.differences;
+        let Differences { rebuilt, gone, kept, stale: _ } = &self.differences;
         if rebuilt.is_empty() && gone.is_empty() {
             return None;
         }
@@ -137,12 +145,15 @@ impl Reconciled {
 
     /// Drops what is built anew, and the views that are gone.
     pub(crate) fn drop_old(&self, engine: &Engine) -> alluvium::Result<()> {
-        let Differences { rebuilt, gone, .. } = &self.differences;
+        let Differences { rebuilt, gone, stale, .. } = &self.differences;
         let rebuilt = rebuilt.iter().map(|(name, (kind, _))| (name, *kind));
         let gone = gone.iter().map(|name| (name, RelationKind::View));
         rebuilt.chain(gone).try_for_each(|(name, kind)| {
             let kind = if kind == RelationKind::Table { "TABLE" } else { "VIEW" };
             engine.execute(&format!("DROP {kind} IF EXISTS {} CASCADE", written(name))).map(drop)
+        })?;
+        stale.iter().try_for_each(|function| {
+            engine.execute(&format!("DROP FUNCTION {}", spelled(function))).map(drop)
         })
     }
 
@@ -220,7 +231,8 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
         match &statement.kind {
             StatementKind::DropTable(_)
             | StatementKind::DropView(_)
-            | StatementKind::DropSchema(_) => {
+            | StatementKind::DropSchema(_)
+            | StatementKind::DropFunction(_) => {
                 let message = "a program that is run with --state says what there is, and drops nothing: leave the \
                                definition out"
                     .to_owned();
@@ -277,9 +289,52 @@ struct Differences {
     gone: BTreeSet<String>,
     /// How many relations stay.
     kept: usize,
+    /// Functions that are defined otherwise, or that the program does not have any more, each before those that it calls.
+    stale: Vec<String>,
 }
 
 impl Differences {
+    /// Views that call functions which are not what they were are built anew.
+    fn functions(
+        &mut self,
+        functions: &[FunctionInfo],
+        program: &[Statement],
+        before: &BTreeMap<String, RelationInfo>,
+    ) -> Result<()> {
+        let defined = program.iter().filter_map(|statement| match &statement.kind {
+            StatementKind::CreateFunction(function) => {
+                Some((function.name.as_str(), normalized(&statement.text)))
+            }
+            _ => None,
+        });
+        let defined: HashMap<&str, String> = defined.collect();
+        let mut stale = BTreeSet::new();
+        for function in functions {
+            let is_same = defined.get(&*function.name) == Some(&normalized(&function.sql));
+            if !is_same || function.calls.iter().any(|called| stale.contains(called)) {
+                stale.insert(&function.name);
+            }
+        }
+        for (name, info) in before {
+            let Some(function) = info.calls.iter().find(|called| stale.contains(called)) else {
+                continue;
+            };
+            if self.gone.contains(name) || self.rebuilt.contains_key(name) {
+                continue;
+            }
+            if !defined.contains_key(&**function) {
+                let message =
+                    format!("\"{name}\" calls {function}(), which is not in the program any more");
+                return Err(Problem { statement: None, message });
+            }
+            let why = format!("it calls {function}(), whose definition has changed");
+            self.rebuilt.insert(name.clone(), (info.kind, why));
+        }
+        let functions = functions.iter().rev().map(|function| &function.name);
+        self.stale = functions.filter(|name| stale.contains(name)).cloned().collect();
+        Ok(())
+    }
+
     /// Views that read a view that is built anew are built anew, too.
     fn spread(&mut self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
         let others = |differences: &Self| {

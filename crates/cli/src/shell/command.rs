@@ -20,7 +20,11 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     (".output", "[FILE]", "sends results to a file, or to the screen again"),
     (".quit", "", "exits"),
     (".read", "FILE", "runs the statements of a file"),
-    (".schema", "[NAME]", "shows the definitions of all tables and views, or of one"),
+    (
+        ".schema",
+        "[NAME]",
+        "shows the definitions of all functions, tables and views, or of one relation",
+    ),
     (".tables", "", "lists tables and views and their columns"),
     (".timer", "on|off", "prints how long each statement takes"),
     (".width", "[N]…", "shows N characters of each column of a table, of the others all"),
@@ -113,7 +117,7 @@ impl<W: Write> Shell<W> {
         Ok(())
     }
 
-    /// Shows the definition of a relation, or of all, each behind those that it names.
+    /// Shows the definition of a relation, or of all behind those of functions, each behind those that it names.
     fn schema(&mut self, name: Option<&str>) -> Result<(), Result<Stop, String>> {
         let relations = self.engine.relations().map_err(|error| Err(error.to_string()))?;
         let is_meant = |relation: &RelationInfo| {
@@ -122,6 +126,10 @@ impl<W: Write> Shell<W> {
             })
         };
         let mut shown = Vec::new();
+        if name.is_none() {
+            let functions = self.engine.functions().into_iter();
+            shown.extend(functions.map(|function| format!("{};", function.sql)));
+        }
         let mut left: Vec<_> = relations.into_iter().filter(is_meant).collect();
         if let (Some(name), []) = (name, left.as_slice()) {
             return Err(Err(format!("there is no table or view \"{name}\"")));

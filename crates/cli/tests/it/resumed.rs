@@ -278,6 +278,33 @@ fn lateness_of_views_is_part_of_their_definitions() {
     assert_eq!(read("days.csv"), ["2024-01-01,2"]);
 }
 
+#[test]
+fn views_are_built_anew_whose_functions_have_changed() {
+    let folder = TempDir::new().unwrap();
+    let program = "CREATE FUNCTION plus(n INT) RETURNS INT AS n + 1;
+        CREATE FUNCTION more(n INT) RETURNS INT AS plus(n) * 2;
+        CREATE FUNCTION other(n INT) RETURNS INT AS n;
+        CREATE TABLE t (n INT);
+        CREATE MATERIALIZED VIEW v AS SELECT more(n) AS m FROM t;
+        CREATE MATERIALIZED VIEW w AS SELECT other(n) AS m FROM t;
+        INSERT INTO t VALUES (1);
+        SELECT m FROM v; SELECT m FROM w;";
+    let run = |program: &str| run_program(folder.path(), program);
+    let (done, said) = run(program);
+    assert!(done, "{said}");
+    assert_eq!(run(&program.replace("n + 1", "n  +  1")), (true, said.clone()));
+    let (done, said) = run(&program.replace("n + 1", "n + 10"));
+    assert!(done && said.contains("\"v\" is built anew: it calls more()"), "{said}");
+    assert!(said.contains("2 relations stay as they are") && !said.contains("\"w\""), "{said}");
+    let without = program.replace("CREATE FUNCTION other(n INT) RETURNS INT AS n;", "");
+    let (done, said) = run(&without);
+    assert!(!done && said.contains("\"w\" calls other(), which is not in the program"), "{said}");
+    let (done, said) = run(&without.replace("other(n)", "n"));
+    assert!(done && said.contains("\"w\" is built anew: its definition has changed"), "{said}");
+    let (done, said) = run("CREATE TABLE t (n INT); DROP FUNCTION more;");
+    assert!(!done && said.contains("drops nothing"), "{said}");
+}
+
 /// Views that recur over each other, of which one is written as it changes: it waits for the other.
 const RECURSIVE: &str = "
     CREATE TABLE edge (a BIGINT, b BIGINT);

@@ -117,6 +117,8 @@ pub(crate) struct View {
     pub(crate) recursion: Option<Arc<DeclaredRecursion>>,
     /// The views that a local view reads that are declared and not complete.
     pub(crate) awaits: Vec<String>,
+    /// The functions that its text calls and that SQL defines.
+    pub(crate) calls: Vec<String>,
     pub(crate) uses: Uses,
     /// The statement that created it.
     pub(crate) text: String,
@@ -139,6 +141,7 @@ impl View {
             bounds: planned.bounds,
             recursion: self.recursion.clone(),
             awaits: planned.awaits,
+            calls: planned.calls,
             uses: Uses::default(),
             text: self.text.clone(),
             kept: OnceLock::new(),
@@ -165,6 +168,8 @@ pub struct RelationInfo {
     pub sql: String,
     /// The relations that it names.
     pub reads: Vec<String>,
+    /// The functions that it calls and that SQL defines.
+    pub calls: Vec<String>,
     /// Whether rows have passed through it that are not kept, so that nothing new can read it.
     pub has_passed: bool,
     /// The columns of a table's primary key; empty without one.
@@ -278,6 +283,17 @@ impl Entry {
             format!("{} {}", name::spelled(field.name()), type_name(field.data_type()))
         });
         columns.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The functions that it calls and that SQL defines.
+    pub(crate) fn calls(&self) -> &[String] {
+        match &self.definition {
+            Definition::Table(_) => &[],
+            Definition::View(view) => &view.calls,
+            Definition::Declared(Declared { view }) => {
+                view.as_ref().map_or(&[], |waiting| &waiting.planned.calls)
+            }
+        }
     }
 
     /// Its dataflow, if it has one.

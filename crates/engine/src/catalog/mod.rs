@@ -3,19 +3,23 @@
 //! The catalog is a persistent value: a statement is planned with the [`Entries`] of one moment, and definitions replace
 //! them.
 
+mod entries;
 mod entry;
 mod indexes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use alluvium_sql::catalog::Relation;
 use alluvium_sql::name::{self, SCHEMA};
+use alluvium_sql::planner::{SqlFunction, SqlFunctions};
 use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::RwLock;
 
+pub(crate) use entries::Entries;
+pub use entries::FunctionInfo;
 pub(crate) use entry::{Declared, Definition, Entry, Table, View, Waiting};
 pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
@@ -137,10 +141,7 @@ fn system(name: &str) -> Option<&'static SchemaRef> {
     }
 }
 
-/// All relations, by name.
-pub(crate) type Entries = BTreeMap<String, Arc<Entry>>;
-
-/// The relations that exist.
+/// The relations and functions that exist.
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<Arc<Entries>>,
@@ -148,6 +149,8 @@ pub(crate) struct Catalog {
     schemas: RwLock<BTreeSet<String>>,
     /// The number of levels of the deepest view so far.
     deepest: AtomicUsize,
+    /// The number of levels of the deepest function so far.
+    deepest_function: AtomicUsize,
 }
 
 impl Drop for Catalog {
@@ -191,6 +194,18 @@ impl Catalog {
 
     pub(crate) fn remove_schema(&self, name: &str) {
         self.schemas.write().remove(name);
+    }
+
+    pub(crate) fn insert_function(&self, function: SqlFunction) {
+        self.deepest_function.fetch_max(function.levels(), Ordering::Relaxed);
+        let name = function.name().to_owned();
+        let mut entries = self.entries.write();
+        Arc::make_mut(&mut entries).functions.insert(name, Arc::new(function));
+    }
+
+    pub(crate) fn remove_function(&self, name: &str) {
+        let mut entries = self.entries.write();
+        Arc::make_mut(&mut entries).functions.remove(name);
     }
 
     /// The relations that depend on `name`, directly or through others, each before those it depends on.
@@ -238,6 +253,11 @@ impl Catalog {
         self.deepest.load(Ordering::Relaxed)
     }
 
+    /// The levels that a statement of `depth` levels may have with what its calls stand for.
+    pub(crate) fn with_functions(&self, depth: usize) -> usize {
+        depth.saturating_mul(1 + self.deepest_function.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn insert(&self, entry: Entry) {
         let name = entry.name.clone();
         self.replace(&name, entry);
@@ -279,6 +299,10 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
     fn names(&self) -> Vec<String> {
         self.0.keys().cloned().chain(SYSTEM.map(str::to_owned)).collect()
     }
+
+    fn functions(&self) -> &SqlFunctions {
+        &self.0.functions
+    }
 }
 
 /// The relations and files that a statement may name.
@@ -297,5 +321,9 @@ impl alluvium_sql::catalog::Catalog for FileScope<'_> {
 
     fn names(&self) -> Vec<String> {
         Scope(self.entries).names()
+    }
+
+    fn functions(&self) -> &SqlFunctions {
+        &self.entries.functions
     }
 }

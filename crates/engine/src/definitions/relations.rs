@@ -267,6 +267,7 @@ impl Definitions {
                 bounds: planned.bounds,
                 recursion,
                 awaits: planned.awaits,
+                calls: planned.calls,
                 uses,
                 text: definition.text.clone(),
                 kept: OnceLock::new(),

@@ -154,6 +154,21 @@ impl Record {
         format!("{}.", name::spelled(name))
     }
 
+    /// A statement that creates a function.
+    pub(crate) fn function(text: &str) -> Self {
+        Self::without_base(text.to_owned())
+    }
+
+    /// A statement that drops a function.
+    pub(crate) fn dropped_function(name: &str) -> Self {
+        Self::without_base(format!("DROP FUNCTION {}", name::spelled(name)))
+    }
+
+    /// The name by which a checkpoint has the definition of a function, which no relation has.
+    pub(crate) fn name_of_function(name: &str) -> String {
+        format!("{}.()", name::spelled(name))
+    }
+
     fn without_base(sql: String) -> Self {
         Self::Definition { sql, base: String::new(), now: 0 }
     }

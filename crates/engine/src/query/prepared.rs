@@ -83,7 +83,9 @@ impl Reader {
     ) -> Result<Plan> {
         // Plans are dropped by whoever comes by, on whatever stack.
         let is_small = statement.text.len() <= LONGEST
-            && stack::is_shallow(statement.depth + self.catalog.deepest());
+            && stack::is_shallow(
+                self.catalog.with_functions(statement.depth) + self.catalog.deepest(),
+            );
         if is_small && self.plans.is_wanted(statement, values, reading.entries) {
             // What is wrong with it is found again below, and reported with the values.
             let prepared =

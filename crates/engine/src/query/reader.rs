@@ -149,6 +149,7 @@ impl Reader {
             definition,
             sql: entry.sql(),
             reads,
+            calls: entry.calls().to_vec(),
             has_passed,
             primary_key,
             refused: counts.refused,

@@ -138,7 +138,8 @@ impl Session {
     ) -> Result<Outcome> {
         let poison = self.instance().poison.clone();
         poison.check()?;
-        let depth = statement.depth + self.instance().definitions.catalog.deepest();
+        let catalog = &self.instance().definitions.catalog;
+        let depth = catalog.with_functions(statement.depth) + catalog.deepest();
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
                 check_parameters(&statement.kind, parameters)?;
@@ -195,6 +196,16 @@ impl Session {
                 self.outside("DROP SCHEMA")?;
                 let dropped = definitions.drop_schema(schema, writer, connectors);
                 dropped.map(|()| Outcome::Done).map_err(|error| error.at(schema.position))
+            }
+            StatementKind::CreateFunction(function) => {
+                self.outside("CREATE FUNCTION")?;
+                let created = definitions.create_function(function);
+                created.map(|()| Outcome::Done).map_err(|error| error.at(function.position))
+            }
+            StatementKind::DropFunction(function) => {
+                self.outside("DROP FUNCTION")?;
+                let dropped = definitions.drop_function(function);
+                dropped.map(|()| Outcome::Done).map_err(|error| error.at(function.position))
             }
             StatementKind::Alter(alter) => {
                 self.outside("ALTER")?;

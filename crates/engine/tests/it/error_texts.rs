@@ -11,7 +11,8 @@ const TABLES: &str = "
     CREATE TABLE t (a INT, b BIGINT, s TEXT, d DATE, ts TIMESTAMP, x DOUBLE, bo BOOLEAN, l INT[],
                     st STRUCT<f INT, g TEXT>, m MAP<TEXT, INT>);
     CREATE TABLE k (id INT PRIMARY KEY, v TEXT);
-    CREATE VIEW pv AS SELECT a, s FROM t";
+    CREATE VIEW pv AS SELECT a, s FROM t;
+    CREATE FUNCTION twice(x INT) RETURNS INT AS x + x; CREATE MACRO shout(x) AS upper(x) || '!'";
 
 /// A caret below the place of an error in the last line of a text, behind its first `before` characters, and what it says.
 fn marked(error: Option<&Error>, before: usize, kind: &str) -> String {

@@ -34,6 +34,7 @@ mod schemas;
 mod sessions;
 mod sharing;
 mod siblings;
+mod sql_functions;
 mod state;
 mod state_directory;
 mod streams;

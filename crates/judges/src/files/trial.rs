@@ -234,6 +234,8 @@ impl Trial {
             StatementKind::DeclareView(_)
             | StatementKind::Lateness(_)
             | StatementKind::CreateSchema(_)
+            | StatementKind::CreateFunction(_)
+            | StatementKind::DropFunction(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint

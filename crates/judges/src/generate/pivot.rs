@@ -1,8 +1,11 @@
-//! Generating aggregates of the values of a column, each in a column: what PIVOT stands for.
+//! Generating aggregates of the values of a column, each in a column: what PIVOT stands for; and the values of columns, each in a
+//! row: UNPIVOT.
 
 use super::aggregate::{count, plain};
 use super::{Maker, Sight, keys, named};
-use crate::query::{Aggregate, Expr, From, Group, Item, Kind, Op, Query, Select, Value};
+use crate::query::{
+    Aggregate, Body, Expr, From, Group, Item, Kind, Op, Query, Select, SetOperation, Value,
+};
 
 impl Maker {
     /// Groups of a derived query, with an aggregate for each of some values of a column. All that Alluvium is given is
@@ -65,5 +68,51 @@ impl Maker {
         let from = From::Derived(Box::new(Query::select(inner)), alias);
         let group = if groups == 0 { Group::None } else { Group::Keys(group_keys) };
         Query::select(Select { items, group, ..Select::of(Vec::new(), from) })
+    }
+
+    /// The values of some columns of a derived query that are not NULL, each in a row of its own. All that Alluvium is given is
+    /// [UNPIVOT](crate::query::pivot::Unpivot).
+    pub(super) fn unpivoted(&mut self, from: From, sight: &Sight) -> Query {
+        let is_plain = |kind| matches!(kind, Kind::Integer | Kind::Big | Kind::Text);
+        let Some(first) = self.column(sight, is_plain) else {
+            return self.grouped(from, sight, false);
+        };
+        let kind = first.kind();
+        let mut columns: Vec<Expr> = Vec::new();
+        for _ in 0..self.below(3) {
+            columns.extend(self.column(sight, keys));
+        }
+        let kept = columns.len();
+        columns.push(first);
+        for _ in 0..1 + self.below(2) {
+            columns.push(self.scalar(sight, kind, 0));
+        }
+        let kinds: Vec<Kind> = columns.iter().map(Expr::kind).collect();
+        if kinds[kept..].iter().any(|other| *other != kind) {
+            return self.grouped(from, sight, false);
+        }
+        let mut inner = Select::of(named(columns), from);
+        if self.once_in(3) {
+            inner.filter = Some(self.condition(sight, 1));
+        }
+        let rows = Query::select(inner);
+        let alias = self.alias();
+        let column = |place: usize| Expr::Column(alias.clone(), format!("c{place}"), kinds[place]);
+        let branches = (kept..kinds.len()).map(|place| {
+            let name = Value::Text(format!("c{place}"));
+            let name = Expr::literal(name, Kind::Text);
+            let mut items = named((0..kept).map(column).collect());
+            items.push(Item { expr: name, name: "name".to_owned() });
+            items.push(Item { expr: column(place), name: "value".to_owned() });
+            let from = From::Derived(Box::new(rows.clone()), alias.clone());
+            let mut branch = Select::of(items, from);
+            branch.filter = Some(Expr::IsNull(Box::new(column(place)), true));
+            Query::select(branch)
+        });
+        let union = |left: Query, right: Query| {
+            let body = Body::Set(SetOperation::Union, true, Box::new(left), Box::new(right));
+            Query { with: Vec::new(), body, top: None }
+        };
+        branches.reduce(union).unwrap_or(rows)
     }
 }

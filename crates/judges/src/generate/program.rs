@@ -1,9 +1,11 @@
 //! Generating a program: tables, views, and a script that creates and drops views.
 
+use std::collections::BTreeSet;
+
 use alluvium_trace::Merging;
 
 use super::{Maker, Source};
-use crate::program::{Keeping, Merges, Program, Step, Table, View, ViewLateness};
+use crate::program::{Alteration, Keeping, Merges, Program, Step, Table, View, ViewLateness};
 use crate::query::visit::{self, Visitor};
 use crate::query::{From, Kind, Query};
 
@@ -71,7 +73,11 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         }
         views.push(View { name, keeping, query, lateness });
     }
-    let steps = maker.script(&tables, &views);
+    let mut steps = maker.script(&tables, &views);
+    // Changes of tables cannot be recorded and replayed.
+    if number % 3 != 1 {
+        steps = altered(steps, &tables, &views, &mut lots);
+    }
     let (merging, merges) = (Merging::default(), Merges::of(number));
     let (memory, reopen) = (None, None);
     Program { number, workers, memory, merging, merges, reopen, tables, views, steps }
@@ -148,6 +154,57 @@ impl Maker {
         }
         steps
     }
+}
+
+/// The steps with ALTER TABLE among them, of tables that no view reads at the time.
+fn altered(
+    steps: Vec<Step>,
+    tables: &[Table],
+    views: &[View],
+    lots: &mut fastrand::Rng,
+) -> Vec<Step> {
+    const DEFINITIONS: [&str; 3] = ["INT DEFAULT 5", "TEXT", "DECIMAL(12, 2) NOT NULL DEFAULT 1.5"];
+    let mut made = Vec::with_capacity(steps.len());
+    let mut there = BTreeSet::new();
+    let mut is_inside = false;
+    // The columns that tables have got, and how many had been added.
+    let (mut added, mut names) = (vec![Vec::new(); tables.len()], 0);
+    for step in steps {
+        match &step {
+            Step::Begin => is_inside = true,
+            Step::Commit | Step::Rollback => is_inside = false,
+            Step::Create(view) => drop(there.insert(*view)),
+            Step::Drop(view) => drop(there.remove(view)),
+            _ => {}
+        }
+        made.push(step);
+        let place = lots.usize(..tables.len());
+        let table = &tables[place];
+        let is_free = |view: &usize| !reads(&views[*view].query, &table.name);
+        if is_inside || table.lateness.is_some() || lots.bool() || !there.iter().all(is_free) {
+            continue;
+        }
+        names += 1;
+        let new = format!("added{names}");
+        let columns: &mut Vec<String> = &mut added[place];
+        let last = columns.pop();
+        made.push(Step::Alter(
+            place,
+            match (last, lots.usize(..3)) {
+                (Some(last), 0) => Alteration::Drop(last),
+                (Some(last), 1) => {
+                    columns.push(new.clone());
+                    Alteration::Rename(last, new)
+                }
+                (last, _) => {
+                    columns.extend(last);
+                    columns.push(new.clone());
+                    Alteration::Add(new, DEFINITIONS[lots.usize(..DEFINITIONS.len())])
+                }
+            },
+        ));
+    }
+    made
 }
 
 /// Makes the last column of a table with lateness a second time, which can be the end of what begins at the first.

@@ -7,7 +7,7 @@ impl Maker {
     /// A query, and its expected number of rows.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(93) {
+            let (shape, size) = match self.below(96) {
                 0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
@@ -61,6 +61,7 @@ impl Maker {
                         false => (Some(self.projection(from, &sight)), size),
                     }
                 }
+                90..93 => (self.nested(), 16.0),
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)
@@ -83,7 +84,8 @@ impl Maker {
     pub(super) fn derived(&mut self, most: f64) -> (From, Sight, f64) {
         let (from, sight, size) = self.relation(most);
         let query = match self.below(5) {
-            0 if self.once_in(2) => self.pivoted(from, &sight),
+            0 if !self.once_in(3) => self.pivoted(from, &sight),
+            1 if !self.once_in(3) => self.unpivoted(from, &sight),
             0 => self.grouped(from, &sight, false),
             1 => self.first(from, &sight),
             2 => self.set_operation(),

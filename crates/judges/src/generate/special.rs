@@ -170,7 +170,10 @@ impl Maker {
         // Without an alias, the columns of the unnested relation are in scope.
         let element = Expr::Column(String::new(), "element".to_owned(), Kind::Integer);
         let place = self.once_in(2).then(|| "place".to_owned());
-        let from = From::Unnested(source.name, alias, list, "element".to_owned(), place.clone());
+        let keeps_left = self.once_in(2);
+        let element_name = "element".to_owned();
+        let from =
+            From::Unnested(source.name, alias, list, element_name, place.clone(), keeps_left);
         let mut exprs = vec![element.clone()];
         if form == 2 {
             exprs.push(Expr::Aggregate(Box::new(count())));

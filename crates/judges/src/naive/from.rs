@@ -52,14 +52,18 @@ impl World<'_> {
                 let rows = self.relation(name, alias, with, outer)?;
                 windowed(rows, alias, time, span)
             }
-            From::Unnested(name, alias, list, element, place) => {
+            From::Unnested(name, alias, list, element, place, keeps_left) => {
                 let Rows { mut columns, rows } = self.relation(name, alias, with, outer)?;
                 let mut taken = Vec::new();
                 for row in rows {
                     let scope =
                         Scope { columns: &columns, row: &row, group: None, windows: &[], outer };
                     let Some(value) = self.keep(self.value(list, &scope))? else { continue };
-                    let Value::List(values) = value else { continue };
+                    let values = if let Value::List(values) = value { values } else { Vec::new() };
+                    if values.is_empty() && *keeps_left {
+                        let nulls = vec![Value::Null; 1 + usize::from(place.is_some())];
+                        taken.push([row.clone(), nulls].concat());
+                    }
                     for (number, value) in values.into_iter().enumerate() {
                         let mut row = row.clone();
                         row.push(value);

@@ -73,6 +73,27 @@ pub(crate) enum Write {
     Refused(usize, Vec<Value>),
 }
 
+/// A change of the columns of a table, of those that no view and no other statement names.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Alteration {
+    /// Adds a column of a type, with a DEFAULT.
+    Add(String, &'static str),
+    /// Gives a column another name.
+    Rename(String, String),
+    /// Drops a column.
+    Drop(String),
+}
+
+impl Alteration {
+    fn sql(&self) -> String {
+        match self {
+            Alteration::Add(name, definition) => format!("ADD COLUMN {name} {definition}"),
+            Alteration::Rename(from, to) => format!("RENAME COLUMN {from} TO {to}"),
+            Alteration::Drop(name) => format!("DROP COLUMN {name}"),
+        }
+    }
+}
+
 /// A step of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
@@ -82,6 +103,8 @@ pub(crate) enum Step {
     Write(Write),
     Create(usize),
     Drop(usize),
+    /// Alters a table that no view reads, outside of transactions.
+    Alter(usize, Alteration),
     /// Subscribes to every view a second time.
     Watch,
 }
@@ -144,6 +167,12 @@ impl Table {
         }
         let options = if self.append_only { " WITH ('append_only' = 'true')" } else { "" };
         format!("CREATE TABLE {} ({}){options}", self.name, items.join(", "))
+    }
+
+    /// The names of its columns: an altered table may have more.
+    fn names(&self) -> String {
+        let names: Vec<_> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        names.join(", ")
     }
 
     /// The lateness of a column, if it has one.
@@ -217,11 +246,11 @@ impl Program {
             Write::Insert(table, rows) => {
                 let table = &self.tables[*table];
                 let rows: Vec<_> = rows.iter().map(|row| Table::row(row)).collect();
-                format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
+                format!("INSERT INTO {} ({}) VALUES {}", table.name, table.names(), rows.join(", "))
             }
             Write::Refused(table, row) => {
                 let table = &self.tables[*table];
-                format!("INSERT INTO {} VALUES {}", table.name, Table::row(row))
+                format!("INSERT INTO {} ({}) VALUES {}", table.name, table.names(), Table::row(row))
             }
             Write::Delete(table, condition) => {
                 format!(
@@ -246,9 +275,10 @@ impl Program {
                 )
             }
             Write::Again(table, condition) => {
-                let name = &self.tables[*table].name;
+                let table = &self.tables[*table];
+                let (name, names) = (&table.name, table.names());
                 let condition = text::condition(condition);
-                format!("INSERT INTO {name} SELECT * FROM {name} WHERE {condition}")
+                format!("INSERT INTO {name} ({names}) SELECT {names} FROM {name} WHERE {condition}")
             }
         }
     }
@@ -269,6 +299,9 @@ impl Program {
                 let view = &self.views[*view];
                 let word = if view.keeping == Keeping::Materialized { "MATERIALIZED " } else { "" };
                 format!("DROP {word}VIEW {}", view.name)
+            }
+            Step::Alter(table, alteration) => {
+                format!("ALTER TABLE {} {}", self.tables[*table].name, alteration.sql())
             }
             Step::Watch => return None,
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pivot::Pivot;
+use super::pivot::{Pivot, Unpivot};
 use super::visit::{self, Visitor};
 use super::{
     Aggregate, Body, Distinct, Expr, From, Function, Group, JoinKind, Op, Query, Select,
@@ -235,6 +235,9 @@ impl Visitor for Finder {
             }
             From::Derived(query, _) => {
                 self.note("subquery in from");
+                if Unpivot::of(query).is_some() {
+                    self.note("unpivot");
+                }
                 if Pivot::of(query).is_some() {
                     self.note("pivot");
                 }
@@ -291,8 +294,8 @@ impl Visitor for Finder {
                 Span::Hop(..) => "hop",
                 Span::Session(..) => "session",
             }),
-            From::Unnested(.., place) => {
-                self.note("unnest in from");
+            From::Unnested(.., place, keeps_left) => {
+                self.note(if *keeps_left { "left join unnest" } else { "unnest in from" });
                 if place.is_some() {
                     self.note("with ordinality");
                 }

@@ -110,8 +110,9 @@ pub(crate) enum From {
     Lateral(Box<From>, Box<Query>, String, bool),
     /// A relation with an alias, its time column, and the windows it is assigned to.
     Windowed(String, String, String, Span),
-    /// A relation with an alias, a list, the name for its elements, and optionally the name for their ordinality.
-    Unnested(String, String, Expr, String, Option<String>),
+    /// A relation with an alias, a list, the name for its elements, and optionally the name for their ordinality; whether rows
+    /// without elements stay.
+    Unnested(String, String, Expr, String, Option<String>, bool),
 }
 
 /// WITH RECURSIVE: rows of a base, and what a step makes of them. The step reads them by the name.

@@ -1,6 +1,6 @@
 //! Joins of rows for all keys.
 
-use datafusion_common::{Column, JoinType, NullEquality, Result};
+use datafusion_common::{Column, JoinType, NullEquality, Result, TableReference};
 use datafusion_expr::logical_plan::Join;
 use datafusion_expr::utils::split_conjunction_owned;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, when};
@@ -38,6 +38,12 @@ impl Dependence<'_> {
         let needed = |has_all| if has_all { all.as_slice() } else { &[] };
         let Some(left) = self.input(&join.left, needed(left_has_all))? else { return Ok(None) };
         let Some(right) = self.input(&join.right, needed(right_has_all))? else { return Ok(None) };
+        let mark = join.schema.columns().pop().and_then(|mark| mark.relation);
+        let (left, right) = match (join.join_type, mark) {
+            (JoinType::LeftMark, Some(relation)) => (left, of_relation(right, &relation)?),
+            (JoinType::RightMark, Some(relation)) => (of_relation(left, &relation)?, right),
+            _ => (left, right),
+        };
         let seen = if right_has_all { right.keys.as_slice() } else { &left.keys };
         let mut conditions = replaced_all(&conditions, seen)?;
         conditions.extend(same_keys(&left.keys, &right.keys));
@@ -123,6 +129,20 @@ impl Dependence<'_> {
         let own = own[..own.len() - keys.len()].iter().cloned().map(Expr::Column);
         self.named(plan, own.collect::<Vec<_>>(), &join.schema.columns(), keys).map(Some)
     }
+}
+
+/// The rows with keys that are columns of this relation, as the other columns are: a mark is one of the relation that all
+/// columns of its side are of, also when rules have left only keys of them.
+fn of_relation(rows: Keyed, relation: &TableReference) -> Result<Keyed> {
+    let own = rows.columns().into_iter().map(Expr::Column);
+    let named = |key: &Key| key.value().alias_qualified(Some(relation.clone()), &key.column.name);
+    let plan = rows.plan.clone();
+    let plan = LogicalPlanBuilder::from(plan).project(own.chain(rows.keys.iter().map(named)))?;
+    let mut keys = rows.keys;
+    for key in &mut keys {
+        key.column.relation = Some(relation.clone());
+    }
+    Ok(Keyed { plan: plan.build()?, keys })
 }
 
 /// The conditions that a pair of rows of a join meets.

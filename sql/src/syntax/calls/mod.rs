@@ -166,7 +166,7 @@ impl Fill {
 }
 
 /// Whether a call has nothing but arguments.
-fn is_bare(call: &Function) -> bool {
+pub(crate) fn is_bare(call: &Function) -> bool {
     let is_plain =
         |list: &FunctionArgumentList| list.duplicate_treatment.is_none() && list.clauses.is_empty();
     call.filter.is_none()

@@ -1,6 +1,6 @@
 //! The engine under test, beside the model and the databases that judge it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -17,13 +17,14 @@ use super::{Judges, Mode, Report, text};
 use crate::answers::batch::Batch;
 use crate::answers::deltas::Watch;
 use crate::answers::sqlite::Sqlite;
+use crate::generate::reads;
 use crate::kept::Kept;
 use crate::naive::Relation;
 use crate::own;
 use crate::program::model::Model;
 use crate::program::recording::Recorder;
 use crate::program::variation::Variation;
-use crate::program::{Keeping, Merges, Program, Step, Write};
+use crate::program::{Alteration, Keeping, Merges, Program, Step, Write};
 use crate::query::{Kind, Value};
 
 /// 2024-01-01 00:01:00, the time at which every program begins.
@@ -67,6 +68,8 @@ pub(super) struct Bench<'a> {
     pub(super) now: i64,
     /// When the last transaction began.
     begun: i64,
+    /// The columns that tables have got.
+    added: BTreeSet<(usize, String)>,
     /// The position of the current step.
     pub(super) place: usize,
     pub(super) mode: Mode<'a>,
@@ -113,6 +116,7 @@ impl<'a> Bench<'a> {
             epoch: 0,
             now: START as i64,
             begun: START as i64,
+            added: BTreeSet::new(),
             place: 0,
             mode,
             judged_last: false,
@@ -206,6 +210,7 @@ impl<'a> Bench<'a> {
         match step {
             Step::Create(view) => return self.create(*view),
             Step::Drop(view) => return self.drop_view(step, *view),
+            Step::Alter(table, alteration) => return self.alter(step, *table, alteration),
             Step::Watch => return self.watch(),
             Step::Begin => {
                 self.begun = self.clock.load(Ordering::Relaxed) as i64;
@@ -239,6 +244,29 @@ impl<'a> Bench<'a> {
             self.execute(step)?;
         }
         if self.before.is_none() { self.end_transaction() } else { Ok(()) }
+    }
+
+    /// Alters a table, unless a view reads it, or another step is missing that the program had once.
+    fn alter(&mut self, step: &Step, table: usize, alteration: &Alteration) -> Result<(), String> {
+        let name = &self.program.tables[table].name;
+        let views = &self.program.views;
+        if self.views.keys().any(|view| reads(&views[*view].query, name)) {
+            return Ok(());
+        }
+        let mut added = self.added.clone();
+        let is_possible = match alteration {
+            Alteration::Add(column, _) => added.insert((table, column.clone())),
+            Alteration::Rename(from, to) => {
+                added.remove(&(table, from.clone())) && added.insert((table, to.clone()))
+            }
+            Alteration::Drop(column) => added.remove(&(table, column.clone())),
+        };
+        if !is_possible {
+            return Ok(());
+        }
+        self.added = added;
+        self.begun = self.clock.load(Ordering::Relaxed) as i64;
+        self.execute(step)
     }
 
     fn drop_view(&mut self, step: &Step, view: usize) -> Result<(), String> {
@@ -394,10 +422,12 @@ fn open(
     }
     let merging = program.merging;
     // Programs are small: else all merges would be done at once.
-    builder
+    let engine = builder
         .workers(workers)
         .memory(program.memory)
         .schedule(Schedule { merging, pace, smallest_job: 0, ..Schedule::default() })
         .clock(move || SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed)))
-        .open()
+        .open()?;
+    own::define(&engine)?;
+    Ok(engine)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use alluvium::arrow::array::AsArray;
+use alluvium::arrow::array::{AsArray, RecordBatch};
 
 use super::bench::Bench;
 use super::{Mode, text};
@@ -95,6 +95,12 @@ impl Bench<'_> {
     fn judge_tables(&mut self) -> Result<(), String> {
         for table in &self.program.tables {
             let (_, batches) = self.read(&table.name)?;
+            let (batches, added) = apart(&batches, table.columns.len())?;
+            let mut added = rows(&added).into_iter();
+            let first = added.next();
+            if added.any(|other| Some(&other) != first.as_ref()) {
+                return Err(format!("added columns of table {} differ by rows", table.name));
+            }
             let expected: Vec<Row> = cells(self.model.rows(&table.name));
             if let Some(difference) = difference(&expected, &rows(&batches), Measure::Typed) {
                 return Err(format!("table {} is wrong: {difference}", table.name));
@@ -328,4 +334,17 @@ fn gives_up(error: &str) -> bool {
 
 fn cells(rows: &[Vec<Value>]) -> Vec<Row> {
     rows.iter().map(|row| row.iter().map(Value::cell).collect::<Vec<Cell>>()).collect()
+}
+
+/// The first columns of some rows, and those that ALTER TABLE has added, which have their defaults.
+fn apart(
+    batches: &[RecordBatch],
+    columns: usize,
+) -> Result<(Vec<RecordBatch>, Vec<RecordBatch>), String> {
+    let split = batches.iter().map(|batch| {
+        let (own, added): (Vec<_>, Vec<_>) =
+            (0..batch.num_columns()).partition(|column| *column < columns);
+        Ok((batch.project(&own).map_err(text)?, batch.project(&added).map_err(text)?))
+    });
+    split.collect::<Result<Vec<_>, String>>().map(|split| split.into_iter().unzip())
 }

@@ -1,6 +1,7 @@
 //! Scalar expressions.
 
 use super::{Dialect, Text};
+use crate::own;
 use crate::query::expression::{Expr, Function, Op};
 use crate::query::kind::Kind;
 use crate::query::select::{Body, Distinct, From, Group, Query};
@@ -247,9 +248,22 @@ impl Text {
             // DataFusion forgets that the operand of both lists may be NULL.
             self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
         }
+        let start = self.text.len();
         self.operand_of(left);
         self.push(&format!(" {} ", op.sql()));
         self.operand_of(right);
+        // As for functions of the engine's own, the text decides.
+        let is_called = self.calls_own && (self.text.len() - start).is_multiple_of(4);
+        if is_called && let Some(function) = own::defined(op) {
+            self.text.truncate(start);
+            self.push(&format!("{function}("));
+            self.exprs_of(&[left, right]);
+            self.push(")");
+        }
+    }
+
+    fn exprs_of(&mut self, exprs: &[&Expr]) {
+        self.list(exprs, |text, expr| text.expr(expr));
     }
 
     fn cast(&mut self, inner: &Expr, kind: Kind, try_it: bool) {

@@ -3,7 +3,7 @@
 use super::expression::interval;
 use super::{Dialect, Text};
 use crate::query::expression::{Expr, Op};
-use crate::query::pivot::Pivot;
+use crate::query::pivot::{Pivot, Unpivot};
 use crate::query::select::{From, Join, JoinKind, Recursion, Span};
 
 impl Text {
@@ -15,6 +15,18 @@ impl Text {
                     && let Some(pivot) = Pivot::of(query) =>
             {
                 self.pivot(&pivot);
+                self.push(&format!(" AS {alias}"));
+            }
+            From::Derived(query, alias) if let Some(unpivot) = Unpivot::of(query) => {
+                if self.dialect == Dialect::Alluvium {
+                    self.unpivot(&unpivot);
+                } else {
+                    // DataFusion takes the names of the columns for one constant.
+                    self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+                    self.push("(");
+                    self.query(query);
+                    self.push(")");
+                }
                 self.push(&format!(" AS {alias}"));
             }
             From::Derived(query, alias) => {
@@ -40,7 +52,16 @@ impl Text {
                 self.push(&format!(") AS {alias} ON TRUE"));
             }
             From::Windowed(name, alias, time, span) => self.windowed(name, alias, time, span),
-            From::Unnested(name, alias, list, element, place) => {
+            From::Unnested(name, alias, list, element, place, true) => {
+                self.only(&[]);
+                self.push(&format!("{name} AS {alias} LEFT JOIN UNNEST("));
+                self.expr(list);
+                let place = place.as_ref().map(|place| format!(", {place}"));
+                let ordinality = if place.is_some() { " WITH ORDINALITY" } else { "" };
+                let place = place.unwrap_or_default();
+                self.push(&format!("){ordinality} AS u ({element}{place}) ON TRUE"));
+            }
+            From::Unnested(name, alias, list, element, place, false) => {
                 self.only(&[Dialect::DataFusion]);
                 match (self.dialect, place) {
                     (Dialect::Alluvium, None) => {
@@ -85,6 +106,14 @@ impl Text {
             text.push(&format!(" AS {name}"));
         });
         self.push("))");
+    }
+
+    fn unpivot(&mut self, unpivot: &Unpivot<'_>) {
+        self.push("(");
+        self.query(unpivot.rows);
+        let Unpivot { alias, name, value, columns, .. } = unpivot;
+        let columns = columns.join(", ");
+        self.push(&format!(") AS {alias} UNPIVOT ({value} FOR {name} IN ({columns}))"));
     }
 
     fn join(&mut self, join: &Join) {

@@ -18,7 +18,7 @@ use alluvium_dataflow::panic_text;
 use arrow::datatypes::DataType;
 use datafusion_common::{Result as DataFusionResult, exec_err};
 use datafusion_expr::{AggregateUDF, ScalarUDF, Volatility};
-use sqlparser::ast::{self, Expr, Visitor, visit_expressions};
+use sqlparser::ast::{self, Expr, Visit, Visitor, visit_expressions};
 use sqlparser::parser::Parser;
 
 use self::aggregate::GuardedAggregate;
@@ -127,6 +127,9 @@ impl RegisteredFunctions {
 /// What is told from other functions by its name, and cannot be called, or only in one place.
 const RESERVED: [&str; 6] = [ONE_NAN, "by_length", "tumble", "hop", "session", "descriptor"];
 
+/// A function that DataFusion's planner makes without looking for it.
+const MAKE_MAP: &str = "make_map";
+
 /// Whether a function was registered by a program.
 pub(crate) fn is_registered(function: &ScalarUDF) -> bool {
     function.inner().is::<GuardedScalar>()
@@ -157,14 +160,19 @@ pub(crate) fn check_calls(
     }
 }
 
-/// The first function that a query calls and that is neither built in nor among these. Joins that stand in a query as calls have
-/// names that no function has.
-pub(crate) fn unknown(query: &ast::Query, registered: &RegisteredFunctions) -> Option<String> {
-    let found = visit_expressions(query, |expression| {
+/// The first function that a query or an expression calls and that is neither built in nor among these. Joins that stand in a
+/// query as calls have names that no function has.
+pub(crate) fn unknown(
+    part: &impl Visit,
+    registered: &RegisteredFunctions,
+    is_defined: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let found = visit_expressions(part, |expression| {
         if let Expr::Function(call) = expression
             && let Some(name) = called(call)
             && !is_built_in(&name)
             && registered.kind(&name).is_none()
+            && !is_defined(&name)
             && is_written_as_call(&name)
         {
             return ControlFlow::Break(name);
@@ -175,9 +183,10 @@ pub(crate) fn unknown(query: &ast::Query, registered: &RegisteredFunctions) -> O
 }
 
 /// Whether a name means something without a program's functions.
-fn is_built_in(name: &str) -> bool {
+pub(crate) fn is_built_in(name: &str) -> bool {
     is_defined(name)
         || RESERVED.contains(&name)
+        || name == MAKE_MAP
         || name.starts_with("regexp_")
         || function_kind(name, false).is_some()
         || function_kind(name, true).is_some()
@@ -188,7 +197,7 @@ fn names<'a>(name: &'a str, aliases: &'a [String]) -> impl Iterator<Item = &'a s
 }
 
 /// Whether `name(1)` calls the function of this name.
-fn is_written_as_call(name: &str) -> bool {
+pub(crate) fn is_written_as_call(name: &str) -> bool {
     let is_word = name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
     let text = format!("{name}(1)");
     let parsed = Parser::new(&Alluvium::new(text.len()))
