@@ -8,7 +8,7 @@
 //!   depth of its trees;
 //! - `table` and `view` read definitions, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
-//! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA;
+//! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `index` CREATE INDEX;
 //! - `copy` reads COPY, `file` finds the files that queries name.
 mod alter;
 mod asof;
@@ -17,6 +17,7 @@ mod copy;
 mod declared;
 mod dialect;
 mod file;
+mod index;
 mod json;
 mod kind;
 mod lateness;
@@ -37,6 +38,7 @@ pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::declared::ViewDeclaration;
 pub(crate) use self::dialect::{Alluvium, CLAUSES};
 pub use self::file::{files, relations};
+pub use self::index::IndexDefinition;
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::schema::SchemaDefinition;
@@ -71,10 +73,10 @@ pub enum IfTaken {
     Replace,
 }
 
-/// `DROP TABLE`, `DROP VIEW` or `DROP SCHEMA`.
+/// `DROP TABLE`, `DROP VIEW`, `DROP INDEX` or `DROP SCHEMA`.
 #[derive(Clone, Debug)]
 pub struct Drop {
-    /// The relation or schema.
+    /// The relation, index or schema.
     pub name: String,
     /// Where it is named.
     pub position: Position,
@@ -105,6 +107,10 @@ pub enum StatementKind {
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`
     DropView(Drop),
+    /// `CREATE INDEX`
+    CreateIndex(IndexDefinition),
+    /// `DROP INDEX`
+    DropIndex(Drop),
     /// `INSERT INTO … VALUES` or `SELECT`
     Insert(Box<ast::Insert>),
     /// `UPDATE … SET`

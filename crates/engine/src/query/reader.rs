@@ -151,6 +151,7 @@ impl Reader {
             reads,
             has_passed,
             primary_key,
+            indexes: entry.indexes.iter().map(|index| index.info()).collect(),
             refused: counts.refused,
             late: counts.late,
         };

@@ -234,6 +234,8 @@ impl Trial {
             StatementKind::DeclareView(_)
             | StatementKind::Lateness(_)
             | StatementKind::CreateSchema(_)
+            | StatementKind::CreateIndex(_)
+            | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint

@@ -3,7 +3,7 @@
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
 
-use super::Node;
+use super::{Indexed, Node};
 use crate::plan::{IncrementalPlan, Retention};
 use crate::planner::Clause;
 
@@ -55,20 +55,21 @@ pub(super) fn retained<'a>(
 }
 
 /// The sides that can be shared, with their keys: others need all of their rows. The pairs `on` are put into the order in
-/// which a scanned table is stored, if a side is one.
+/// which a scanned table is stored, if a side is one. `may_be_wider` says whether the sides can have other columns besides.
 pub(super) fn keyed<'a>(
     left: &'a mut IncrementalPlan,
     right: &'a mut IncrementalPlan,
     on: &mut Vec<(usize, usize)>,
     retention: &(Retention, Retention),
-) -> Vec<(&'a mut IncrementalPlan, Vec<usize>)> {
+    may_be_wider: bool,
+) -> Vec<Indexed<'a>> {
     if !order_as_stored(on, left, |pair| pair.0) {
         order_as_stored(on, right, |pair| pair.1);
     }
     let (left_keys, right_keys) = on.iter().copied().unzip();
     let sides = [(left, left_keys, &retention.0), (right, right_keys, &retention.1)];
     let shared = sides.into_iter().filter(|(.., retention)| retention.column().is_none());
-    shared.map(|(side, keys, _)| (side, keys)).collect()
+    shared.map(|(input, keys, _)| Indexed { input, keys, may_be_wider }).collect()
 }
 
 /// Puts the pairs `on` into the order in which a table that is scanned by its primary key is stored, and returns
