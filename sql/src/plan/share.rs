@@ -6,7 +6,8 @@
 //! fingerprints.
 //!
 //! An index that plans make has the columns that they need. One that a statement creates has all columns of its relation; a
-//! join of some of them reads it where it is there, and then keeps no index of its own.
+//! join of some of them reads it where it is there, and then keeps no index of its own. Joins drop rows with NULL in a key. Such
+//! an index has them; it can be read all the same if the other side has none that they could meet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -116,14 +117,24 @@ impl Sharing<'_> {
         for input in plan.inputs_mut() {
             self.share(input, in_view);
         }
-        for Indexed { input, keys, may_be_wider } in plan.node.as_node_mut().indexed() {
+        let mut has_nulls = false;
+        for Indexed { input, keys, may_be_wider, may_have_nulls } in
+            plan.node.as_node_mut().indexed()
+        {
             let is_index =
                 input.node.as_node().index().is_some_and(|scan| scan.is_sorted_by(&keys));
             let is_of_one_dataflow = input.has_own_waterlines() || input.recurs();
             if !is_index && !input.is_stored_by(&keys) && !is_of_one_dataflow {
                 let rows = input.fingerprint();
-                let wider = if may_be_wider { Index::of_all_columns(input, &keys) } else { None };
-                let wider = wider.filter(|(index, _)| (self.there)(index.fingerprint()));
+                let wider = may_be_wider.then(|| self.wider(input, &keys)).flatten();
+                let wider = wider.or_else(|| {
+                    // The nulls of both sides would meet.
+                    let with_nulls = (may_be_wider && may_have_nulls && !has_nulls)
+                        .then(|| self.wider_with_nulls(input, &keys))
+                        .flatten();
+                    has_nulls |= with_nulls.is_some();
+                    with_nulls
+                });
                 let (index, columns) = wider.unwrap_or_else(|| {
                     (Index { rows: input.clone(), keys }, (0..input.width()).collect())
                 });
@@ -131,6 +142,25 @@ impl Sharing<'_> {
                 input.node = Node::IndexScan(IndexScan { index, columns, rows });
             }
         }
+    }
+
+    /// The index that is there of all columns of the relation that `rows` scans, by its columns `keys`, and where the columns of
+    /// `rows` are among them.
+    fn wider(&self, rows: &IncrementalPlan, keys: &[usize]) -> Option<(Index, Vec<usize>)> {
+        let wider = Index::of_all_columns(rows, keys);
+        wider.filter(|(index, _)| (self.there)(index.fingerprint()))
+    }
+
+    /// As [`Sharing::wider`], of `rows` that are scanned and have no NULL in `keys`, which the index has.
+    fn wider_with_nulls(
+        &self,
+        rows: &IncrementalPlan,
+        keys: &[usize],
+    ) -> Option<(Index, Vec<usize>)> {
+        let (scan, columns) = rows.with_nulls(keys)?;
+        let keys: Vec<usize> = keys.iter().map(|&key| columns[key]).collect();
+        let (index, stored) = self.wider(scan, &keys)?;
+        Some((index, columns.into_iter().map(|column| stored[column]).collect()))
     }
 
     /// The index equal to this one, which is added if there is none.

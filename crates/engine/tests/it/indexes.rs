@@ -210,6 +210,62 @@ fn assert_nothing_is_kept(engine: &Engine) {
 const JOIN: &str = "CREATE MATERIALIZED VIEW joined AS
     SELECT h.c, o.note FROM heap h JOIN orders o ON o.id = h.a AND o.customer = h.b WHERE o.id IS NOT NULL";
 
+/// A join drops rows with NULL in its keys, on both sides. An index has them, and one side may be an index.
+#[test]
+fn rows_with_null_in_an_index_meet_nothing_in_a_join() {
+    const JOINS: [&str; 7] = [
+        "SELECT l.x, r.y FROM l JOIN r ON l.k = r.k",
+        "SELECT l.x, r.y FROM l LEFT JOIN r ON l.k = r.k",
+        "SELECT l.x, r.y FROM l RIGHT JOIN r ON l.k = r.k",
+        "SELECT l.x, r.y FROM l FULL JOIN r ON l.k = r.k",
+        "SELECT l.x FROM l WHERE l.k IN (SELECT k FROM r)",
+        "SELECT l.x FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)",
+        "SELECT p.x, q.y FROM (SELECT * FROM l WHERE k IS NOT NULL) p LEFT JOIN r q ON p.k = q.k",
+    ];
+    const TABLES: &str = "
+        CREATE TABLE l (k BIGINT, x VARCHAR, w BIGINT); CREATE TABLE r (y VARCHAR, k BIGINT, v VARCHAR);";
+    const CHANGES: [&str; 3] = [
+        "INSERT INTO l VALUES (1, 'a', 0), (NULL, 'b', 0), (2, 'c', 0), (2, 'd', 0), (4, 'e', 0);
+         INSERT INTO r VALUES ('p', 1, ''), ('q', NULL, ''), ('r', 2, ''), ('s', 3, ''), ('t', NULL, '')",
+        "UPDATE l SET k = NULL WHERE x = 'c'; UPDATE r SET k = 2 WHERE y = 'q'",
+        "DELETE FROM l WHERE k IS NULL; UPDATE r SET k = NULL WHERE k = 1; INSERT INTO l VALUES (NULL, 'f', 1)",
+    ];
+    for workers in 1..=2 {
+        for which in 0..4 {
+            let engine = engine_with(workers, TABLES);
+            if which & 1 > 0 {
+                engine.execute("CREATE INDEX l_by_k ON l (k)").unwrap();
+            }
+            if which & 2 > 0 {
+                engine.execute("CREATE INDEX r_by_k ON r (k)").unwrap();
+            }
+            engine.execute(CHANGES[0]).unwrap();
+            for (number, join) in JOINS.iter().enumerate() {
+                engine.execute(&format!("CREATE MATERIALIZED VIEW v{number} AS {join}")).unwrap();
+            }
+            for change in CHANGES {
+                engine.execute(change).unwrap();
+                for (number, join) in JOINS.iter().enumerate() {
+                    let found = settled(&engine, &format!("SELECT * FROM v{number}"));
+                    assert_eq!(found, query(&engine, join), "{join}, indexes {which}, {change}");
+                }
+            }
+            // The inner join takes an index of one side, where there is one.
+            let names: Vec<_> =
+                engine.relations().unwrap().into_iter().flat_map(|info| info.indexes).collect();
+            for name in names {
+                engine.execute(&format!("DROP INDEX {}", name.name)).unwrap();
+            }
+        }
+    }
+    let engine = engine_with(1, TABLES);
+    engine.execute("CREATE INDEX r_by_k ON r (k)").unwrap();
+    engine.execute(&format!("CREATE MATERIALIZED VIEW v AS {}", JOINS[0])).unwrap();
+    engine.execute(CHANGES[0]).unwrap();
+    assert_eq!(kept(&engine, "operator = 'Index'").len(), 2);
+    assert!(kept(&engine, "operator = 'Index'").contains(&"r_by_k 5".to_owned()));
+}
+
 /// The join needs two of three columns, and has no index of its own.
 #[test]
 fn a_join_by_the_columns_of_an_index_shares_its_rows() {

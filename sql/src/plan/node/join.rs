@@ -220,7 +220,7 @@ impl PlanNode for Join {
             Some(_) => Vec::new(),
             None => {
                 let (left, right) = (&mut *self.left, &mut *self.right);
-                sides::keyed(left, right, &mut self.on, &self.retention, true)
+                sides::keyed(left, right, &mut self.on, &self.retention, true, (false, false))
             }
         }
     }

@@ -164,6 +164,8 @@ pub(crate) struct Indexed<'a> {
     pub(crate) keys: Vec<usize>,
     /// Whether the rows can have other columns besides.
     pub(crate) may_be_wider: bool,
+    /// Whether there can be other rows besides, with NULL in one of the keys: nothing meets them, and they do not stay alone.
+    pub(crate) may_have_nulls: bool,
 }
 
 /// A node that can be inside of a recursion.

@@ -396,7 +396,9 @@ impl PlanNode for OuterJoin {
             Some(_) => Vec::new(),
             None => {
                 let (left, right) = (&mut *self.left, &mut *self.right);
-                sides::keyed(left, right, &mut self.on, &self.retention, self.residual.is_none())
+                let keeps = (self.kind.keeps_left(), self.kind.keeps_right());
+                let may_be_wider = self.residual.is_none();
+                sides::keyed(left, right, &mut self.on, &self.retention, may_be_wider, keeps)
             }
         }
     }

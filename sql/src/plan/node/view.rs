@@ -82,7 +82,10 @@ impl PlanNode for View {
         let all = || (0..self.input.width()).collect();
         let keys = self.input.properties.unique.first().cloned().unwrap_or_else(all);
         match KeyColumns::new(&self.input.schema, &keys) {
-            Ok(_) => vec![Indexed { input: &mut self.input, keys, may_be_wider: false }],
+            Ok(_) => {
+                let input = &mut self.input;
+                vec![Indexed { input, keys, may_be_wider: false, may_have_nulls: false }]
+            }
             Err(_) => Vec::new(),
         }
     }
