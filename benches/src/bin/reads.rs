@@ -1,7 +1,7 @@
 //! Reads and writes by key: how long one takes, through a handle and in SQL.
 //!
 //! `reads [MILLIONS OF ROWS] [MEMORY IN MIB]`: a table of so many rows of some 100 bytes, by default 1, with a primary key,
-//! and a view over it with a row for each ten. With little memory the state is in files.
+//! and a view over it with a row for each ten. An index finds ten rows at a time. With little memory the state is in files.
 
 use std::env;
 use std::ops::Bound;
@@ -79,6 +79,16 @@ fn read(engine: &Engine, rows: u64) -> Result<()> {
     measure("table, SQL", 2_000, rows, |id| count(engine, sql, &[id.into()]))?;
     let sql = "SELECT * FROM accounts WHERE account = $1";
     measure("view, SQL", 2_000, rows / 10, |account| count(engine, sql, &[account.into()]))?;
+    engine.execute("CREATE INDEX by_account ON events (account)")?;
+    let sql = "SELECT * FROM events WHERE account = $1";
+    measure("index, SQL, 10 rows", 2_000, rows / 10, |account| {
+        count(engine, sql, &[account.into()])
+    })?;
+    let sql = "SELECT * FROM events WHERE account >= $1 ORDER BY account LIMIT 10";
+    measure("index, first 10 from a value", 2_000, rows / 10, |account| {
+        count(engine, sql, &[account.into()])
+    })?;
+    engine.execute("DROP INDEX by_account")?;
     let sql = "SELECT * FROM events WHERE id >= $1 ORDER BY id LIMIT 10";
     measure("table, first 10 from a key", 2_000, rows, |id| count(engine, sql, &[id.into()]))?;
     measure("table, SQL with a literal", 2_000, rows, |id| {

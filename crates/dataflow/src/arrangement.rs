@@ -17,6 +17,7 @@ use timely::progress::{Antichain, Timestamp};
 
 use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
+use crate::fault::{self, Fault};
 use crate::fuel::{Produced, fueled};
 use crate::layout::Layout;
 use crate::reader::Reader;
@@ -67,11 +68,13 @@ where
     let mut keys = Encoded::counted(context);
     let mut values = Encoded::counted(context);
     let encoding = layout.clone();
+    let is_index = name == "Index";
     arrange_encoded(stream, name, layout.key_names(), context, move |delta, buffer| {
         keys.clear();
         values.clear();
         encoding.encode(&delta.rows, &mut keys, &mut values);
-        for row in 0..delta.len() {
+        let forgets = is_index && fault::armed(Fault::IndexKeepsDeleted);
+        for row in (0..delta.len()).filter(|row| !forgets || delta.weight(*row) > 0) {
             buffer.push(keys.get(row), values.get(row), delta.time(row), delta.weight(row));
         }
     })

@@ -87,11 +87,15 @@ pub enum Fault {
     KeepExtreme,
     /// The first rows of a group end at their number, also where rows equal to the last one follow.
     CutTies,
+    /// An index keeps rows that are deleted.
+    IndexKeepsDeleted,
+    /// A range of keys ends before its end, although that is in it.
+    RangeWithoutEnd,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 33] = [
+    pub const WRONG: [Fault; 35] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -125,6 +129,8 @@ impl Fault {
         Fault::PruneReached,
         Fault::TwoRounds,
         Fault::CutTies,
+        Fault::IndexKeepsDeleted,
+        Fault::RangeWithoutEnd,
     ];
 
     /// Those that random graphs find.

@@ -7,6 +7,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::codec::{CodecError, Encoded, KeyCodec};
+use crate::fault::{self, Fault};
 use crate::layout::{Layout, types_of};
 
 /// The most ranges that conditions become. Beyond that one range spans them all.
@@ -233,8 +234,9 @@ impl KeyEncoder {
         }
         if let Some(KeyBound { value, is_inclusive }) = high {
             let value = self.encode(column, value)?;
+            let is_inclusive = *is_inclusive && !fault::armed(Fault::RangeWithoutEnd);
             range.high =
-                if *is_inclusive { successor(value.bytes()) } else { Some(value.bytes().to_vec()) };
+                if is_inclusive { successor(value.bytes()) } else { Some(value.bytes().to_vec()) };
         }
         Ok(range)
     }

@@ -81,7 +81,7 @@ pub use arrow;
 pub use datafusion::scalar::ScalarValue;
 
 pub use crate::builder::Builder;
-pub use crate::catalog::{FunctionInfo, RelationInfo, RelationKind};
+pub use crate::catalog::{FunctionInfo, IndexInfo, RelationInfo, RelationKind};
 pub use crate::durable::flusher::Durability;
 pub use crate::engine::Engine;
 pub use crate::error::{Error, Result};

@@ -64,9 +64,10 @@ impl Arranged {
         compiler: &mut Compiler,
     ) -> CompileResult<Self> {
         match &plan.node {
-            Node::IndexScan(scan) if scan.index.keys == keys => {
+            Node::IndexScan(scan) if scan.is_sorted_by(keys) => {
                 let source = Source::Index(scan.index.fingerprint());
-                Ok(Self { source, schema: plan.schema.clone(), columns: all_columns(&plan.schema) })
+                let (schema, columns) = (scan.index.rows.schema.clone(), scan.columns.clone());
+                Ok(Self { source, schema, columns })
             }
             Node::Scan(Scan { relation, stored, columns, .. }) if plan.is_stored_by(keys) => {
                 let source = Source::Table(relation.clone());

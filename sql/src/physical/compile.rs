@@ -14,7 +14,9 @@ use super::pruning::PrunedBy;
 use super::{Arranged, CompileResult, Operator, OperatorId, Place, State};
 use crate::error::{Error, Result};
 use crate::plan::node::{RowMap, Side};
-use crate::plan::{Fingerprint, IncrementalPlan, LowerBound, Retention, Shared};
+use crate::plan::{
+    Fingerprint, IncrementalPlan, Index, LowerBound, Retention, Shared, SharedIndex,
+};
 
 /// A plan over shared indexes, ready to be rendered.
 #[derive(Debug)]
@@ -138,38 +140,55 @@ impl PhysicalPlan {
     }
 }
 
-/// Compiles a plan and the indexes that it shares with others.
+/// Compiles a plan and the indexes that it shares with others. Of those with all columns of a relation it uses the ones that
+/// are `there`.
 ///
 /// # Errors
 /// If a column has a type that the operator it goes through cannot store, compare or compute.
-pub fn compile(plan: &IncrementalPlan, output: Output) -> Result<Compiled> {
-    compile_all(plan, output).map_err(|error| Error::new(error.to_string(), None))
+pub fn compile(
+    plan: &IncrementalPlan,
+    output: Output,
+    there: &dyn Fn(Fingerprint) -> bool,
+) -> Result<Compiled> {
+    compile_all(plan, output, there).map_err(|error| Error::new(error.to_string(), None))
 }
 
-fn compile_all(plan: &IncrementalPlan, output: Output) -> CompileResult<Compiled> {
-    let Shared { plan, indexes } = plan.clone().share();
+fn compile_all(
+    plan: &IncrementalPlan,
+    output: Output,
+    there: &dyn Fn(Fingerprint) -> bool,
+) -> CompileResult<Compiled> {
+    let Shared { plan, indexes } = plan.clone().share(there);
     let kept = match output {
         Output::Changes => None,
         Output::Rows => Some(KeptRows::of(&plan)?),
     };
     let physical = Compiler::compile(&plan, kept)?;
-    let indexes = indexes.into_iter().map(|shared| {
-        let (rows, keys) = (&shared.index.rows, &shared.index.keys);
-        let kept = KeptRows {
-            key: Some(KeyColumns::new(&rows.schema, keys)?),
-            layout: Layout::keyed(rows.schema.clone(), keys)?,
-            name: "Index",
-            state: State { id: "rows".to_owned(), fingerprint: shared.fingerprint },
-        };
-        Ok(CompiledIndex {
-            fingerprint: shared.fingerprint,
-            plan: Arc::new(Compiler::compile(rows, Some(kept))?),
-            parts: shared.index.parts(),
-            reported: shared.reported,
-        })
-    });
-    let indexes = indexes.collect::<CompileResult<_>>()?;
+    let indexes = indexes
+        .iter()
+        .map(|SharedIndex { index, reported, .. }| compile_shared(index, *reported))
+        .collect::<CompileResult<_>>()?;
     Ok(Compiled { plan: Arc::new(physical), indexes, shared: plan })
+}
+
+/// Compiles an index.
+///
+/// # Errors
+/// If a column has a type that cannot be stored, or one that rows cannot be sorted by.
+pub fn compile_index(index: &Index) -> Result<CompiledIndex> {
+    compile_shared(index, false).map_err(|error| Error::new(error.to_string(), None))
+}
+
+fn compile_shared(index: &Index, reported: bool) -> CompileResult<CompiledIndex> {
+    let (rows, keys, fingerprint) = (&index.rows, &index.keys, index.fingerprint());
+    let kept = KeptRows {
+        key: Some(KeyColumns::new(&rows.schema, keys)?),
+        layout: Layout::keyed(rows.schema.clone(), keys)?,
+        name: "Index",
+        state: State { id: "rows".to_owned(), fingerprint },
+    };
+    let plan = Arc::new(Compiler::compile(rows, Some(kept))?);
+    Ok(CompiledIndex { fingerprint, plan, parts: index.parts(), reported })
 }
 
 /// A physical plan in the making.

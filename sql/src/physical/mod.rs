@@ -25,7 +25,7 @@ use alluvium_dataflow::codec::CodecError;
 
 pub(crate) use self::arranged::Arranged;
 pub(crate) use self::compile::Compiler;
-pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile};
+pub use self::compile::{Compiled, CompiledIndex, Output, PhysicalPlan, compile, compile_index};
 pub(crate) use self::operator::{Operator, OperatorId};
 pub(crate) use self::own::OwnRows;
 pub(crate) use self::pruning::PrunedBy;

@@ -8,16 +8,20 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use super::names::Names;
+use super::node::IndexScan;
 use super::{Fingerprint, IncrementalPlan, Node};
 use crate::error::Result;
 use crate::physical::{Compiled, Output, PhysicalPlan, compile};
 
-/// The plan, a node a line.
+/// The plan, a node a line, over the indexes of whole relations that are `there`.
 ///
 /// # Errors
 /// If the plan cannot be compiled.
-pub(crate) fn explain(plan: &IncrementalPlan) -> Result<String> {
-    let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes)?;
+pub(crate) fn explain(
+    plan: &IncrementalPlan,
+    there: &dyn Fn(Fingerprint) -> bool,
+) -> Result<String> {
+    let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes, there)?;
     let indexes = indexes.into_iter().map(|index| (index.fingerprint, index.plan)).collect();
     let mut text = String::new();
     write_node(&shared, &physical, &indexes, 0, &mut text).expect("a string takes any text");
@@ -33,7 +37,7 @@ fn write_node(
 ) -> fmt::Result {
     let node = plan.node.as_node();
     // The line of the node that reads an index says so. Here follows what the index is made of.
-    if let Some(index) = node.index()
+    if let Some(IndexScan { index, .. }) = node.index()
         && let Some(physical) = indexes.get(&index.fingerprint())
     {
         return write_node(&index.rows, physical, indexes, depth, text);

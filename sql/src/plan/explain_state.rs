@@ -8,6 +8,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::bounds::{LowerBound, Reason, Retention};
 use super::names::Names;
+use super::node::IndexScan;
 use super::{Fingerprint, IncrementalPlan, Node};
 use crate::error::Result;
 use crate::physical::{Compiled, Output, PhysicalPlan, Place, State, compile};
@@ -89,8 +90,8 @@ impl fmt::Display for LastRows {
     }
 }
 
-/// What a view keeps that is planned like this, and what it reads. Of `texts` the first is that of its definition, the others
-/// are those of the views that it expands.
+/// What a view keeps that is planned like this over the indexes of whole relations that are `there`, and what it reads. Of
+/// `texts` the first is that of its definition, the others are those of the views that it expands.
 ///
 /// # Errors
 /// If the plan cannot be compiled.
@@ -98,8 +99,9 @@ pub(crate) fn explain_state(
     plan: &IncrementalPlan,
     output: Output,
     texts: &[ViewText<'_>],
+    there: &dyn Fn(Fingerprint) -> bool,
 ) -> Result<Vec<KeptBy>> {
-    let compiled = compile(plan, output)?;
+    let compiled = compile(plan, output, there)?;
     let Compiled { plan: physical, indexes, shared } = &compiled;
     let indexes = indexes.iter().map(|index| (index.fingerprint, &index.plan)).collect();
     let constructs = Constructs::of(texts);
@@ -150,7 +152,7 @@ impl Walk<'_> {
     ) {
         let node = plan.node.as_node();
         // Here follows what the index is made of.
-        if let Some(index) = node.index()
+        if let Some(IndexScan { index, .. }) = node.index()
             && let Some(&physical) = self.indexes.get(&index.fingerprint())
         {
             let inside = Inside { index: Some(index.fingerprint()), ..inside };

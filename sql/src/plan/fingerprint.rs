@@ -50,7 +50,7 @@ impl IncrementalPlan {
         *self.fingerprint.get_or_init(|| {
             let node = self.node.as_node();
             if let Some(index) = node.index() {
-                return index.rows.fingerprint();
+                return index.rows;
             }
             let mut canonical = Canonical::new("plan");
             node.encode(&mut canonical);

@@ -115,7 +115,7 @@ pub use self::write::{OnConflict, PlannedWrite, Returning};
 use crate::catalog::{Catalog, DeclaredRecursion};
 use crate::error::{Position, Result};
 use crate::physical::{Output, compile};
-use crate::plan::{IncrementalPlan, KeptBy};
+use crate::plan::{Fingerprint, IncrementalPlan, KeptBy};
 use crate::statement::{FunctionDefinition, StatementKind, ViewDefinition};
 
 /// Plans statements against a catalog.
@@ -302,7 +302,8 @@ impl Planner {
                 let failure = |query: &ast::Query| {
                     let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
                     let planned = view::plan(&self.optimizer, &view, scope);
-                    let compiled = planned.and_then(|view| compile(&view.plan, Output::Rows));
+                    let compiled =
+                        planned.and_then(|view| compile(&view.plan, Output::Rows, &|_| false));
                     compiled.err().map(|error| error.message)
                 };
                 let query = inlined(view.query.as_ref(), functions).ok()?.part;
@@ -312,13 +313,18 @@ impl Planner {
         }
     }
 
-    /// A plan as text, with one node per line and inputs indented below.
-    pub fn explain(&self, plan: &IncrementalPlan) -> Result<String> {
-        crate::plan::explain(plan)
+    /// A plan as text, with one node per line and inputs indented below. Of the indexes of whole relations it reads those that
+    /// are `there`.
+    pub fn explain(
+        &self,
+        plan: &IncrementalPlan,
+        there: &dyn Fn(Fingerprint) -> bool,
+    ) -> Result<String> {
+        crate::plan::explain(plan, there)
     }
 
-    /// What a view keeps that is planned like this, whether and below what that is pruned, and why not. Of `texts` the first
-    /// is its own, the others are those of the views that it expands.
+    /// What a view keeps that is planned like this over the indexes of whole relations that are `there`, whether and below what
+    /// that is pruned, and why not. Of `texts` the first is its own, the others are those of the views that it expands.
     ///
     /// # Errors
     /// If the plan cannot be compiled.
@@ -327,7 +333,8 @@ impl Planner {
         plan: &IncrementalPlan,
         output: Output,
         texts: &[ViewText<'_>],
+        there: &dyn Fn(Fingerprint) -> bool,
     ) -> Result<Vec<KeptBy>> {
-        crate::plan::explain_state(plan, output, texts)
+        crate::plan::explain_state(plan, output, texts, there)
     }
 }

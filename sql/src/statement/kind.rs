@@ -11,7 +11,7 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
-    file, function, lateness, nested_types, schema,
+    file, function, index, lateness, nested_types, schema,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -179,6 +179,12 @@ fn create(
             return schema::create(parser.parse_statement().map_err(syntax_error)?, start);
         }
         ["FUNCTION" | "MACRO", _, ..] => return function::create(parser, text),
+        ["INDEX", ..] => {
+            return match parser.parse_statement().map_err(syntax_error)? {
+                ast::Statement::CreateIndex(create) => index::create(create, start, text),
+                _ => Err(Error::not_supported("this CREATE INDEX", start)),
+            };
+        }
         ["TABLE", ..] => None,
         ["VIEW", ..] => Some(ViewKind::Plain),
         ["LOCAL", "VIEW", ..] => Some(ViewKind::Local),
@@ -334,6 +340,7 @@ fn sort(
             match object_type {
                 ObjectType::Schema => Ok(StatementKind::DropSchema(drop)),
                 ObjectType::Table => Ok(StatementKind::DropTable(drop)),
+                ObjectType::Index => Ok(StatementKind::DropIndex(drop)),
                 ObjectType::View | ObjectType::MaterializedView => {
                     Ok(StatementKind::DropView(drop))
                 }

@@ -8,7 +8,8 @@
 //!   depth of its trees;
 //! - `table` and `view` read definitions, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
-//! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION;
+//! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
+//!   CREATE INDEX;
 //! - `copy` reads COPY, `file` finds the files that queries name.
 mod alter;
 mod asof;
@@ -18,6 +19,7 @@ mod declared;
 mod dialect;
 mod file;
 mod function;
+mod index;
 mod json;
 mod kind;
 mod lateness;
@@ -39,6 +41,7 @@ pub use self::declared::ViewDeclaration;
 pub(crate) use self::dialect::{Alluvium, CLAUSES};
 pub use self::file::{files, relations};
 pub use self::function::{FunctionDefinition, Parameter};
+pub use self::index::IndexDefinition;
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::schema::SchemaDefinition;
@@ -73,10 +76,10 @@ pub enum IfTaken {
     Replace,
 }
 
-/// `DROP TABLE`, `DROP VIEW`, `DROP SCHEMA` or `DROP FUNCTION`.
+/// `DROP TABLE`, `DROP VIEW`, `DROP INDEX`, `DROP SCHEMA` or `DROP FUNCTION`.
 #[derive(Clone, Debug)]
 pub struct Drop {
-    /// The relation, schema or function.
+    /// The relation, index, schema or function.
     pub name: String,
     /// Where it is named.
     pub position: Position,
@@ -111,6 +114,10 @@ pub enum StatementKind {
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`
     DropView(Drop),
+    /// `CREATE INDEX`
+    CreateIndex(IndexDefinition),
+    /// `DROP INDEX`
+    DropIndex(Drop),
     /// `INSERT INTO … VALUES` or `SELECT`
     Insert(Box<ast::Insert>),
     /// `UPDATE … SET`

@@ -13,7 +13,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("CLOSE", ""),
     ("COMMENT", ""),
     ("CREATE DATABASE", "there is one, called alluvium: write CREATE SCHEMA"),
-    ("CREATE INDEX", "views and keys make the indexes that they need"),
     ("CREATE OR REPLACE FUNCTION", "DROP FUNCTION first, and what calls it"),
     ("CREATE RECURSIVE", "write CREATE VIEW … AS WITH RECURSIVE, or DECLARE RECURSIVE VIEW"),
     ("CREATE TEMP TABLE", "write CREATE TABLE"),

@@ -30,7 +30,7 @@ fn kept_in(definitions: &mut Definitions, query: &str) -> Vec<KeptBy> {
     let view = definitions.view(query).unwrap();
     let text = format!("CREATE VIEW v AS\n{query}");
     let texts = [ViewText { name: "v", text: &text }];
-    definitions.planner.explain_state(&view.plan, Output::Changes, &texts).unwrap()
+    definitions.planner.explain_state(&view.plan, Output::Changes, &texts, &|_| false).unwrap()
 }
 
 /// What is said of the states of a query, a state a line.

@@ -114,7 +114,7 @@ impl Definitions {
     /// The plan of a query in a view, as EXPLAIN VIEW prints it.
     pub fn explain(&self, query: &str) -> String {
         match self.view(query) {
-            Ok(planned) => self.planner.explain(&planned.plan).unwrap(),
+            Ok(planned) => self.planner.explain(&planned.plan, &|_| false).unwrap(),
             Err(error) => panic!("{query}: {error}"),
         }
     }

@@ -6,7 +6,10 @@ use alluvium_sql::statement::StatementKind;
 fn refusal(definitions: &Definitions, query: &str) -> String {
     match definitions.view(query) {
         Ok(planned) => {
-            panic!("{query} is planned:\n{}", definitions.planner.explain(&planned.plan).unwrap())
+            panic!(
+                "{query} is planned:\n{}",
+                definitions.planner.explain(&planned.plan, &|_| false).unwrap()
+            )
         }
         Err(error) => shown(&error),
     }

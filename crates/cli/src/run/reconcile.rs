@@ -2,13 +2,16 @@
 //!
 //! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all they
 //! hold. A view that is defined otherwise is built anew, with the views that read it, and one that the program no longer
-//! has is dropped; so are functions. Nothing that cannot be computed again is dropped: that is an error before anything is done. Statements
+//! has is dropped; so are functions, and indexes, which take nothing with them. Nothing that cannot be computed again is dropped: that
+//! is an error before anything is done. Statements
 //! that change tables are executed once, whatever comes between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use alluvium::name::{spelled, written};
-use alluvium::{Engine, Error, FunctionInfo, RelationInfo, RelationKind, Statement, StatementKind};
+use alluvium::{
+    Engine, Error, FunctionInfo, IndexInfo, RelationInfo, RelationKind, Statement, StatementKind,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::program::normalized;
@@ -111,6 +114,7 @@ impl Reconciled {
             }
         }
         keep_said(program, &mut steps);
+        differences.indexes = indexes_gone(&before, &differences, program, &mut steps);
         let schemas = engine.schemas();
         for (statement, step) in program.iter().zip(&mut steps) {
             if let StatementKind::CreateSchema(schema) = &statement.kind
@@ -130,8 +134,8 @@ impl Reconciled {
 
     /// What happens to the state, if it is not that all of it stays.
     pub(crate) fn summary(&self) -> Option<String> {
-        let Differences { rebuilt, gone, kept, stale: _ } = &self.differences;
-        if rebuilt.is_empty() && gone.is_empty() {
+        let Differences { rebuilt, gone, indexes, kept, stale: _ } = &self.differences;
+        if rebuilt.is_empty() && gone.is_empty() && indexes.is_empty() {
             return None;
         }
         let mut parts = vec![format!("{kept} relations stay as they are")];
@@ -139,13 +143,19 @@ impl Reconciled {
         parts.extend(rebuilt.map(|(name, (_, why))| format!("\"{name}\" is built anew: {why}")));
         let gone = gone.iter();
         parts.extend(gone.map(|view| format!("\"{view}\" is dropped: it is not in the program")));
+        let indexes = indexes.iter();
+        parts
+            .extend(indexes.map(|(index, why)| format!("the index \"{index}\" is dropped: {why}")));
         let lines = parts.iter().map(|part| format!("state: {part}"));
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
     /// Drops what is built anew, and the views that are gone.
     pub(crate) fn drop_old(&self, engine: &Engine) -> alluvium::Result<()> {
-        let Differences { rebuilt, gone, stale, .. } = &self.differences;
+        let Differences { rebuilt, gone, indexes, stale, .. } = &self.differences;
+        for index in indexes.keys() {
+            engine.execute(&format!("DROP INDEX {}", written(index)))?;
+        }
         let rebuilt = rebuilt.iter().map(|(name, (kind, _))| (name, *kind));
         let gone = gone.iter().map(|name| (name, RelationKind::View));
         rebuilt.chain(gone).try_for_each(|(name, kind)| {
@@ -173,6 +183,33 @@ fn created(statement: &StatementKind) -> Option<(&str, bool)> {
         StatementKind::CreateView(view) => Some((&view.name, false)),
         _ => None,
     }
+}
+
+/// The indexes that a program has no more, or defines otherwise, and why they go. Those that stay are not created.
+fn indexes_gone(
+    before: &BTreeMap<String, RelationInfo>,
+    differences: &Differences,
+    program: &[Statement],
+    steps: &mut [Step],
+) -> BTreeMap<String, &'static str> {
+    let stays =
+        |name: &String| !differences.gone.contains(name) && !differences.rebuilt.contains_key(name);
+    let kept = before.iter().filter(|(name, _)| stays(name));
+    let mut left: BTreeMap<&str, &IndexInfo> = kept
+        .flat_map(|(_, info)| &info.indexes)
+        .map(|index| (index.name.as_str(), index))
+        .collect();
+    let mut gone = BTreeMap::new();
+    for (statement, step) in program.iter().zip(steps) {
+        let StatementKind::CreateIndex(created) = &statement.kind else { continue };
+        let Some(index) = left.remove(created.name.as_str()) else { continue };
+        match normalized(&index.sql) == normalized(&statement.text) {
+            true => *step = Step::Keep,
+            false => drop(gone.insert(index.name.clone(), "its definition has changed")),
+        }
+    }
+    gone.extend(left.into_keys().map(|name| (name.to_owned(), "it is not in the program")));
+    gone
 }
 
 /// What is said of a view that stays has been said.
@@ -231,6 +268,7 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
         match &statement.kind {
             StatementKind::DropTable(_)
             | StatementKind::DropView(_)
+            | StatementKind::DropIndex(_)
             | StatementKind::DropSchema(_)
             | StatementKind::DropFunction(_) => {
                 let message = "a program that is run with --state says what there is, and drops nothing: leave the \
@@ -287,6 +325,8 @@ struct Differences {
     rebuilt: BTreeMap<String, (RelationKind, String)>,
     /// Views that the program does not have any more.
     gone: BTreeSet<String>,
+    /// Indexes of relations that stay that go themselves, and why.
+    indexes: BTreeMap<String, &'static str>,
     /// How many relations stay.
     kept: usize,
     /// Functions that are defined otherwise, or that the program does not have any more, each before those that it calls.

@@ -117,7 +117,7 @@ impl<W: Write> Shell<W> {
         Ok(())
     }
 
-    /// Shows the definition of a relation, or of all behind those of functions, each behind those that it names.
+    /// Shows the definition of a relation with its indexes, or of all behind those of functions, each behind those that it names.
     fn schema(&mut self, name: Option<&str>) -> Result<(), Result<Stop, String>> {
         let relations = self.engine.relations().map_err(|error| Err(error.to_string()))?;
         let is_meant = |relation: &RelationInfo| {
@@ -139,7 +139,10 @@ impl<W: Write> Shell<W> {
             let waits =
                 |relation: &RelationInfo| relation.reads.iter().any(|read| names.contains(read));
             let (later, now): (Vec<_>, Vec<_>) = left.into_iter().partition(waits);
-            shown.extend(now.into_iter().map(|relation| format!("{};", relation.sql)));
+            for RelationInfo { sql, indexes, .. } in now {
+                let indexes = indexes.into_iter().map(|index| index.sql);
+                shown.extend([sql].into_iter().chain(indexes).map(|sql| format!("{sql};")));
+            }
             left = later;
         }
         match shown.is_empty() {

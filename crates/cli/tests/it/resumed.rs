@@ -184,6 +184,34 @@ fn a_changed_program_keeps_what_it_can_and_says_what_it_cannot() {
     assert_eq!(read("total.csv"), total);
 }
 
+/// Indexes stay, come, go and change without anything else.
+#[test]
+fn a_changed_program_keeps_the_indexes_that_it_has() {
+    let folder = TempDir::new().unwrap();
+    let program = |indexes: &str| {
+        let text = format!(
+            "CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES (1, 2);
+             CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
+             {indexes} SELECT b FROM t WHERE a = 1;"
+        );
+        fs::write(folder.path().join("p.sql"), text).unwrap();
+        run(folder.path())
+    };
+    let both = "CREATE INDEX i ON t (a); CREATE INDEX j ON v (n);";
+    for indexes in [both, "create index i  on t(a); CREATE INDEX j ON v (n);"] {
+        assert_eq!(program(indexes), (true, String::new()));
+    }
+    let (done, said) = program("CREATE INDEX i ON t (b, a);");
+    assert!(done, "{said}");
+    let expected = "state: 2 relations stay as they are\n\
+                    state: the index \"i\" is dropped: its definition has changed\n\
+                    state: the index \"j\" is dropped: it is not in the program\n";
+    assert_eq!(said, expected);
+    assert_eq!(program("CREATE INDEX i ON t (b, a);"), (true, String::new()));
+    let (done, said) = program(&format!("{both} DROP INDEX i;"));
+    assert!(!done && said.contains("drops nothing"), "{said}");
+}
+
 /// The definition of an altered table is the statement that creates it as it is.
 #[test]
 fn a_program_goes_on_with_a_table_that_was_altered_meanwhile() {

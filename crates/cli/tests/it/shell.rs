@@ -153,6 +153,8 @@ fn definitions_are_shown_as_they_were_written_each_behind_those_that_it_names() 
     for name in ["z", "Z", "\"z\""] {
         assert_eq!(run_with(&format!("{created}.schema {name}"), &[]), done(one));
     }
+    let indexed = "CREATE TABLE t (a INT);\nCREATE INDEX \"I\" ON t (a);\n";
+    assert_eq!(run_with(&format!("{indexed}.schema t"), &[]), done(indexed));
     assert_eq!(run_with(".schema", &[]), done(""));
     let errors = "error: <stdin>:1:1: there is no table or view \"nowhere\"\n.schema nowhere\n^\n";
     let found = run_with(".schema nowhere", &[]);

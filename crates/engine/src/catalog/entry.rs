@@ -10,21 +10,23 @@ use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKin
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use super::Uses;
+use super::{IndexInfo, NamedIndex, Uses};
 use crate::error::{Error, Result};
 use crate::worker::DataflowId;
 
 /// A relation in the catalog.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) schema: SchemaRef,
     /// The relations it names.
     pub(crate) depends: Vec<String>,
     pub(crate) definition: Definition,
+    /// Its indexes, in the order in which they were created.
+    pub(crate) indexes: Vec<Arc<NamedIndex>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Definition {
     Table(Table),
     View(View),
@@ -33,7 +35,7 @@ pub(crate) enum Definition {
 }
 
 /// A view that recurs, before all views are there that it recurs over.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     /// What it is, if it is created.
     pub(crate) view: Option<Arc<Waiting>>,
@@ -47,7 +49,7 @@ pub(crate) struct Waiting {
 }
 
 /// A table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) id: DataflowId,
     /// Empty without a primary key.
@@ -95,7 +97,7 @@ impl Table {
 }
 
 /// A view.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     /// Its dataflow; `None` for a local view, which has none.
     pub(crate) id: Option<DataflowId>,
@@ -147,7 +149,7 @@ impl View {
             kept: OnceLock::new(),
         });
         let (name, depends) = (entry.name.clone(), planned.depends);
-        Entry { name, schema: planned.schema, depends, definition }
+        Entry { name, schema: planned.schema, depends, definition, indexes: Vec::new() }
     }
 }
 
@@ -174,6 +176,8 @@ pub struct RelationInfo {
     pub has_passed: bool,
     /// The columns of a table's primary key; empty without one.
     pub primary_key: Vec<usize>,
+    /// The indexes that statements created on it.
+    pub indexes: Vec<IndexInfo>,
     /// How many deletions were refused because the row was not there; only of a table without a primary key.
     pub refused: u64,
     /// How many rows came too late and were dropped; only of a table or view with LATENESS.
@@ -238,6 +242,7 @@ impl Entry {
             schema: definition.schema.clone(),
             depends: Vec::new(),
             definition: Definition::Table(table),
+            indexes: Vec::new(),
         }
     }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::worker::DataflowId;
 
-/// The indexes that views and subscriptions share, by what they hold. One without users is removed.
+/// The indexes that views, subscriptions and statements share, by what they hold. One without users is removed.
 #[derive(Default)]
 pub(crate) struct Indexes(Mutex<HashMap<Fingerprint, Entry>>);
 
@@ -17,11 +17,11 @@ struct Entry {
     id: DataflowId,
     /// The indexes it is made of.
     parts: Vec<Fingerprint>,
-    /// How many views, subscriptions and indexes use it.
+    /// How many views, subscriptions, [named indexes](super::NamedIndex) and indexes use it.
     users: usize,
 }
 
-/// The indexes that one view or subscription uses.
+/// The indexes that one user uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
     /// Each once, with its dataflow.
@@ -41,6 +41,11 @@ impl Uses {
 }
 
 impl Indexes {
+    /// Whether there is an index of this fingerprint.
+    pub(crate) fn is_there(&self, fingerprint: Fingerprint) -> bool {
+        self.0.lock().contains_key(&fingerprint)
+    }
+
     /// The index of this fingerprint, if it exists, with one more user.
     pub(crate) fn acquire(&self, fingerprint: Fingerprint) -> Option<DataflowId> {
         let mut entries = self.0.lock();

@@ -1,4 +1,4 @@
-//! The catalog: tables and views, their definitions, and their dependencies.
+//! The catalog: tables and views, their definitions, indexes and dependencies.
 //!
 //! The catalog is a persistent value: a statement is planned with the [`Entries`] of one moment, and definitions replace
 //! them.
@@ -6,6 +6,7 @@
 mod entries;
 mod entry;
 mod indexes;
+pub(crate) mod named_index;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +24,8 @@ pub use entries::FunctionInfo;
 pub(crate) use entry::{Declared, Definition, Entry, Table, View, Waiting};
 pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
+pub use named_index::IndexInfo;
+pub(crate) use named_index::NamedIndex;
 
 use crate::error::{Error, Result};
 use crate::query::Files;
@@ -169,8 +172,11 @@ impl Catalog {
     /// The relation of this name.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Entry>> {
         let name = name::short(name);
-        let found = self.entries.read().get(name).cloned();
-        found.ok_or_else(|| Error::sql(format!("there is no table or view \"{name}\"")))
+        let entries = self.entries();
+        entries.get(name).cloned().ok_or_else(|| match named_index::find(&entries, name) {
+            None => Error::sql(format!("there is no table or view \"{name}\"")),
+            Some((entry, _)) => Error::sql(format!("\"{name}\" is an index of \"{}\"", entry.name)),
+        })
     }
 
     /// Whether there is a relation of this name.

@@ -1,6 +1,6 @@
 //! ALTER.
 //!
-//! Nothing that reads a relation is changed with it: ALTER is refused while views or outputs read it, and ends
+//! Nothing that reads a relation is changed with it: ALTER is refused while views, indexes or outputs read it, and ends
 //! subscriptions. The relation's definition is edited in its text, so that a restart finds one statement that creates it
 //! as it is.
 //!
@@ -171,6 +171,7 @@ impl Definitions {
         if let Change::Rename { to, position } = change {
             self.taken(to, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(*position))?;
         }
+        entry.check_without_indexes("ALTER")?;
         if let Some(users) = self.catalog.users(name) {
             return Err(Error::sql(format!(
                 "\"{name}\" is used by {users}: DROP what uses it, ALTER, and create that again"

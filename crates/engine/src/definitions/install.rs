@@ -53,7 +53,7 @@ impl Definitions {
 
     /// Adds an index to those that are used, and installs it if it is missing. The indexes it is made of are used
     /// already.
-    fn use_index(&self, index: &CompiledIndex, uses: &mut Uses) -> Result<()> {
+    pub(super) fn use_index(&self, index: &CompiledIndex, uses: &mut Uses) -> Result<()> {
         let id = match self.indexes.acquire(index.fingerprint) {
             Some(id) => id,
             None => {

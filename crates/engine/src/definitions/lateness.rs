@@ -55,6 +55,7 @@ impl Definitions {
                 entry.name
             )));
         };
+        entry.check_without_indexes("write LATENESS")?;
         self.check_unread(&entry, connectors)?;
         let mut definition = defined(view)?;
         definition.lateness.push(declared.clone());

@@ -1,13 +1,15 @@
 //! Definitions: the relations that exist, and the dataflows that keep them.
 //!
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
-//! [`relations`] creates and drops tables and views, in [`schemas`], [`functions`] what their queries call, and [`alter`] changes them; [`recursion`] has views that
+//! [`relations`] creates and drops tables and views, in [`schemas`], [`functions`] what their queries call, [`mod@indexes`] their
+//! indexes, and [`alter`] changes them; [`recursion`] has views that
 //! recur wait for each other, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] gives each subscription a dataflow. A definition takes effect at once and for everybody; it
 //! is not part of a transaction. A relation enters the catalog when its dataflow has caught up.
 
 pub(crate) mod alter;
 mod functions;
+mod indexes;
 mod install;
 mod lateness;
 mod recursion;

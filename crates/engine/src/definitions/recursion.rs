@@ -95,7 +95,7 @@ impl Definitions {
         writer: &Writer,
     ) -> Result<()> {
         // What cannot be kept is refused before the others are there.
-        compile(&planned.plan, output_of(definition.kind))?;
+        compile(&planned.plan, output_of(definition.kind), &|_| false)?;
         let name = definition.name.clone();
         let waiting = Arc::new(Waiting { definition: definition.clone(), planned });
         let mut views = waiting_views(&self.catalog.entries());
@@ -135,7 +135,7 @@ impl Definitions {
         let planned = of.iter().map(|waiting| {
             let definition = &waiting.definition;
             let planned = self.planner.within(waiting.planned.clone(), definition, &recursion)?;
-            compile(&planned.plan, output_of(definition.kind))?;
+            compile(&planned.plan, output_of(definition.kind), &|_| false)?;
             Ok((definition, planned))
         });
         let mut planned = planned.collect::<Result<Vec<_>>>()?;
@@ -205,7 +205,7 @@ impl Definitions {
 fn declared_entry(name: &str, schema: SchemaRef, view: Option<Arc<Waiting>>) -> Entry {
     let depends = view.as_ref().map_or_else(Vec::new, |view| view.planned.depends.clone());
     let definition = Definition::Declared(Declared { view });
-    Entry { name: name.to_owned(), schema, depends, definition }
+    Entry { name: name.to_owned(), schema, depends, definition, indexes: Vec::new() }
 }
 
 /// The declared views that are created and wait for others.

@@ -222,7 +222,8 @@ impl Definitions {
         writer: &Writer,
     ) -> Result<Entry> {
         let (name, kind) = (&definition.name, definition.kind);
-        let compiled = compile(&planned.plan, output_of(kind))?;
+        let there = |index| self.indexes.is_there(index);
+        let compiled = compile(&planned.plan, output_of(kind), &there)?;
         if planned.reads.iter().any(|relation| relation == CLOCK) {
             self.start_clock(writer.now()?)?;
         }
@@ -255,6 +256,7 @@ impl Definitions {
             name: name.clone(),
             schema: planned.schema,
             depends: planned.depends,
+            indexes: Vec::new(),
             definition: Definition::View(View {
                 id,
                 kind,
@@ -346,6 +348,7 @@ impl Definitions {
         if let Ok(view) = entry.as_view() {
             self.release(&view.uses);
         }
+        self.remove_indexes(entry);
         durable.and(written)
     }
 
@@ -357,6 +360,7 @@ impl Definitions {
         is_same_kind: impl Fn(&Entry) -> bool,
     ) -> Result<Taken> {
         self.check_schema(name)?;
+        self.catalog.check_no_index(name)?;
         let Ok(entry) = self.catalog.get(name) else { return Ok(Taken::Free) };
         match if_taken {
             IfTaken::Keep if is_same_kind(&entry) => Ok(Taken::Keep),

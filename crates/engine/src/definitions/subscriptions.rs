@@ -31,7 +31,9 @@ impl Definitions {
     ) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
-        let compiled = compile(entry.changes()?.as_ref(), Output::Changes)?;
+        let compiled = compile(entry.changes()?.as_ref(), Output::Changes, &|index| {
+            self.indexes.is_there(index)
+        })?;
         let (progress, poison) = (self.progress.clone(), self.poison.clone());
         let feed = Feed::new(self.sequencer.workers(), progress, poison, &self.context);
         let role = match subscriber {

@@ -139,6 +139,11 @@ impl Record {
         Self::without_base(format!("DROP {kind} {name}{cascade}"))
     }
 
+    /// A statement that drops an index.
+    pub(crate) fn dropped_index(name: &str) -> Self {
+        Self::without_base(format!("DROP INDEX {}", name::written(name)))
+    }
+
     /// A statement that creates a schema.
     pub(crate) fn schema(name: &str) -> Self {
         Self::without_base(format!("CREATE SCHEMA {}", name::spelled(name)))

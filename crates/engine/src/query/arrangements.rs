@@ -8,13 +8,15 @@ use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array
 use datafusion::datasource::{MemTable, TableProvider};
 
 use super::kept::StateKey;
-use crate::catalog::ARRANGEMENTS_SCHEMA;
+use crate::catalog::{ARRANGEMENTS_SCHEMA, Entries};
 use crate::error::Result;
 
-/// The spines of all workers, with the reasons for which they are not pruned.
+/// The spines of all workers, with the reasons for which they are not pruned. Indexes go by the names that they were given, if
+/// they were.
 pub(super) fn table(
     metrics: &[Arc<Metrics>],
     reasons: &BTreeMap<StateKey, String>,
+    entries: &Entries,
 ) -> Result<Arc<dyn TableProvider>> {
     let spines: Vec<(u64, SpineMetrics)> = metrics
         .iter()
@@ -27,13 +29,24 @@ pub(super) fn table(
     let numbers = |number: fn(&SpineMetrics) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(_, counters)| number(counters))))
     };
+    let mut named: BTreeMap<String, String> = BTreeMap::new();
+    for index in entries.values().flat_map(|entry| &entry.indexes) {
+        // Two by the same columns are one.
+        let names = named.entry(index.id.of_index()).or_default();
+        let comma = if names.is_empty() { "" } else { ", " };
+        *names += &format!("{comma}{}", index.name);
+    }
     let reason = |spine: &SpineMetrics| {
         let key = (spine.label.relation.clone(), spine.label.id.clone());
         reasons.get(&key).map(String::as_str)
     };
     let columns = vec![
         Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(worker, _)| *worker))) as _,
-        texts(|counters| &counters.label.relation),
+        Arc::new(StringArray::from_iter_values(
+            spines
+                .iter()
+                .map(|(_, it)| named.get(&it.label.relation).unwrap_or(&it.label.relation)),
+        )) as _,
         texts(|counters| &counters.label.operator),
         texts(|counters| &counters.label.key),
         texts(|counters| &counters.label.id),

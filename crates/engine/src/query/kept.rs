@@ -56,6 +56,10 @@ impl Reader {
 pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<StateKey, String>> {
     let mut reasons: BTreeMap<StateKey, BTreeSet<String>> = BTreeMap::new();
     for entry in entries.values() {
+        for index in &entry.indexes {
+            let key = (index.id.of_index(), ROWS.to_owned());
+            reasons.entry(key).or_default().insert(full(&Reason::of_index(), None));
+        }
         match &entry.definition {
             Definition::Table(_) => {
                 let reason = full(&Reason::of_table(), None);
@@ -97,7 +101,8 @@ fn kept<'a>(
         ViewKind::Materialized => Output::Rows,
         ViewKind::Plain | ViewKind::Local => Output::Changes,
     };
-    let found = planner.explain_state(&view.plan, output, &texts)?;
+    let there = |index| view.uses.all.contains_key(&index);
+    let found = planner.explain_state(&view.plan, output, &texts, &there)?;
     Ok(view.kept.get_or_init(|| found))
 }
 

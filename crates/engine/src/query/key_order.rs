@@ -1,7 +1,7 @@
 //! ORDER BY on the columns that rows are sorted by.
 //!
-//! A scan reads one worker's rows after the other's. Where its rows are sorted next, and the relation's key is that order, it
-//! reads all workers' rows by key instead. DataFusion then drops the sort, and a LIMIT ends the scan.
+//! A scan reads one worker's rows after the other's. Where its rows are sorted next, and the relation's key or an index is that
+//! order, it reads all workers' rows by that instead. DataFusion then drops the sort, and a LIMIT ends the scan.
 
 use std::sync::Arc;
 
@@ -40,27 +40,34 @@ impl PhysicalOptimizerRule for KeyOrder {
             let Some(sort) = plan.downcast_ref::<SortExec>() else {
                 return Ok(Transformed::no(plan));
             };
-            let Some(input) = by_key(sort.input())? else { return Ok(Transformed::no(plan)) };
-            match input.equivalence_properties().ordering_satisfy(sort.expr().clone())? {
-                true => Ok(Transformed::yes(replace_children_if_necessary(plan, vec![input])?)),
-                false => Ok(Transformed::no(plan)),
+            for scan in orders(sort.input())? {
+                let input = reading(sort.input(), scan)?;
+                if input.equivalence_properties().ordering_satisfy(sort.expr().clone())? {
+                    return Ok(Transformed::yes(replace_children_if_necessary(plan, vec![input])?));
+                }
             }
+            Ok(Transformed::no(plan))
         })?;
         Ok(ordered.data)
     }
 }
 
-/// The plan with its scan by key, if there is nothing but filters and projections between.
-fn by_key(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+/// The scan of a plan in the orders in which its rows can come, if there is nothing but filters and projections above it.
+fn orders(plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<Scan>> {
     if let Some(source) = plan.downcast_ref::<DataSourceExec>() {
-        let scan = source.data_source().downcast_ref::<Scan>().and_then(Scan::ordered);
-        return Ok(scan.map(|scan| DataSourceExec::from_data_source(scan) as _));
+        let scan = source.data_source().downcast_ref::<Scan>();
+        return scan.map_or_else(|| Ok(Vec::new()), Scan::ordered);
     }
     match plan.children()[..] {
-        [input] if plan.is::<FilterExec>() || plan.is::<ProjectionExec>() => {
-            let Some(input) = by_key(input)? else { return Ok(None) };
-            replace_children_if_necessary(plan.clone(), vec![input]).map(Some)
-        }
-        _ => Ok(None),
+        [input] if plan.is::<FilterExec>() || plan.is::<ProjectionExec>() => orders(input),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The plan with this scan in the place of its own.
+fn reading(plan: &Arc<dyn ExecutionPlan>, scan: Scan) -> Result<Arc<dyn ExecutionPlan>> {
+    match plan.children()[..] {
+        [input] => replace_children_if_necessary(plan.clone(), vec![reading(input, scan)?]),
+        _ => Ok(DataSourceExec::from_data_source(scan)),
     }
 }

@@ -6,6 +6,7 @@
 //! the time of the epoch that is read or, inside a transaction, the transaction's. The plans of statements by key are
 //! [kept](mod@prepared).
 
+mod access_path;
 mod arrangements;
 mod batch_size;
 mod checked;

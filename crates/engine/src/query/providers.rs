@@ -6,13 +6,14 @@ use std::sync::Arc;
 use alluvium_sql::planner::CLOCK;
 use datafusion::datasource::TableProvider;
 
+use super::access_path::AccessPath;
 use super::reader::{Reader, Reading};
 use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
-use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, TABLES};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, NamedIndex, TABLES};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
-use crate::worker::DataflowId;
+use crate::worker::{DataflowId, Published};
 
 /// A table for DataFusion in place of each relation, by name.
 pub(super) type Providers = BTreeMap<String, Arc<dyn TableProvider>>;
@@ -55,10 +56,19 @@ impl Reader {
         if !is_of_files || reading.transaction.is_none() {
             self.sequencer.wait(reading.at_least)?;
         }
-        let Some(mut pinned) = self.progress.pin(&ids)? else {
+        let indexes: Vec<DataflowId> =
+            kept.iter().flat_map(|entry| &entry.indexes).map(|index| index.id).collect();
+        let with_indexes = self.progress.pin(&[&ids[..], &indexes].concat())?;
+        // Without an index that is dropped meanwhile the rows are the same.
+        let pinned = match with_indexes {
+            Some(pinned) => Some(pinned),
+            None => self.progress.pin(&ids)?,
+        };
+        let Some(mut pinned) = pinned else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
         };
         let time = reading.transaction.map_or(pinned.time, Transaction::time);
+        let mut index_parts = pinned.dataflows.split_off(ids.len()).into_iter();
         let view_parts = pinned.dataflows.split_off(kept.len());
         let mut providers = Providers::new();
         for (entry, parts) in kept.iter().zip(pinned.dataflows) {
@@ -66,9 +76,15 @@ impl Reader {
                 Some(transaction) if entry.is_table() => transaction.overlay(entry)?,
                 _ => None,
             };
-            let snapshots = parts.into_iter().filter_map(|part| part.contents).collect();
+            let path = |index: Option<&NamedIndex>, parts: Vec<Published>| AccessPath {
+                index: index.map(|index| index.name.as_str().into()),
+                snapshots: parts.into_iter().filter_map(|part| part.contents).collect(),
+            };
+            let indexes = entry.indexes.iter().zip(index_parts.by_ref());
+            let indexes = indexes.map(|(index, parts)| path(Some(index), parts));
+            let paths = [path(None, parts)].into_iter().chain(indexes).collect();
             let table =
-                table::RelationTable::new(entry.schema.clone(), pinned.epoch, snapshots, overlay);
+                table::RelationTable::new(entry.schema.clone(), pinned.epoch, paths, overlay);
             providers.insert(entry.name.clone(), Arc::new(table));
         }
         if names.iter().any(|name| name == ERRORS) {
@@ -81,6 +97,7 @@ impl Reader {
             let table = arrangements::table(
                 self.progress.metrics(),
                 &kept::reasons(reading.entries, &self.planner)?,
+                reading.entries,
             )?;
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }

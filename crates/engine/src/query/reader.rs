@@ -152,6 +152,7 @@ impl Reader {
             calls: entry.calls().to_vec(),
             has_passed,
             primary_key,
+            indexes: entry.indexes.iter().map(|index| index.info()).collect(),
             refused: counts.refused,
             late: counts.late,
         };

@@ -18,6 +18,10 @@ use datafusion::scalar::ScalarValue;
 #[derive(Clone)]
 pub(super) struct Seek {
     pub(super) ranges: KeyRanges,
+    /// What the first columns of the key are to be.
+    pub(super) conditions: Vec<KeyCondition>,
+    /// How many of them are one of some values.
+    pub(super) equal: usize,
     /// The columns that filters restrict.
     names: String,
 }
@@ -34,6 +38,24 @@ enum Values {
     In(Vec<ScalarValue>),
     /// Between these, and not NULL. The flag says whether the bound itself is within.
     Between(Option<(ScalarValue, bool)>, Option<(ScalarValue, bool)>),
+}
+
+/// The keys of the rows that filters leave, those that have NULL in the next column of the key apart: `conditions` restrict all
+/// columns before it, each to one value. `None` if they do not.
+pub(super) fn nulls_apart(
+    conditions: &[KeyCondition],
+    layout: &Layout,
+) -> Result<Option<[KeyRanges; 2]>> {
+    let is_one = |condition: &KeyCondition| matches!(condition, KeyCondition::In(values) if values.len() == 1);
+    let Some(&next) = layout.sorted_by().get(conditions.len()) else { return Ok(None) };
+    if !conditions.iter().all(is_one) {
+        return Ok(None);
+    }
+    let null = arrow::array::new_null_array(layout.schema().field(next).data_type(), 1);
+    let encoder = KeyEncoder::new(layout).map_err(external)?;
+    let ranges = |next| encoder.ranges(&[conditions, &[next]].concat()).map_err(external);
+    let others = ranges(KeyCondition::Between(None, None))?;
+    Ok(Some([others, ranges(KeyCondition::In(null))?]))
 }
 
 impl Seek {
@@ -69,7 +91,10 @@ impl Seek {
             .iter()
             .map(|&column| layout.schema().field(column).name().as_str())
             .collect();
-        Ok(Some(Self { ranges, names: names.join(", ") }))
+        let is_equal = |condition: &&KeyCondition| matches!(condition, KeyCondition::In(_));
+        let equal = conditions.iter().take_while(is_equal).count();
+        let names = names.join(", ");
+        Ok(Some(Self { ranges, conditions, equal, names }))
     }
 }
 

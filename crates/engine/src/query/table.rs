@@ -14,40 +14,38 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::scan::Scan;
-use super::seek::{Seek, is_on_key};
+use super::access_path::{AccessPath, choose};
+use super::scan::{Order, Scan};
+use super::seek::is_on_key;
 use crate::transaction::Overlay;
 
 /// A relation, pinned. Only the columns that a scan asks for are decoded, and only the keys that its filters leave are read.
 pub(super) struct RelationTable {
     schema: SchemaRef,
     epoch: Epoch,
-    /// One per worker.
-    snapshots: Arc<[Snapshot]>,
+    /// Its rows as the relation itself keeps them, and then as each of its indexes does.
+    paths: Arc<[AccessPath]>,
     /// The changes of the transaction that reads.
     overlay: Option<Arc<Overlay>>,
 }
 
 impl RelationTable {
+    /// `paths` are the rows as the relation itself keeps them, and as its indexes do.
     pub(super) fn new(
         schema: SchemaRef,
         epoch: Epoch,
-        snapshots: Vec<Snapshot>,
+        paths: Vec<AccessPath>,
         overlay: Option<Arc<Overlay>>,
     ) -> Self {
-        Self { schema, epoch, snapshots: snapshots.into(), overlay }
+        Self { schema, epoch, paths: paths.into(), overlay }
     }
 
     /// The mean size of a row.
     pub(super) fn row_bytes(&self) -> usize {
-        let rows: usize = self.snapshots.iter().map(Snapshot::updates).sum();
-        let bytes: usize = self.snapshots.iter().map(Snapshot::bytes).sum();
+        let snapshots = self.paths.first().map_or(&[][..], |path| &path.snapshots);
+        let rows: usize = snapshots.iter().map(Snapshot::updates).sum();
+        let bytes: usize = snapshots.iter().map(Snapshot::bytes).sum();
         bytes / rows.max(1)
-    }
-
-    /// The columns that the rows are sorted by.
-    fn key(&self) -> &[usize] {
-        self.snapshots.first().map_or(&[], |snapshot| snapshot.layout().sorted_by())
     }
 }
 
@@ -67,12 +65,15 @@ impl TableProvider for RelationTable {
         TableType::Base
     }
 
-    /// Filters on key columns are seen, and evaluated again above the scan.
+    /// Filters on the columns of keys and indexes are seen, and evaluated again above the scan.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match is_on_key(filter, &self.schema, self.key()) {
+        let is_sought = |filter: &Expr| {
+            self.paths.iter().any(|path| is_on_key(filter, &self.schema, path.key()))
+        };
+        let support = |filter: &&Expr| match is_sought(filter) {
             true => TableProviderFilterPushDown::Inexact,
             false => TableProviderFilterPushDown::Unsupported,
         };
@@ -88,18 +89,16 @@ impl TableProvider for RelationTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let columns =
             projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        let seek = match self.snapshots.first() {
-            Some(snapshot) => Seek::new(filters, snapshot.layout())?,
-            None => None,
-        };
+        let (path, seek) = choose(&self.paths, filters)?.unzip();
         Ok(DataSourceExec::from_data_source(Scan {
             schema: Arc::new(self.schema.project(&columns)?),
             columns: columns.into(),
             epoch: self.epoch,
-            snapshots: self.snapshots.clone(),
+            paths: self.paths.clone(),
+            path: path.unwrap_or_default(),
             overlay: self.overlay.clone(),
             seek,
-            is_ordered: false,
+            order: Order::None,
             limit: limit.filter(|_| self.overlay.is_none()),
         }))
     }

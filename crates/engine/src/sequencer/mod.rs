@@ -450,6 +450,12 @@ impl Sequencer {
         Ok(())
     }
 
+    /// What has been said of these is no more, with what they belonged to.
+    pub(crate) fn forget<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        let mut state = self.state.lock();
+        names.into_iter().for_each(|name| state.definitions.retain(|(known, _)| known != name));
+    }
+
     /// Runs a function on every worker's thread.
     #[cfg(test)]
     pub(crate) fn run_on_workers(&self, act: fn()) {

@@ -224,6 +224,17 @@ impl Session {
                 let dropped = definitions.drop_view(view, connectors);
                 dropped.map(|()| Outcome::Done).map_err(|error| error.at(view.position))
             }
+            StatementKind::CreateIndex(index) => {
+                self.outside("CREATE INDEX")?;
+                let base = self.instance().recorded_path(&self.base)?;
+                let created = definitions.create_index(index, &base, writer);
+                created.map(|()| Outcome::Done).map_err(|error| error.at(index.position))
+            }
+            StatementKind::DropIndex(index) => {
+                self.outside("DROP INDEX")?;
+                let dropped = definitions.drop_index(index);
+                dropped.map(|()| Outcome::Done).map_err(|error| error.at(index.position))
+            }
             StatementKind::Insert(insert) => {
                 // Its own table is one of them.
                 let reads = insert.on.is_some() || statement::relations(&**insert).len() > 1;
@@ -286,7 +297,8 @@ impl Session {
             StatementKind::ExplainView { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
-                Ok(Outcome::Text(definitions.planner.explain(&view.plan)?))
+                let there = |index| view.uses.all.contains_key(&index);
+                Ok(Outcome::Text(definitions.planner.explain(&view.plan, &there)?))
             }
             StatementKind::ExplainState { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;

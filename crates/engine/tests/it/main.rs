@@ -17,6 +17,7 @@ mod forgetting;
 mod forgetting_by_key;
 mod functions;
 mod idle;
+mod indexes;
 mod interrupts;
 mod keys;
 mod killed;

@@ -236,6 +236,8 @@ impl Trial {
             | StatementKind::CreateSchema(_)
             | StatementKind::CreateFunction(_)
             | StatementKind::DropFunction(_)
+            | StatementKind::CreateIndex(_)
+            | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use alluvium_trace::Merging;
 
 use super::{Maker, Source};
-use crate::program::{Alteration, Keeping, Merges, Program, Step, Table, View, ViewLateness};
+use crate::program::{
+    Alteration, Index, Keeping, Merges, Program, Step, Table, View, ViewLateness,
+};
 use crate::query::visit::{self, Visitor};
 use crate::query::{From, Kind, Query};
 
@@ -73,6 +75,7 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         }
         views.push(View { name, keeping, query, lateness });
     }
+    let indexes = indexes(&tables, &mut fastrand::Rng::with_seed(mixed ^ 0x1DE8_1DE8));
     let mut steps = maker.script(&tables, &views);
     // Changes of tables cannot be recorded and replayed.
     if number % 3 != 1 {
@@ -80,7 +83,22 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
     }
     let (merging, merges) = (Merging::default(), Merges::of(number));
     let (memory, reopen) = (None, None);
-    Program { number, workers, memory, merging, merges, reopen, tables, views, steps }
+    Program { number, workers, memory, merging, merges, reopen, tables, indexes, views, steps }
+}
+
+/// Indexes of some tables, by columns whose types have an order.
+fn indexes(tables: &[Table], lots: &mut fastrand::Rng) -> Vec<Index> {
+    let mut indexes = Vec::new();
+    for (place, table) in tables.iter().enumerate() {
+        let sorts = |column: &usize| !table.columns[*column].kind.is_nested();
+        let mut columns: Vec<usize> = (0..table.columns.len()).filter(sorts).collect();
+        lots.shuffle(&mut columns);
+        columns.truncate(lots.usize(0..3));
+        if !columns.is_empty() {
+            indexes.push(Index { name: format!("i{place}"), table: place, columns });
+        }
+    }
+    indexes
 }
 
 /// How late changes of every other view may come: by the first column that can have lateness. Queries that fail, or name the time,

@@ -48,6 +48,9 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
     }
     for table in used {
         let _ = writeln!(text, "\nstatement ok\n{}", program.tables[table].sql());
+        for index in program.indexes.iter().filter(|index| index.table == table) {
+            let _ = writeln!(text, "\nstatement ok\n{}", program.index_sql(index));
+        }
     }
     for step in &program.steps {
         let Some(mut statement) = program.statement(step) else { continue };

@@ -1,5 +1,7 @@
 //! Programs: tables, views, and a script of steps over them.
 //!
+//! Tables may have indexes, which change no results.
+//!
 //! In reading order: [`model`] computes what a program's tables should hold, and [`run`] runs a program on an
 //! engine and judges it. [`variation`] runs it in other ways that must not change results, one of them from a
 //! [`recording`]. [`shrink`] shrinks a program that goes wrong, and [`file`] writes it as an SQL file.
@@ -33,6 +35,16 @@ pub(crate) struct Table {
     pub(crate) append_only: bool,
     /// A column, of type INT, BIGINT or TIMESTAMP, and how late its values may come: a number, or seconds.
     pub(crate) lateness: Option<(usize, i64)>,
+}
+
+/// An index of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Index {
+    pub(crate) name: String,
+    /// The table, by its place.
+    pub(crate) table: usize,
+    /// The columns that it is by.
+    pub(crate) columns: Vec<usize>,
 }
 
 /// How a view is created.
@@ -145,6 +157,7 @@ pub(crate) struct Program {
     /// After which step the engine ends, and another resumes what it did; `None` for never.
     pub(crate) reopen: Option<usize>,
     pub(crate) tables: Vec<Table>,
+    pub(crate) indexes: Vec<Index>,
     pub(crate) views: Vec<View>,
     pub(crate) steps: Vec<Step>,
 }
@@ -240,6 +253,14 @@ impl View {
 }
 
 impl Program {
+    /// The definition of an index.
+    pub(crate) fn index_sql(&self, index: &Index) -> String {
+        let table = &self.tables[index.table];
+        let columns: Vec<_> =
+            index.columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
+        format!("CREATE INDEX {} ON {} ({})", index.name, table.name, columns.join(", "))
+    }
+
     /// A change as a statement.
     pub(crate) fn write(&self, write: &Write) -> String {
         match write {

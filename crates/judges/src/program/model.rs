@@ -79,7 +79,7 @@ impl Model {
     }
 
     /// The rows for which a condition holds, and the others.
-    fn divided(
+    pub(crate) fn divided(
         &self,
         table: &Table,
         condition: &crate::query::Expr,

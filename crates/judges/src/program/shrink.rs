@@ -44,6 +44,9 @@ pub(crate) fn shrink(program: &Program, judges: Judges) -> Program {
     let mut alone = best.clone();
     alone.workers = 1;
     take(&mut best, alone);
+    let mut bare = best.clone();
+    bare.indexes.clear();
+    take(&mut best, bare);
     loop {
         let before = best.clone();
         steps(&mut best, &take);

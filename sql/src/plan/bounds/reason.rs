@@ -85,6 +85,12 @@ impl Reason {
         )
     }
 
+    /// An index that a statement created keeps all rows.
+    pub fn of_index() -> Self {
+        Self::new("an index has all rows of its relation")
+            .with_remedy("DROP INDEX if no query reads it")
+    }
+
     /// An index has other readers.
     pub(crate) fn shared() -> Self {
         Self::new("other views may read the index, and need all of it")

@@ -31,7 +31,6 @@ use super::expression::{self, Expression};
 use super::prune::prune_nothing;
 use crate::catalog::{DeclaredRecursion, Relation};
 use crate::error::{Error, Result};
-use crate::plan::node::ViewRows;
 use crate::planner::LiteralRows;
 use crate::planner::asof::as_asof_join;
 use crate::planner::context::OPTIONS;
@@ -245,31 +244,9 @@ impl Builder<'_> {
                     IncrementalPlan::stream(name, schema, columns, *append_only, waterlines)?;
                 Ok(rows.with_promised_key(promised_key))
             }
-            Relation::Table {
-                schema, primary_key, promised_key, append_only, waterlines, ..
-            } => {
-                let (name, waterlines) = (source.name().to_string(), waterlines.clone());
-                // A row with the key of an earlier one replaces it.
-                let append_only = *append_only && primary_key.is_empty();
-                let keys = primary_key;
-                let rows =
-                    IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?;
-                Ok(rows.with_promised_key(promised_key))
-            }
-            Relation::MaterializedView {
-                schema,
-                fingerprint,
-                append_only,
-                bounds,
-                has_constant_rows,
-            } => {
-                let name = source.name().to_string();
-                let view = ViewRows {
-                    fingerprint: *fingerprint,
-                    bounds: Arc::clone(bounds),
-                    are_constant: *has_constant_rows,
-                };
-                Ok(IncrementalPlan::view_scan(name, schema, columns, view, *append_only)?)
+            relation @ (Relation::Table { .. } | Relation::MaterializedView { .. }) => {
+                let rows = IncrementalPlan::stored_rows(source.name(), relation, columns)?;
+                rows.map_or_else(|| self.refuse("this relation"), Ok)
             }
             Relation::View { plan, local, emit_final, lateness, .. } => {
                 let (name, mut view) = (source.name(), self.build(plan)?);

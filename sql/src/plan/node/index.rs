@@ -3,7 +3,6 @@
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::plan::Fingerprint;
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::all_columns;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -22,6 +21,17 @@ use crate::plan::{IncrementalPlan, Index, LowerBounds, Properties, Reason};
 pub struct IndexScan {
     /// The index, which has a dataflow of its own.
     pub index: Arc<Index>,
+    /// Which of its columns, in output order.
+    pub columns: Vec<usize>,
+    /// The fingerprint of the rows that are read so, which is that of the plan in whose place it is.
+    pub rows: Fingerprint,
+}
+
+impl IndexScan {
+    /// Whether the rows are sorted by these of their columns.
+    pub(crate) fn is_sorted_by(&self, keys: &[usize]) -> bool {
+        keys.iter().map(|&key| self.columns[key]).eq(self.index.keys.iter().copied())
+    }
 }
 
 impl PlanNode for IndexScan {
@@ -47,21 +57,19 @@ impl PlanNode for IndexScan {
         canonical.fingerprint(self.index.fingerprint());
     }
 
-    fn compile(
-        &self,
-        plan: &IncrementalPlan,
-        compiler: &mut Compiler,
-    ) -> CompileResult<OperatorId> {
-        let columns = all_columns(&plan.schema);
-        Ok(compiler.add(IndexRows { fingerprint: self.index.fingerprint(), columns }))
+    fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {
+        let (fingerprint, columns) = (self.index.fingerprint(), self.columns.clone());
+        Ok(compiler.add(IndexRows { fingerprint, columns }))
     }
 
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result {
-        write!(line, "index {}", Names(schema).list(&self.index.keys))
+        let Self { index, .. } = self;
+        debug_assert_eq!(schema.fields().len(), self.columns.len());
+        write!(line, "index {}", Names(&index.rows.schema).list(&index.keys))
     }
 
-    fn index(&self) -> Option<&Arc<Index>> {
-        Some(&self.index)
+    fn index(&self) -> Option<&IndexScan> {
+        Some(self)
     }
 }
 

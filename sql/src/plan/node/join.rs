@@ -16,7 +16,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::sides::{self, Side};
-use super::{InRounds, Node, PlanNode};
+use super::{InRounds, Indexed, Node, PlanNode};
 use crate::plan::bounds::PairBounds;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
@@ -215,10 +215,13 @@ impl PlanNode for Join {
         is_pruned(&self.retention.0) || is_pruned(&self.retention.1)
     }
 
-    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+    fn indexed(&mut self) -> Vec<Indexed<'_>> {
         match self.broadcast() {
             Some(_) => Vec::new(),
-            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on, &self.retention),
+            None => {
+                let (left, right) = (&mut *self.left, &mut *self.right);
+                sides::keyed(left, right, &mut self.on, &self.retention, true, (false, false))
+            }
         }
     }
 }

@@ -15,7 +15,8 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
-use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::IsNotNullExpr;
+use datafusion_physical_expr::{PhysicalExpr, split_conjunction};
 
 use super::{InRounds, Node, PlanNode};
 use crate::plan::expression::{self, Expression};
@@ -24,6 +25,11 @@ use crate::plan::names::Names;
 use crate::plan::properties::Dependency;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, bounds, clock_filter, ranking_filter};
+
+/// The column that a condition says is not NULL, if it says that.
+fn present_column(condition: &Expression) -> Option<usize> {
+    expression::as_column(condition.downcast_ref::<IsNotNullExpr>()?.arg())
+}
 
 /// A filter, then a projection.
 #[derive(Clone, Debug)]
@@ -95,6 +101,38 @@ impl IncrementalPlan {
         let identity = input.identity();
         let project = columns.iter().map(|&column| identity[column].clone()).collect();
         IncrementalPlan::map(input, None, project)
+    }
+
+    /// The columns in which rows with NULL are filtered out.
+    pub(crate) fn columns_without_null(&self) -> Vec<usize> {
+        let Node::Map(Map { filter: Some(filter), project, .. }) = &self.node else {
+            return Vec::new();
+        };
+        let present = split_conjunction(filter).into_iter().filter_map(present_column);
+        let present: Vec<usize> = present.collect();
+        let is_present = |expression: &Expression| {
+            expression::as_column(expression).is_some_and(|column| present.contains(&column))
+        };
+        (0..project.len()).filter(|&column| is_present(&project[column])).collect()
+    }
+
+    /// The rows with those besides that have NULL in one of the columns `keys`, and where the columns of this are among their
+    /// columns; `None` if something else is filtered out or computed.
+    pub(crate) fn with_nulls(&self, keys: &[usize]) -> Option<(&IncrementalPlan, Vec<usize>)> {
+        let Node::Map(Map { input, filter: Some(filter), project }) = &self.node else {
+            return None;
+        };
+        let columns: Option<Vec<usize>> = project.iter().map(expression::as_column).collect();
+        let columns = columns?;
+        let is_key = |part| {
+            present_column(part)
+                .is_some_and(|column| keys.iter().any(|&key| columns[key] == column))
+        };
+        let is_same =
+            |(column, field): (&usize, &Arc<Field>)| input.schema.field(*column) == &**field;
+        let are_same = columns.iter().zip(self.schema.fields()).all(is_same);
+        let is_all = are_same && split_conjunction(filter).into_iter().all(is_key);
+        is_all.then_some((&**input, columns))
     }
 
     /// Lets a map also pass on the columns of its input by which state can be pruned and that follow from its columns `keys`,

@@ -33,7 +33,6 @@ mod view;
 mod window;
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::physical::{CompileResult, Compiler, OperatorId, Place, RoundCompiler, RoundId};
 
@@ -68,7 +67,7 @@ pub use self::view::View;
 pub use self::window::Window;
 use super::expression::Expression;
 use super::fingerprint::Canonical;
-use super::{IncrementalPlan, Index, LowerBounds, Properties, Retention};
+use super::{IncrementalPlan, LowerBounds, Properties, Retention};
 use crate::planner::Clause;
 
 /// What every plan node can do.
@@ -143,9 +142,8 @@ pub(crate) trait PlanNode {
         self.inputs().into_iter().any(IncrementalPlan::needs_state)
     }
 
-    /// The inputs that the node reads sorted by some columns, with these columns. They are replaced by indexes,
-    /// which other plans can share.
-    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+    /// The inputs that the node reads sorted by some columns. They are replaced by indexes, which other plans can share.
+    fn indexed(&mut self) -> Vec<Indexed<'_>> {
         Vec::new()
     }
 
@@ -154,10 +152,20 @@ pub(crate) trait PlanNode {
         None
     }
 
-    /// The index that the node reads, if it reads one.
-    fn index(&self) -> Option<&Arc<Index>> {
+    /// The node itself, if it reads an index.
+    fn index(&self) -> Option<&IndexScan> {
         None
     }
+}
+
+/// An input that a node reads sorted by some of its columns.
+pub(crate) struct Indexed<'a> {
+    pub(crate) input: &'a mut IncrementalPlan,
+    pub(crate) keys: Vec<usize>,
+    /// Whether the rows can have other columns besides.
+    pub(crate) may_be_wider: bool,
+    /// Whether there can be other rows besides, with NULL in one of the keys: nothing meets them, and they do not stay alone.
+    pub(crate) may_have_nulls: bool,
 }
 
 /// A node that can be inside of a recursion.

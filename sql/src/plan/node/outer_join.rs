@@ -18,7 +18,7 @@ use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::sides::{self, Side};
-use super::{Node, PlanNode};
+use super::{Indexed, Node, PlanNode};
 use crate::plan::bounds::{PairBounds, conjuncts, least, no_time_on_side};
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
@@ -391,10 +391,15 @@ impl PlanNode for OuterJoin {
         self.residual.is_some() || self.retention.0.column().is_some()
     }
 
-    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+    fn indexed(&mut self) -> Vec<Indexed<'_>> {
         match self.broadcast() {
             Some(_) => Vec::new(),
-            None => sides::keyed(&mut self.left, &mut self.right, &mut self.on, &self.retention),
+            None => {
+                let (left, right) = (&mut *self.left, &mut *self.right);
+                let keeps = (self.kind.keeps_left(), self.kind.keeps_right());
+                let may_be_wider = self.residual.is_none();
+                sides::keyed(left, right, &mut self.on, &self.retention, may_be_wider, keeps)
+            }
         }
     }
 }

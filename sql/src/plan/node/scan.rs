@@ -11,6 +11,7 @@ use datafusion_common::Result;
 
 use super::stream::table_bounds;
 use super::{Node, PlanNode};
+use crate::catalog::Relation;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -64,6 +65,67 @@ impl IncrementalPlan {
             Node::Scan(Scan { relation, stored: stored.clone(), columns, view: None, waterlines });
         let properties = Properties { unique, append_only, ..Properties::default() };
         Ok(IncrementalPlan::new(node, schema, properties))
+    }
+
+    /// Some columns of a relation that keeps its rows; `None` of another one.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub(crate) fn stored_rows(
+        name: &str,
+        relation: &Relation,
+        columns: Vec<usize>,
+    ) -> Result<Option<IncrementalPlan>> {
+        let name = name.to_owned();
+        let rows = match relation {
+            Relation::Table {
+                schema,
+                primary_key,
+                promised_key,
+                kept: true,
+                append_only,
+                waterlines,
+                ..
+            } => {
+                // A row with the key of an earlier one replaces it.
+                let append_only = *append_only && primary_key.is_empty();
+                let (keys, waterlines) = (primary_key, waterlines.clone());
+                IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?
+                    .with_promised_key(promised_key)
+            }
+            Relation::MaterializedView {
+                schema,
+                fingerprint,
+                append_only,
+                bounds,
+                has_constant_rows,
+            } => {
+                let view = ViewRows {
+                    fingerprint: *fingerprint,
+                    bounds: Arc::clone(bounds),
+                    are_constant: *has_constant_rows,
+                };
+                IncrementalPlan::view_scan(name, schema, columns, view, *append_only)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(rows))
+    }
+
+    /// All columns of the relation that this scans, in its order, and where the columns of this are among them; `None` if this
+    /// is no scan of a table or a view. Scans that differ in their columns agree on it.
+    pub(crate) fn all_columns_scanned(&self) -> Option<(IncrementalPlan, &[usize])> {
+        let Node::Scan(scan) = &self.node else { return None };
+        if !scan.is_of_table_or_view() {
+            return None;
+        }
+        let schema = scan.stored.clone();
+        let columns = (0..schema.fields().len()).collect();
+        // A scan of other columns may not have those of a key.
+        let append_only = self.properties.append_only;
+        let properties = Properties { append_only, ..Properties::default() };
+        let node = Node::Scan(Scan { columns, ..scan.clone() });
+        Some((IncrementalPlan::new(node, schema, properties), &scan.columns))
     }
 
     /// Some columns of a materialized view whose columns are `stored`. Its rows are only ever inserted if it is `append_only`.

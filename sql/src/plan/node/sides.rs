@@ -3,7 +3,7 @@
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
 
-use super::Node;
+use super::{Indexed, Node};
 use crate::plan::{IncrementalPlan, Retention};
 use crate::planner::Clause;
 
@@ -55,20 +55,42 @@ pub(super) fn retained<'a>(
 }
 
 /// The sides that can be shared, with their keys: others need all of their rows. The pairs `on` are put into the order in
-/// which a scanned table is stored, if a side is one.
+/// which a scanned table is stored, if a side is one. `may_be_wider` says whether the sides can have other columns besides, and
+/// `keeps` which of them stay without a partner.
 pub(super) fn keyed<'a>(
     left: &'a mut IncrementalPlan,
     right: &'a mut IncrementalPlan,
     on: &mut Vec<(usize, usize)>,
     retention: &(Retention, Retention),
-) -> Vec<(&'a mut IncrementalPlan, Vec<usize>)> {
+    may_be_wider: bool,
+    keeps: (bool, bool),
+) -> Vec<Indexed<'a>> {
     if !order_as_stored(on, left, |pair| pair.0) {
         order_as_stored(on, right, |pair| pair.1);
     }
-    let (left_keys, right_keys) = on.iter().copied().unzip();
-    let sides = [(left, left_keys, &retention.0), (right, right_keys, &retention.1)];
-    let shared = sides.into_iter().filter(|(.., retention)| retention.column().is_none());
-    shared.map(|(side, keys, _)| (side, keys)).collect()
+    let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+    // NULL meets NULL, unless one side has none.
+    let nulls_left = !keeps.0 && never_null(right, &right_keys);
+    let nulls_right = !keeps.1 && never_null(left, &left_keys);
+    let sides = [
+        (left, left_keys, &retention.0, nulls_left),
+        (right, right_keys, &retention.1, nulls_right),
+    ];
+    let shared = sides.into_iter().filter(|(_, _, retention, _)| retention.column().is_none());
+    shared
+        .map(|(input, keys, _, may_have_nulls)| Indexed {
+            input,
+            keys,
+            may_be_wider,
+            may_have_nulls,
+        })
+        .collect()
+}
+
+/// Whether no row has NULL in one of these columns.
+fn never_null(rows: &IncrementalPlan, columns: &[usize]) -> bool {
+    let present = rows.columns_without_null();
+    columns.iter().all(|key| !rows.schema.field(*key).is_nullable() || present.contains(key))
 }
 
 /// Puts the pairs `on` into the order in which a table that is scanned by its primary key is stored, and returns

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
-use super::{Node, PlanNode};
+use super::{Indexed, Node, PlanNode};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune;
@@ -68,21 +68,24 @@ impl PlanNode for View {
     }
 
     fn state(&self, _: &[Place]) -> Option<String> {
-        let index = self.input.node.as_node().index()?;
+        let index = &self.input.node.as_node().index()?.index;
         let keys = Names(&self.input.schema).list(&index.keys);
         Some(format!("rows by {keys} {}", Place::Index(index.fingerprint())))
     }
 
     /// The rows of a view that takes state are indexed by a unique key if there is one, and else by all columns,
     /// unless these have no order.
-    fn indexed(&mut self) -> Vec<(&mut IncrementalPlan, Vec<usize>)> {
+    fn indexed(&mut self) -> Vec<Indexed<'_>> {
         if !self.input.needs_state() {
             return Vec::new();
         }
         let all = || (0..self.input.width()).collect();
         let keys = self.input.properties.unique.first().cloned().unwrap_or_else(all);
         match KeyColumns::new(&self.input.schema, &keys) {
-            Ok(_) => vec![(&mut self.input, keys)],
+            Ok(_) => {
+                let input = &mut self.input;
+                vec![Indexed { input, keys, may_be_wider: false, may_have_nulls: false }]
+            }
             Err(_) => Vec::new(),
         }
     }

@@ -74,28 +74,58 @@ pub(super) const TABLES: &str = "
     CREATE MATERIALIZED VIEW copied_groups AS
         SELECT v, t, n FROM groups UNION ALL SELECT v, t, n FROM copied WHERE n IS NULL";
 
-/// The pairs of relations with the same rows.
-const PAIRS: [(&str, &str); 2] = [("keyed", "copied"), ("groups", "copied_groups")];
+/// A table with indexes and no key, and one with a key and indexes.
+const INDEXED: &str = "
+    CREATE TABLE indexed (n BIGINT, t VARCHAR, v BIGINT);
+    CREATE TABLE both (t VARCHAR, n BIGINT, v BIGINT, PRIMARY KEY (t, n));";
 
-/// Changes both tables alike.
+/// Indexes of these, and of a view whose columns may be NULL. They come and go.
+const INDEXES: [(&str, &str); 6] = [
+    ("by_n_and_t", "indexed (n, t)"),
+    ("by_v", "indexed (v)"),
+    ("both_by_n", "both (n)"),
+    ("both_by_v", "both (v, n, t)"),
+    ("groups_by_t", "groups (t, v)"),
+    ("copied_groups_by_n", "groups (n)"),
+];
+
+/// The relations that have the same rows.
+const PAIRS: [(&str, &str); 4] =
+    [("keyed", "copied"), ("indexed", "copied"), ("both", "copied"), ("groups", "copied_groups")];
+
+/// The tables that are changed alike.
+const CHANGED: [&str; 4] = ["keyed", "both", "indexed", "copied"];
+
+/// Creates an index, or drops it.
+fn come_or_go(session: &mut Session, random: &mut Random) {
+    let (name, on) = INDEXES[random.below(INDEXES.len() as u64) as usize];
+    let created = session.execute(&format!("CREATE INDEX {name} ON {on}"));
+    if created.is_err() {
+        session.execute(&format!("DROP INDEX {name}")).expect("there is an index of this name");
+    }
+}
+
+/// Changes the tables alike.
 fn change(session: &mut Session, random: &mut Random) {
     let (n, t) = (random.one_of(&NUMBERS), random.one_of(&TEXTS));
     let v = random.below(5);
     let statements = match random.below(4) {
         0 => {
             let key = format!("n = {n} AND t = {t}");
-            ["keyed", "copied"].map(|table| format!("DELETE FROM {table} WHERE {key}"))
+            CHANGED.map(|table| format!("DELETE FROM {table} WHERE {key}"))
         }
         1 => {
             let filter = condition(random, 1);
-            ["keyed", "copied"].map(|table| format!("UPDATE {table} SET v = v + 1 WHERE {filter}"))
+            CHANGED.map(|table| format!("UPDATE {table} SET v = v + 1 WHERE {filter}"))
         }
         _ => {
             let row = format!("({n}, {t}, {v})");
-            session
-                .execute(&format!("DELETE FROM copied WHERE n = {n} AND t = {t}"))
-                .expect("rows can be deleted");
-            ["keyed", "copied"].map(|table| format!("INSERT INTO {table} VALUES {row}"))
+            for table in ["copied", "indexed"] {
+                session
+                    .execute(&format!("DELETE FROM {table} WHERE n = {n} AND t = {t}"))
+                    .expect("rows can be deleted");
+            }
+            CHANGED.map(|table| format!("INSERT INTO {table} (n, t, v) VALUES {row}"))
         }
     };
     for statement in statements {
@@ -120,14 +150,16 @@ fn compare(session: &mut Session, random: &mut Random, pairs: &[(&str, &str)], c
 fn run(engine: &Engine, seed: u64) {
     let mut random = Random(seed);
     engine.execute(TABLES).expect("the statements are right");
+    engine.execute(INDEXED).expect("the statements are right");
     let mut session = engine.session();
     for round in 0..25 {
         let context = format!("seed {seed}, round {round}");
+        come_or_go(&mut session, &mut random);
         if round % 3 == 0 {
             session.execute("BEGIN").expect("no transaction is open");
             for _ in 0..random.below(5) {
                 change(&mut session, &mut random);
-                compare(&mut session, &mut random, &PAIRS[..1], &context);
+                compare(&mut session, &mut random, &PAIRS[..3], &context);
             }
             let end = random.one_of(&["COMMIT", "COMMIT", "ROLLBACK"]);
             session.execute(end).expect("it can end");
@@ -141,7 +173,7 @@ fn run(engine: &Engine, seed: u64) {
 }
 
 #[test]
-fn random_conditions_on_keys_have_the_answers_of_a_copy_without_a_key() {
+fn random_conditions_on_keys_and_indexes_have_the_answers_of_a_copy_without_any() {
     for seed in 0..6 {
         run(&engine(1 + seed as usize % 3), seed);
     }
@@ -182,6 +214,8 @@ fn every_type_of_key_is_found_at_its_ends() {
             let engine = engine(workers);
             let tables = format!(
                 "CREATE TABLE keyed (k {data_type} PRIMARY KEY, v BIGINT);
+                 CREATE TABLE indexed (k {data_type}, v BIGINT);
+                 CREATE INDEX by_k ON indexed (k);
                  CREATE TABLE copied (k {data_type}, v BIGINT);"
             );
             if let Err(error) = engine.execute(&tables) {
@@ -190,7 +224,7 @@ fn every_type_of_key_is_found_at_its_ends() {
             let mut session = engine.session();
             for (number, value) in values.iter().enumerate() {
                 let row = format!("(CAST({value} AS {data_type}), {number})");
-                for table in ["keyed", "copied"] {
+                for table in ["keyed", "indexed", "copied"] {
                     session
                         .execute(&format!(
                             "DELETE FROM {table} WHERE k = CAST({value} AS {data_type})"
@@ -210,11 +244,13 @@ fn every_type_of_key_is_found_at_its_ends() {
                     };
                     let expected = rows(&mut session, &of("copied"));
                     assert_eq!(rows(&mut session, &of("keyed")), expected, "{}", of("keyed"));
+                    assert_eq!(rows(&mut session, &of("indexed")), expected, "{}", of("indexed"));
                 }
             }
             let of = |table: &str| format!("SELECT v FROM {table} ORDER BY k LIMIT 2");
             let expected = ordered(&mut session, &of("copied"));
             assert_eq!(ordered(&mut session, &of("keyed")), expected, "{data_type}");
+            assert_eq!(ordered(&mut session, &of("indexed")), expected, "{data_type}");
         }
     }
 }

@@ -95,6 +95,10 @@ impl<'a> Bench<'a> {
         for table in &program.tables {
             session.execute(&table.sql()).map_err(|error| format!("{error}: {}", table.sql()))?;
         }
+        for index in &program.indexes {
+            let sql = program.index_sql(index);
+            session.execute(&sql).map_err(|error| format!("{error}: {sql}"))?;
+        }
         let is_recorded =
             judges.variations && Variation::due(program.number) == Some(Variation::Replay);
         let recorder = is_recorded.then(|| Recorder::new(&engine, &program.tables)).transpose()?;

@@ -78,6 +78,7 @@ impl Bench<'_> {
         if thorough {
             self.judge_tables()?;
         }
+        self.judge_indexes()?;
         for table in &self.program.tables {
             self.fill_sqlite(&table.name)?;
         }
@@ -332,7 +333,7 @@ fn gives_up(error: &str) -> bool {
         || error.contains("Schema contains duplicate")
 }
 
-fn cells(rows: &[Vec<Value>]) -> Vec<Row> {
+pub(super) fn cells(rows: &[Vec<Value>]) -> Vec<Row> {
     rows.iter().map(|row| row.iter().map(Value::cell).collect::<Vec<Cell>>()).collect()
 }
 

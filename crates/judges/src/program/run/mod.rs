@@ -5,6 +5,8 @@
 //! and with DataFusion, which is slower, at the end and in every third program once midway. The contents of a view after a transaction are the sum of the
 //! changes that its subscription delivered.
 //!
+//! Rows that are found by [an index](mod@indexes) are those of the model for which the condition holds.
+//!
 //! What a [view with lateness](late_view) holds depends on the past of its query as well.
 //!
 //! A view is judged over the actual contents of the relations it reads, so that an error in one view is not reported
@@ -12,6 +14,7 @@
 
 mod bench;
 mod final_rows;
+mod indexes;
 mod judge;
 mod late_view;
 

@@ -1,0 +1,125 @@
+//! CREATE INDEX and DROP INDEX.
+//!
+//! An index that a statement creates is one of the [indexes](crate::catalog::Indexes) that views share, under a name: views
+//! of joins by its columns use it, and while they do its rows stay, whether or not it is dropped. It goes with its relation.
+
+use std::path::Path;
+
+use alluvium_sql::physical::compile_index;
+use alluvium_sql::plan::Index;
+use alluvium_sql::statement::{Drop, IndexDefinition};
+
+use super::Definitions;
+use crate::catalog::{Definition, Entry, NamedIndex, Uses, named_index};
+use crate::durable::record::{Record, Recorded};
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::writer::Writer;
+
+impl Definitions {
+    /// Creates an index, durably; does nothing if it may be there and is.
+    pub(crate) fn create_index(
+        &self,
+        definition: &IndexDefinition,
+        base: &Path,
+        writer: &Writer,
+    ) -> Result<()> {
+        let lock = self.lock();
+        let (name, at) = (&definition.name, definition.position);
+        self.check_schema(name).map_err(|error| error.at(definition.relation_position))?;
+        if definition.if_not_exists && named_index::find(&self.catalog.entries(), name).is_some() {
+            return Ok(());
+        }
+        self.check_name_free(name).map_err(|error| error.at(at))?;
+        let of_relation = |error: Error| error.at(definition.relation_position);
+        let entry = self.catalog.get(&definition.relation).map_err(of_relation)?;
+        check_kept(&entry).map_err(of_relation)?;
+        let columns = definition.places(&entry.schema)?;
+        let index = Index::of_relation(&entry.name, &entry.relation(), columns.clone())?;
+        let index = index.ok_or_else(|| Error::sql(format!("\"{}\" keeps no rows", entry.name)))?;
+        let compiled = compile_index(&index)?;
+        let record = match self.is_durable() {
+            true => Some(Record::definition(&definition.text, base, writer.now()?)?),
+            false => None,
+        };
+        let mut uses = Uses::default();
+        self.use_index(&compiled, &mut uses)?;
+        let id = uses.all[&compiled.fingerprint];
+        if let Some(record) = record {
+            let recorded = Recorded {
+                name: name.clone(),
+                before: None,
+                definition: record.clone(),
+                whole: record,
+                undo: None,
+                adds: false,
+            };
+            self.sequencer.record(&recorded).inspect_err(|_| self.release(&uses))?;
+        }
+        let (name, text) = (name.clone(), definition.text.clone());
+        let index = NamedIndex { name, columns, id, uses, text };
+        self.catalog.insert_index(&entry, index);
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Drops an index. Views that share its rows keep them.
+    pub(crate) fn drop_index(&self, index: &Drop) -> Result<()> {
+        let lock = self.lock();
+        let (name, entries) = (&index.name, self.catalog.entries());
+        let Some((entry, found)) = named_index::find(&entries, name) else {
+            return match entries.get(name) {
+                Some(entry) => {
+                    let kind = entry.kind().noun();
+                    Err(Error::sql(format!("\"{name}\" is a {kind}, not an index")))
+                }
+                None if index.if_exists => Ok(()),
+                None => Err(Error::sql(format!("there is no index \"{name}\""))),
+            };
+        };
+        interrupt::deferred(|| -> Result<()> {
+            self.sequencer.record_drop(&Record::dropped_index(name), [&**name])?;
+            self.catalog.remove_index(entry, name);
+            self.release(&found.uses);
+            Ok(())
+        })?;
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Removes the indexes of a relation that goes.
+    pub(super) fn remove_indexes(&self, entry: &Entry) {
+        self.sequencer.forget(entry.indexes.iter().map(|index| &*index.name));
+        entry.indexes.iter().for_each(|index| self.release(&index.uses));
+    }
+
+    /// Fails if a relation or an index has this name.
+    fn check_name_free(&self, name: &str) -> Result<()> {
+        self.catalog.check_no_index(name)?;
+        match self.catalog.entries().get(name) {
+            None => Ok(()),
+            Some(entry) => {
+                let kind = entry.kind().noun();
+                Err(Error::sql(format!("there is already a {kind} \"{name}\"")))
+            }
+        }
+    }
+}
+
+/// Refuses an index of rows that are not kept.
+fn check_kept(entry: &Entry) -> Result<()> {
+    if entry.keeps_rows() {
+        return Ok(());
+    }
+    let name = &entry.name;
+    Err(Error::sql(match &entry.definition {
+        Definition::Table(_) => format!(
+            "\"{name}\" keeps no rows that an index could have: {}",
+            alluvium_sql::catalog::KEEPING
+        ),
+        Definition::View(_) | Definition::Declared(_) => format!(
+            "\"{name}\" is a {}, which keeps no rows that an index could have: write CREATE MATERIALIZED VIEW",
+            entry.kind().noun()
+        ),
+    }))
+}
