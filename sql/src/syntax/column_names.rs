@@ -40,11 +40,15 @@ fn add_names(relation: &TableFactor, names: &mut Option<HashSet<String>>) {
         | TableFactor::Derived { alias: Some(alias), .. }
         | TableFactor::UNNEST { alias: Some(alias), .. }
         | TableFactor::NestedJoin { alias: Some(alias), .. } => {
-            names.as_mut().map(|names| names.insert(fold(&alias.name)));
+            if let Some(names) = names {
+                names.insert(fold(&alias.name));
+            }
         }
         TableFactor::Table { name, alias: None, .. } => {
             let name = name.0.last().and_then(|part| part.as_ident()).map(fold);
-            names.as_mut().map(|names| names.extend(name));
+            if let Some(names) = names {
+                names.extend(name);
+            }
         }
         TableFactor::NestedJoin { table_with_joins, alias: None } => {
             add_names(&table_with_joins.relation, names);

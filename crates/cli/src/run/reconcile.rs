@@ -1,10 +1,10 @@
 //! A program whose state exists already: what stays, what is made anew, and what goes.
 //!
-//! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all they
-//! hold. A view that is defined otherwise is built anew, with the views that read it, and one that the program no longer
-//! has is dropped; so are functions, and indexes, which take nothing with them. Nothing that cannot be computed again is dropped: that
-//! is an error before anything is done. Statements
-//! that change tables are executed once, whatever comes between.
+//! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all
+//! they hold. A view that is defined otherwise is built anew, with the views that read it, and one that the program no
+//! longer has is dropped. So it is with functions, and the views that call them, and with indexes. Nothing that cannot
+//! be computed again is dropped: that is an error before anything is done. Statements that change tables are executed
+//! once, whatever comes between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

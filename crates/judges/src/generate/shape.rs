@@ -85,7 +85,7 @@ impl Maker {
         let (from, sight, size) = self.relation(most);
         let query = match self.below(5) {
             0 if !self.once_in(3) => self.pivoted(from, &sight),
-            1 if !self.once_in(3) => self.unpivoted(from, &sight),
+            1 if !self.once_in(4) => self.unpivoted(from, &sight),
             0 => self.grouped(from, &sight, false),
             1 => self.first(from, &sight),
             2 => self.set_operation(),

@@ -8,11 +8,13 @@ use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Sche
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::{NullTreatment, WindowFunctionParams};
 use datafusion_expr::logical_plan as logical;
-use datafusion_expr::{Expr, SortExpr, WindowFrame, WindowFrameUnits, WindowFunctionDefinition};
+use datafusion_expr::{
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
+};
 use datafusion_functions_aggregate::sum::sum_udaf;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
-use super::projection::Projection;
+use super::projection::{Projection, options};
 use super::{Builder, check_columns};
 use crate::error::{Error, Result};
 use crate::plan::IncrementalPlan;
@@ -82,7 +84,15 @@ impl Builder<'_> {
         for key in group.partition_by {
             keys.push(projection.place(self.expression(key, below)?, "key"));
         }
-        let order = self.order(group.order_by, below, &mut projection)?;
+        let mut order = self.order(group.order_by, below, &mut projection)?;
+        // A RANGE with an offset is counted from the value of a row, also if that is a constant.
+        if order.is_empty()
+            && members.iter().any(|(call, _)| has_range_offset(&call.params.window_frame))
+            && let Some(sort) = group.order_by.first()
+        {
+            let key = projection.place(self.expression(&sort.expr, below)?, "order");
+            order.push((key, options(sort)));
+        }
         let mut functions = Vec::with_capacity(members.len());
         for (call, field) in members {
             functions.push(self.function(call, field, below, &order, &mut projection)?);
@@ -202,6 +212,17 @@ fn framed(frame: &WindowFrame, order: &[(usize, SortOptions)]) -> WindowFrame {
         WindowFrameUnits::Range if order.is_empty() => WindowFrame::new(None),
         _ => frame.clone(),
     }
+}
+
+/// Whether a frame has the rows whose values are near, by a number or an interval.
+fn has_range_offset(frame: &WindowFrame) -> bool {
+    frame.units == WindowFrameUnits::Range
+        && [&frame.start_bound, &frame.end_bound].into_iter().any(|bound| match bound {
+            WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => {
+                !offset.is_null()
+            }
+            WindowFrameBound::CurrentRow => false,
+        })
 }
 
 fn call(expr: &Expr) -> Option<&Call> {
