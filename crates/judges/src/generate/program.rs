@@ -79,7 +79,9 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
     let mut steps = maker.script(&tables, &views);
     // Changes of tables cannot be recorded and replayed.
     if number % 3 != 1 {
-        steps = altered(steps, &tables, &views, &mut lots);
+        let is_indexed = |place| indexes.iter().any(|index| index.table == place);
+        let fixed: Vec<bool> = (0..tables.len()).map(is_indexed).collect();
+        steps = altered(steps, (&tables, &fixed), &views, &mut lots);
     }
     let (merging, merges) = (Merging::default(), Merges::of(number));
     let (memory, reopen) = (None, None);
@@ -174,10 +176,10 @@ impl Maker {
     }
 }
 
-/// The steps with ALTER TABLE among them, of tables that no view reads at the time.
+/// The steps with ALTER TABLE among them, of tables that no view reads at the time and that are not `fixed`.
 fn altered(
     steps: Vec<Step>,
-    tables: &[Table],
+    (tables, fixed): (&[Table], &[bool]),
     views: &[View],
     lots: &mut fastrand::Rng,
 ) -> Vec<Step> {
@@ -199,7 +201,8 @@ fn altered(
         let place = lots.usize(..tables.len());
         let table = &tables[place];
         let is_free = |view: &usize| !reads(&views[*view].query, &table.name);
-        if is_inside || table.lateness.is_some() || lots.bool() || !there.iter().all(is_free) {
+        let can_change = !fixed[place] && table.lateness.is_none();
+        if is_inside || !can_change || lots.bool() || !there.iter().all(is_free) {
             continue;
         }
         names += 1;
