@@ -1,7 +1,5 @@
 //! Functions that SQL defines, through restarts, and in places where they are large or deep.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use alluvium::{Engine, Error};
 use tempfile::TempDir;
 
