@@ -13,7 +13,7 @@ use timely::progress::Antichain;
 
 use crate::arrangement::Kept;
 use crate::delta::DeltaStream;
-use crate::import::Imports;
+use crate::import::{Imports, Published};
 use crate::layout::Layout;
 use crate::publication::Publication;
 use crate::snapshot::Snapshot;
@@ -92,9 +92,13 @@ impl Contents {
         imports: &mut Imports,
         context: &StateContext,
     ) -> Option<DeltaStream<'scope, Epoch>> {
-        let publication = self.publication.as_ref()?;
-        let (trace, layout, promised) = (&self.trace, &self.layout, Rc::clone(&self.promised));
-        Some(imports.listen(publication, trace, layout, columns, promised, scope, as_of, context))
+        let table = Published {
+            publication: self.publication.as_ref()?,
+            trace: &self.trace,
+            layout: &self.layout,
+            promised: &self.promised,
+        };
+        Some(imports.listen(&table, columns, scope, as_of, context))
     }
 
     /// The rows and their changes, sorted, in another dataflow of the same worker, as of the end of `as_of`;

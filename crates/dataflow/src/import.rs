@@ -57,6 +57,16 @@ impl Drop for Imports {
     }
 }
 
+/// A table whose changes are published.
+pub(crate) struct Published<'a> {
+    pub(crate) publication: &'a Publication,
+    /// Its rows.
+    pub(crate) trace: &'a TraceAgent<Spine<Epoch>>,
+    pub(crate) layout: &'a Layout,
+    /// The first epoch at which rows can still enter it.
+    pub(crate) promised: &'a Rc<Cell<Epoch>>,
+}
+
 impl Imports {
     /// Advances the imports to `epoch`: at once where the trace already has all rows that were sent to its dataflow, and
     /// with the trace elsewhere.
@@ -116,23 +126,20 @@ impl Imports {
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }
     }
 
-    /// Brings the columns `columns` of a table into `scope`: the rows in `trace`, its arrangement, as of `as_of`, and later
-    /// changes as they are published. The rest as in [`Imports::import`].
-    #[expect(clippy::too_many_arguments, reason = "what is imported, and where to")]
+    /// Brings the columns `columns` of a table into `scope`: its rows as of `as_of`, and later changes as they are published. The
+    /// rest as in [`Imports::import`].
     pub(crate) fn listen<'scope>(
         &mut self,
-        publication: &Publication,
-        trace: &TraceAgent<Spine<Epoch>>,
-        layout: &Layout,
+        table: &Published<'_>,
         columns: &[usize],
-        promised: Rc<Cell<Epoch>>,
         scope: Scope<'scope, Epoch>,
         as_of: Epoch,
         context: &StateContext,
     ) -> DeltaStream<'scope, Epoch> {
+        let Published { publication, trace, layout, promised } = *table;
         let changes = source(scope, "Listen", |capability, info| {
             let listener = publication.listen(as_of, scope.activator_for(Rc::clone(&info.address)));
-            let mut place = self.place(scope, capability, &info, as_of, promised);
+            let mut place = self.place(scope, capability, &info, as_of, Rc::clone(promised));
             let mut listener = Some(listener);
             let columns = columns.to_vec();
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
