@@ -149,9 +149,7 @@ fn unkeyed<'scope>(
     let layout = &spec.layout;
     // Equal rows meet on one worker.
     let rows = exchange_by_key(changes, layout, context);
-    let mut keys = Encoded::counted(context);
-    let mut values = Encoded::counted(context);
-    let encoding = layout.clone();
+    let mut encoded = EncodedRows::new(layout, context);
     let publishing = publication.clone();
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
@@ -160,11 +158,9 @@ fn unkeyed<'scope>(
         context,
         move |delta, buffer| {
             publishing.publish(sent_at(delta), || delta.clone());
-            keys.clear();
-            values.clear();
-            encoding.encode(&without_numbers(delta), &mut keys, &mut values);
+            encoded.fill(delta);
             for row in 0..delta.len() {
-                buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
+                buffer.push(encoded.keys.get(row), &[], delta.time(row), delta.weight(row));
             }
         },
     );
@@ -185,10 +181,8 @@ fn arriving<'scope>(
     context: &StateContext,
 ) -> Kept<'scope> {
     let layout = &spec.layout;
-    let mut keys = Encoded::counted(context);
-    let mut values = Encoded::counted(context);
+    let mut encoded = EncodedRows::new(layout, context);
     let mut arrivals = Arrivals::default();
-    let encoding = layout.clone();
     let publishing = publication.clone();
     // No row ever goes, so equal ones need not meet.
     let arranged = arrange_encoded::<_, Spine<Epoch>>(
@@ -199,12 +193,10 @@ fn arriving<'scope>(
         move |delta, buffer| {
             let epoch = sent_at(delta);
             publishing.publish(epoch, || delta.clone());
-            keys.clear();
-            values.clear();
-            encoding.encode(&without_numbers(delta), &mut keys, &mut values);
+            encoded.fill(delta);
             for row in 0..delta.len() {
                 let key = arrivals.next(epoch).to_be_bytes();
-                buffer.push(&key, values.get(row), &epoch, delta.weight(row));
+                buffer.push(&key, encoded.values.get(row), &epoch, delta.weight(row));
             }
         },
     );
@@ -237,6 +229,27 @@ fn sent_at(delta: &Delta<Epoch>) -> Epoch {
     match delta.times {
         Times::Same(time) => time,
         Times::Each(_) => unreachable!("the changes of a table are sent epoch by epoch"),
+    }
+}
+
+/// The rows of a change of a table, encoded.
+struct EncodedRows {
+    layout: Layout,
+    keys: Encoded,
+    values: Encoded,
+}
+
+impl EncodedRows {
+    fn new(layout: &Layout, context: &StateContext) -> Self {
+        let (keys, values) = (Encoded::counted(context), Encoded::counted(context));
+        Self { layout: layout.clone(), keys, values }
+    }
+
+    /// Encodes these rows in the place of those before.
+    fn fill(&mut self, delta: &Delta<Epoch>) {
+        self.keys.clear();
+        self.values.clear();
+        self.layout.encode(&without_numbers(delta), &mut self.keys, &mut self.values);
     }
 }
 
@@ -296,9 +309,8 @@ fn keyed<'scope>(
 ) -> Kept<'scope> {
     let layout = &spec.layout;
     let rows = exchange_by_key(changes, layout, context);
-    let encoding = layout.clone();
     let publishing = publication.clone();
-    let mut writes = Writes::new(context);
+    let mut writes = Writes::new(layout, context);
     let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
         rows,
         "TableWrites",
@@ -306,7 +318,7 @@ fn keyed<'scope>(
         context,
         move |delta, buffer| {
             publishing.publish(sent_at(delta), || insertions(delta));
-            writes.encode(&encoding, delta, buffer);
+            writes.encode(delta, buffer);
         },
     );
     let arranged = reduce::<_, Spine<Epoch>, _>(
@@ -330,21 +342,17 @@ fn insertions(writes: &Delta<Epoch>) -> Delta<Epoch> {
 /// Encodes writes as values: the sequence number (8 bytes, big-endian), one byte that is 1 for an insertion, and the value
 /// of an inserted row.
 struct Writes {
-    keys: Encoded,
-    values: Encoded,
+    rows: EncodedRows,
     write: Vec<u8>,
 }
 
 impl Writes {
-    fn new(context: &StateContext) -> Self {
-        let (keys, values) = (Encoded::counted(context), Encoded::counted(context));
-        Self { keys, values, write: Vec::new() }
+    fn new(layout: &Layout, context: &StateContext) -> Self {
+        Self { rows: EncodedRows::new(layout, context), write: Vec::new() }
     }
 
-    fn encode(&mut self, layout: &Layout, delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>) {
-        self.keys.clear();
-        self.values.clear();
-        layout.encode(&without_numbers(delta), &mut self.keys, &mut self.values);
+    fn encode(&mut self, delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>) {
+        self.rows.fill(delta);
         let last = delta.rows.num_columns() - 1;
         let numbers = delta.rows.column(last).as_primitive::<UInt64Type>();
         debug_assert_eq!(numbers.null_count(), 0);
@@ -354,9 +362,9 @@ impl Writes {
             self.write.extend_from_slice(&numbers.value(row).to_be_bytes());
             self.write.push(inserts.into());
             if inserts {
-                self.write.extend_from_slice(self.values.get(row));
+                self.write.extend_from_slice(self.rows.values.get(row));
             }
-            buffer.push(self.keys.get(row), &self.write, delta.time(row), 1);
+            buffer.push(self.rows.keys.get(row), &self.write, delta.time(row), 1);
         }
     }
 }
